@@ -1,0 +1,179 @@
+"""Which actions are critical, and what may be seen when one is about to run.
+
+A pattern is a glob (`*` any text, `?` one character, everything else literal, case ignored) tried on the whole action,
+on the name of each call in it, and on each argument written as `name.argument=value`:
+`click[Buy Now]`, `refund_*`, `transfer.amount=*`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from console.trajectory import Outcome, Step, Trajectory
+
+_BRACKETED = re.compile(r"^\s*(?P<name>[\w.-]+)\s*\[(?P<argument>.*)\]\s*$", re.DOTALL)
+_CALLED = re.compile(r"^\s*(?P<name>[\w.-]+)\((?P<arguments>\{.*\})\)\s*$", re.DOTALL)
+_THOUGHT_ACTION = re.compile(r"^\s*(?:>\s*)?think\s*(?:\[|:)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call in an action: `name({...})`, `name[argument]`, or a sentence whose first word is the name."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+class CheckpointKind(StrEnum):
+    """`action`: before a critical action; `end`: after the fact; `halted`: the trial got stuck, nothing is pending."""
+
+    ACTION = "action"
+    END = "end"
+    HALTED = "halted"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """All that a detector or a reviewer may see: the task, the steps before, and the action itself.
+
+    `index` is the position of the action among the trajectory's steps. What the action brought about, the outcome,
+    the gold answer and the memory of earlier trials are not here, so nothing that gets a checkpoint can leak them.
+    """
+
+    environment: str
+    instruction: str
+    opening: str
+    steps: tuple[Step, ...]
+    index: int
+    kind: CheckpointKind
+    thought: str = ""
+    action: str = ""
+
+    @property
+    def action_digest(self) -> str:
+        """SHA-256 (hex) that binds a decision to exactly this action with these arguments."""
+        return digest(self.action)
+
+
+def digest(action: str) -> str:
+    """SHA-256 (hex) of an action's exact text."""
+    return hashlib.sha256(action.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_thought(action: str) -> bool:
+    """Whether the action is a thought written as an action: `think[...]` or `think: ...`."""
+    return bool(_THOUGHT_ACTION.match(action))
+
+
+def calls(action: str) -> list[Call]:
+    """The calls in an action; several calls of one message stand one a line."""
+    found = [call for line in action.splitlines() if (call := _json_call(line))]
+    if found:
+        return found
+    if call := _json_call(action):
+        return [call]
+    if match := _BRACKETED.match(action):
+        return [Call(match["name"], {"argument": match["argument"]})]
+    words = action.removeprefix("> ").split(None, 1)
+    return [Call(words[0], {"argument": words[1] if len(words) > 1 else ""})] if words else []
+
+
+def is_critical(action: str, patterns: Sequence[str]) -> bool:
+    """Whether any pattern matches the action, the name of a call in it, or one of its arguments."""
+    if not action or is_thought(action):
+        return False
+    compiled = [_compiled(pattern) for pattern in patterns]
+    return any(pattern.fullmatch(text) for text in _faces(action) for pattern in compiled)
+
+
+def checkpoints(trajectory: Trajectory, patterns: Sequence[str], *, ends: bool = False) -> list[Checkpoint]:
+    """The checkpoints of a trajectory in order: one before each critical action, and one at the end if `ends`."""
+    steps = trajectory.steps
+    found = [
+        _at(trajectory, index, CheckpointKind.ACTION)
+        for index, step in enumerate(steps)
+        if is_critical(step.action, patterns)
+    ]
+    if pending_action(trajectory) is not None:
+        found.append(_at(trajectory, len(steps), CheckpointKind.ACTION))
+    elif ends and steps and trajectory.outcome is not Outcome.HALTED:
+        last = len(steps) - 1
+        if not found or found[-1].index != last:
+            found.append(_at(trajectory, last, CheckpointKind.END))
+    return found
+
+
+def pending_action(trajectory: Trajectory) -> str | None:
+    """The critical action that has not run yet, or None where there is none."""
+    action = trajectory.critical_action
+    if action is None:
+        return None
+    waiting = trajectory.outcome in (Outcome.PAUSED, Outcome.RUNNING)
+    return action if waiting or all(step.action != action for step in trajectory.steps) else None
+
+
+def halted_checkpoint(trajectory: Trajectory) -> Checkpoint:
+    """What a reviewer may see of a halted trial: every step it took."""
+    return Checkpoint(
+        environment=trajectory.environment,
+        instruction=trajectory.instruction,
+        opening=trajectory.opening,
+        steps=trajectory.steps,
+        index=len(trajectory.steps),
+        kind=CheckpointKind.HALTED,
+    )
+
+
+def checkpoint_at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoint:
+    """The checkpoint of that kind at that step, as the queue stored it."""
+    return halted_checkpoint(trajectory) if kind is CheckpointKind.HALTED else _at(trajectory, index, kind)
+
+
+def _at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoint:
+    pending = index >= len(trajectory.steps)
+    step = Step(action=trajectory.critical_action or "") if pending else trajectory.steps[index]
+    return Checkpoint(
+        environment=trajectory.environment,
+        instruction=trajectory.instruction,
+        opening=trajectory.opening,
+        steps=trajectory.steps[:index],
+        index=index,
+        kind=kind,
+        thought=step.thought,
+        action=step.action,
+    )
+
+
+def _faces(action: str) -> Iterator[str]:
+    yield action.strip()
+    yield action.strip().removeprefix("> ")
+    for call in calls(action):
+        yield call.name
+        for name, value in call.arguments.items():
+            text = value if isinstance(value, str) else orjson.dumps(value).decode()
+            yield f"{call.name}.{name}={text}"
+
+
+def _json_call(text: str) -> Call | None:
+    match = _CALLED.match(text)
+    if not match:
+        return None
+    try:
+        arguments = orjson.loads(match["arguments"])
+    except orjson.JSONDecodeError:
+        return None
+    return Call(match["name"], arguments)
+
+
+@lru_cache(maxsize=512)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    literal = re.escape(pattern.strip())
+    return re.compile(literal.replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE | re.DOTALL)

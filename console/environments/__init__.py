@@ -1,0 +1,24 @@
+"""Where agents act: what counts as critical in each environment.
+
+A new environment is one file here and one line in ENVIRONMENTS.
+"""
+
+from console.environments.alfworld import ALFWORLD
+from console.environments.facts import Environment
+from console.environments.generic import GENERIC
+from console.environments.hotpotqa import HOTPOTQA
+from console.environments.tau_bench import TAU_BENCH
+from console.environments.webshop import WEBSHOP
+
+ENVIRONMENTS: dict[str, Environment] = {
+    "webshop": WEBSHOP,
+    "hotpotqa": HOTPOTQA,
+    "alfworld": ALFWORLD,
+    "tau-bench": TAU_BENCH,
+    "generic": GENERIC,
+}
+
+
+def environment(name: str) -> Environment:
+    """The environment of that name; an unknown one is treated as `generic`."""
+    return ENVIRONMENTS.get(name, GENERIC)

@@ -1,0 +1,44 @@
+"""Everything the console can refuse, as facts.
+
+ConsoleError
+├── BadInput             what the caller gave cannot be used (exit code 2)
+│   ├── UnreadableFile   a log cannot be read; names the file, the line and what to do
+│   └── Unknown          a run, item, detector or format of that name does not exist
+└── Refused              the request is sound, but the present state does not allow it (exit code 1)
+"""
+
+
+class ConsoleError(Exception):
+    """The console could not do what was asked."""
+
+    exit_code = 1
+
+
+class BadInput(ConsoleError):
+    """The input cannot be used as it is."""
+
+    exit_code = 2
+
+
+class UnreadableFile(BadInput):
+    """A file cannot be read as a trajectory log.
+
+    `line` counts from 1 and is None where the whole file is meant.
+    """
+
+    def __init__(self, path: str, reason: str, line: int | None = None) -> None:
+        self.path, self.reason, self.line = path, reason, line
+        where = path if line is None else f"{path}, line {line}"
+        super().__init__(f"{where}: {reason}")
+
+
+class Unknown(BadInput):
+    """Nothing of that name exists."""
+
+    def __init__(self, what: str, name: object, known: object = ()) -> None:
+        names = ", ".join(str(k) for k in known) if isinstance(known, (list, tuple, dict, set)) else str(known)
+        super().__init__(f"No {what} named {name!r}." + (f" Known: {names}." if names else ""))
+
+
+class Refused(ConsoleError):
+    """The present state does not allow it."""

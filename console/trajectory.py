@@ -1,0 +1,219 @@
+"""The shared words: steps, trajectories, checkpoints.
+
+A trajectory is one trial of one task. Its canonical form is one JSON object a line; import and export agree on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from console.errors import BadInput
+
+
+class Outcome(StrEnum):
+    """How a trial stands. `finished`: it ended and nothing in its record tells success."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    HALTED = "halted"
+    REJECTED = "rejected"
+    ERROR = "error"
+    FINISHED = "finished"
+
+
+class Label(StrEnum):
+    """Ground truth or a reviewer's answer; `misaligned` is the positive class everywhere."""
+
+    ALIGNED = "aligned"
+    MISALIGNED = "misaligned"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thought, action and observation; any of the three may be empty."""
+
+    thought: str = ""
+    action: str = ""
+    observation: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The canonical form of the step, unknown fields under `extra`."""
+        bare = {"thought": self.thought, "action": self.action, "observation": self.observation}
+        return bare | ({"extra": dict(self.extra)} if self.extra else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One trial of one task as it was recorded, with its gold label where the source tells one.
+
+    `opening` is what the agent saw before its first step (a start page, a policy and the user's first message);
+    `memory` is what earlier trials left in its prompt. `gold` has at least the key `label` where a label is known.
+    """
+
+    task_id: str
+    environment: str
+    instruction: str
+    steps: tuple[Step, ...] = ()
+    trial: int = 0
+    critical_action: str | None = None
+    outcome: Outcome = Outcome.FINISHED
+    gold: Mapping[str, Any] = field(default_factory=dict)
+    source: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    opening: str = ""
+    memory: tuple[str, ...] = ()
+    carried_over: bool = False
+
+    @property
+    def label(self) -> Label | None:
+        """The source's own ground truth, or None where there is none."""
+        value = self.gold.get("label")
+        return Label(value) if value is not None else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The canonical form, its keys in the documented order."""
+        record: dict[str, Any] = {
+            "task_id": self.task_id,
+            "trial": self.trial,
+            "environment": self.environment,
+            "instruction": self.instruction,
+            "steps": [step.to_dict() for step in self.steps],
+            "critical_action": self.critical_action,
+            "outcome": str(self.outcome),
+            "gold": dict(self.gold),
+            "source": dict(self.source),
+            "extra": dict(self.extra),
+        }
+        if self.opening:
+            record["opening"] = self.opening
+        if self.memory:
+            record["memory"] = list(self.memory)
+        if self.carried_over:
+            record["carried_over"] = True
+        return record
+
+    def to_json(self) -> str:
+        """The canonical form as one line of JSON."""
+        return orjson.dumps(self.to_dict()).decode()
+
+    def content_digest(self) -> str:
+        """SHA-256 (hex) of what was done: the same run read from another file has the same digest."""
+        steps = [[s.thought, s.action, s.observation] for s in self.steps]
+        parts = [self.task_id, self.trial, self.environment, self.instruction, steps, self.critical_action, self.outcome]
+        return hashlib.sha256(orjson.dumps([*parts, self.gold.get("label")])).hexdigest()
+
+    def same_steps(self, other: Trajectory) -> bool:
+        """Whether both did and saw exactly the same."""
+        return self.steps == other.steps
+
+    def as_carried_over(self) -> Trajectory:
+        """The same record, marked as copied from the trial before."""
+        return replace(self, carried_over=True)
+
+
+_FIELDS = frozenset(
+    "task_id trial environment instruction steps critical_action outcome gold source extra opening memory "
+    "carried_over".split()
+)
+_STEP_FIELDS = frozenset({"thought", "action", "observation", "extra"})
+
+
+def from_dict(record: Mapping[str, Any]) -> Trajectory:
+    """The trajectory of a canonical record; unknown fields go under `extra`.
+
+    Raises BadInput, with one sentence, where a field is missing or has the wrong type.
+    """
+    for name in ("task_id", "instruction", "steps"):
+        if name not in record:
+            raise BadInput(f'the record has no "{name}"; a canonical trajectory needs task_id, instruction and steps')
+    steps = record["steps"]
+    if not isinstance(steps, list):
+        raise BadInput('"steps" is not a list of objects with thought, action and observation')
+    gold = _mapping(record, "gold")
+    if gold.get("label") not in (None, *Label):
+        raise BadInput(f'gold label {gold["label"]!r} is neither "aligned" nor "misaligned"')
+    extra = _mapping(record, "extra") | {key: value for key, value in record.items() if key not in _FIELDS}
+    critical = record.get("critical_action")
+    if critical is not None and not isinstance(critical, str):
+        raise BadInput('"critical_action" is not a text')
+    memory = record.get("memory") or []
+    if not isinstance(memory, list):
+        raise BadInput('"memory" is not a list of texts')
+    return Trajectory(
+        task_id=_text(record, "task_id", numbers=True),
+        environment=_text(record, "environment") or "generic",
+        instruction=_text(record, "instruction"),
+        steps=tuple(_step(step, index) for index, step in enumerate(steps)),
+        trial=_trial(record.get("trial")),
+        critical_action=critical,
+        outcome=_outcome(record.get("outcome")),
+        gold=gold,
+        source=_mapping(record, "source"),
+        extra=extra,
+        opening=_text(record, "opening"),
+        memory=tuple(str(entry) for entry in memory),
+        carried_over=bool(record.get("carried_over", False)),
+    )
+
+
+def from_json(line: str | bytes) -> Trajectory:
+    """The trajectory stored as one canonical JSON line; raises BadInput where it is none."""
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError as broken:
+        raise BadInput(f"this is not valid JSON ({broken})") from broken
+    if not isinstance(record, dict):
+        raise BadInput("this is not a JSON object")
+    return from_dict(record)
+
+
+def _step(step: object, index: int) -> Step:
+    if not isinstance(step, dict):
+        raise BadInput(f"step {index + 1} is not an object with thought, action and observation")
+    extra = _mapping(step, "extra") | {key: value for key, value in step.items() if key not in _STEP_FIELDS}
+    return Step(_text(step, "thought"), _text(step, "action"), _text(step, "observation"), extra)
+
+
+def _text(record: Mapping[str, Any], name: str, *, numbers: bool = False) -> str:
+    value = record.get(name)
+    if value is None:
+        return ""
+    if numbers and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise BadInput(f'"{name}" is not a text')
+    return value
+
+
+def _mapping(record: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = record.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BadInput(f'"{name}" is not an object')
+    return dict(value)
+
+
+def _trial(value: object) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise BadInput(f'"trial" is {value!r}; trials are whole numbers that count from 0')
+    return value
+
+
+def _outcome(value: object) -> Outcome:
+    if value is None:
+        return Outcome.FINISHED
+    if value not in tuple(Outcome):
+        raise BadInput(f'outcome {value!r} is none of {", ".join(Outcome)}')
+    return Outcome(str(value))

@@ -1,0 +1,1 @@
+"""Tables, engine, queue and migrations: everything that touches the database file."""

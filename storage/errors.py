@@ -1,0 +1,38 @@
+"""What the store can refuse.
+
+StorageError
+├── OldSchema / NewerSchema   the file was written by another version
+├── NoSuchItem                there is no item of that id
+└── QueueRefusal              the item is not in the state that the request needs
+    ├── NotYours              the claim belongs to somebody else, or has lapsed
+    ├── AlreadyDecided        this reviewer's answer is in
+    └── AlreadyDelivered      the agent has the answer; it can no longer be taken back
+"""
+
+
+class StorageError(Exception):
+    """The store could not do what was asked."""
+
+
+class NewerSchema(StorageError):
+    """The database was written by a newer version of the console; upgrade the console to open it."""
+
+
+class NoSuchItem(StorageError):
+    """There is no such review item."""
+
+
+class QueueRefusal(StorageError):
+    """The item is not in the state that this needs."""
+
+
+class NotYours(QueueRefusal):
+    """The claim on this item belongs to somebody else, or it has lapsed; open the item again."""
+
+
+class AlreadyDecided(QueueRefusal):
+    """Your review of this item is already in."""
+
+
+class AlreadyDelivered(QueueRefusal):
+    """The decision has already reached the agent and can no longer be undone."""
