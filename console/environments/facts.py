@@ -1,19 +1,55 @@
-"""What the console knows about an environment."""
+"""What the console knows about an environment, and the protocol that a running one speaks.
+
+The protocol has gymnasium's shape: `reset(seed, options) -> (observation, info)` and
+`step(action) -> (observation, reward, terminated, truncated, info)`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """One task of an environment. `gold` never reaches an Actor; `options` is what `reset` needs to set it up."""
+
+    task_id: str
+    environment: str
+    instruction: str
+    gold: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class World(Protocol):
+    """A running task. At the end `info` has `success` (bool) and `score` (0 to 1), which the Actor never sees."""
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Sets the task up; returns what the agent sees first."""
+        ...
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Runs one action; an impossible one is answered in words and uses a step."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
     """`critical` are the default patterns of a run; `ends` adds a checkpoint at the end of a trial.
 
-    `not_executed` are the openings of an observation that says the action did not run at all.
+    `terminal` are those critical patterns after which nothing more can happen. `not_executed` are the openings of an
+    observation that says the action did not run at all. `tasks(seed, count)` and `start(task)` are there where an
+    embedded edition is; `replayable` says that the recorded actions bring an equal state back.
     """
 
     name: str
     title: str
     critical: tuple[str, ...] = ()
     ends: bool = False
+    terminal: tuple[str, ...] = ()
     not_executed: tuple[str, ...] = ()
+    step_cap: int = 30
+    tasks: Callable[[int, int], Sequence[TaskSpec]] | None = None
+    start: Callable[[TaskSpec], World] | None = None
+    replayable: bool = False

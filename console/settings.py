@@ -1,0 +1,46 @@
+"""Every setting, from `INFERACT_*` in the environment."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy.engine import make_url
+
+
+class Settings(BaseSettings):
+    """Paths are absolute once read, whatever directory the command was started from."""
+
+    model_config = SettingsConfigDict(env_prefix="INFERACT_", extra="ignore")
+
+    data_dir: Path = Field(default=Path("~/.inferact"))
+    """Where the database, the secret of the sign-in and the uploads live."""
+    database_url: str = ""
+    """SQLAlchemy URL; by default `console.db` in the data directory."""
+    host: str = "127.0.0.1"
+    port: int = 8501
+    prompts_dir: Path | None = None
+    """A folder whose files take the place of the packaged prompt templates, file by file."""
+    model: str | None = None
+    concurrency: int = Field(default=8, ge=1)
+
+    @field_validator("data_dir", "prompts_dir")
+    @classmethod
+    def _absolute(cls, path: Path | None) -> Path | None:
+        return path.expanduser().absolute() if path else None
+
+    @model_validator(mode="after")
+    def _resolve_database(self) -> Settings:
+        url = make_url(self.database_url or f"sqlite:///{self.data_dir / 'console.db'}")
+        if url.get_backend_name() == "sqlite" and url.database and url.database != ":memory:":
+            url = url.set(database=str(Path(url.database).expanduser().absolute()))
+        self.database_url = url.render_as_string(hide_password=False)
+        return self
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """The settings of this process, read once."""
+    return Settings()

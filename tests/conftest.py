@@ -1,0 +1,35 @@
+"""What every test starts from: a data directory of its own, and the shared real logs where they are present."""
+
+from pathlib import Path
+
+import pytest
+
+from console.settings import settings
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True)
+def data_dir(tmp_path, monkeypatch):
+    """An empty data directory; every INFERACT_ setting of the developer's own shell is put aside."""
+    import os
+
+    for name in [name for name in os.environ if name.startswith("INFERACT_") and name != "INFERACT_REQUIRE_BROWSER"]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("INFERACT_DATA_DIR", str(tmp_path / "data"))
+    settings.cache_clear()
+    yield tmp_path / "data"
+    settings.cache_clear()
+
+
+@pytest.fixture
+def shared_data():
+    """A function from a file's name to its path among the shared real logs; skips where it is missing."""
+
+    def find(name: str) -> Path:
+        path = SHARED / name
+        if not path.exists():
+            pytest.skip(f"the shared log {name} is not on this machine")
+        return path
+
+    return find
