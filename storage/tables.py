@@ -72,7 +72,7 @@ class Run(Table, table=True):
     actor: str | None = None
     source_run_id: int | None = Field(default=None, foreign_key="run.id")
     critical: str = "[]"
-    ends: bool = False
+    ends: bool | None = None
     detector: str | None = None
     threshold: float | None = None
     seed: int = 0
