@@ -1,0 +1,55 @@
+"""The database of the settings: migrated on first use, opened for reading or for writing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+
+from sqlmodel import Session
+from storage.migrations import migrate
+from storage.queue import Queue
+
+from console.settings import settings
+from storage import engine
+
+
+def database_url() -> str:
+    """The URL of the settings, its database created and migrated."""
+    return _ready(settings().database_url)
+
+
+@contextmanager
+def reading() -> Iterator[Session]:
+    """A session that sees one state of the database and writes nothing."""
+    with engine.reading(database_url()) as session:
+        yield session
+
+
+@contextmanager
+def writing() -> Iterator[Session]:
+    """A session in one short write transaction: committed at the end, rolled back on any error."""
+    with engine.writing(database_url()) as session:
+        yield session
+
+
+def review_queue() -> Queue:
+    """The review queue of the settings' database."""
+    return _queue(database_url())
+
+
+def now_ms() -> int:
+    """Whole milliseconds since 1970, UTC."""
+    return time.time_ns() // 1_000_000
+
+
+@lru_cache(maxsize=8)
+def _ready(url: str) -> str:
+    migrate(url)
+    return url
+
+
+@lru_cache(maxsize=8)
+def _queue(url: str) -> Queue:
+    return Queue(url)

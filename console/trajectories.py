@@ -1,0 +1,267 @@
+"""Logs in, trajectories out: import all or nothing per file, list, open."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+from sqlalchemy import insert, select, tuple_
+from sqlmodel import Session
+
+from console import critical
+from console.environments import environment
+from console.errors import Unknown
+from console.importers import read_log
+from console.importers.records import Duplicate, Found, Skipped
+from console.trajectory import Trajectory, from_json
+from storage import tables
+
+_BATCH = 1_000
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What became of one file: every record read is imported, a duplicate, skipped, or names its reason."""
+
+    path: str
+    format: str = ""
+    read: int = 0
+    imported: int = 0
+    duplicates: int = 0
+    skipped: int = 0
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[dict[str, Any]] = field(default_factory=list)
+    environments: set[str] = field(default_factory=set)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape that `trajectory import --json` prints per file."""
+        return {
+            "path": self.path,
+            "format": self.format,
+            "read": self.read,
+            "imported": self.imported,
+            "duplicates": self.duplicates,
+            "skipped": self.skipped,
+            "rejected": self.rejected,
+        }
+
+
+TaskKey = tuple[str, str]
+"""A task's own id and the digest of its instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A trajectory as rows: its task, its own row, and its canonical JSON."""
+
+    task: dict[str, Any]
+    row: dict[str, Any]
+    body: str
+
+    @property
+    def task_key(self) -> TaskKey:
+        """What identifies the task in its run."""
+        return self.task["task_key"], self.task["instruction_digest"]
+
+
+@dataclass(slots=True)
+class Spool:
+    """A file that was read to its end without a fault, waiting for one short write transaction."""
+
+    report: FileReport
+    lines: IO[bytes]
+
+    def close(self) -> None:
+        """Drops the temporary file."""
+        self.lines.close()
+
+
+def read_file(
+    path: Path,
+    format: str = "auto",
+    patterns: Sequence[str] = (),
+    progress: Callable[[int], None] | None = None,
+) -> Spool:
+    """The whole file, read and checked, on a temporary file; raises UnreadableFile and leaves nothing behind.
+
+    `patterns` are the run's own critical patterns; those of each record's environment count beside them.
+    """
+    report = FileReport(path=str(path))
+    report.format, records = read_log(path, format, progress)
+    lines = tempfile.TemporaryFile()  # noqa: SIM115 (the spool owns it until the transaction has run)
+    try:
+        for record in records:
+            report.read += 1
+            _spool(record, report, lines, patterns)
+    except BaseException:
+        lines.close()
+        raise
+    lines.seek(0)
+    return Spool(report, lines)
+
+
+def store(session: Session, run: tables.Run, spool: Spool, now_ms: int) -> FileReport:
+    """Inserts what the run does not hold yet; a record known by its content is a duplicate."""
+    _widen_critical(session, run, spool.report.environments)
+    tasks: dict[TaskKey, int] = {}
+    known: set[str] = set()
+    for batch in _batches(spool.lines):
+        fresh = _unknown(session, run, batch, known)
+        spool.report.duplicates += len(batch) - len(fresh)
+        insert_prepared(session, run, fresh, tasks, now_ms)
+        spool.report.imported += len(fresh)
+    return spool.report
+
+
+def prepare(record: Trajectory, patterns: Sequence[str]) -> Prepared:
+    """The row, the task and the body of a trajectory, ready to insert."""
+    task = {
+        "task_key": record.task_id,
+        "environment": record.environment,
+        "instruction": record.instruction,
+        "instruction_digest": hashlib.sha256(record.instruction.encode()).hexdigest(),
+    }
+    row = {
+        "trial": record.trial,
+        "environment": record.environment,
+        "outcome": str(record.outcome),
+        "recorded_outcome": str(record.outcome),
+        "label": record.label,
+        "carried_over": record.carried_over,
+        "critical_action": record.critical_action,
+        "n_steps": len(record.steps),
+        "n_critical": count_critical(record, patterns),
+        "digest": record.content_digest(),
+        "source": orjson.dumps(dict(record.source)).decode(),
+    }
+    return Prepared(task, row, record.to_json())
+
+
+def insert_prepared(
+    session: Session, run: tables.Run, records: Sequence[Prepared], tasks: dict[TaskKey, int], now_ms: int
+) -> list[int]:
+    """Inserts trajectories with their tasks and bodies; returns their ids. `tasks` remembers the tasks seen so far."""
+    if not records:
+        return []
+    _insert_tasks(session, run, records, tasks)
+    rows = [
+        {**record.row, "run_id": run.id, "task_id": tasks[record.task_key], "created_ms": now_ms} for record in records
+    ]
+    statement = insert(tables.Trajectory).returning(tables.Trajectory.id, sort_by_parameter_order=True)  # type: ignore[arg-type]
+    ids = list(session.execute(statement, rows).scalars())
+    bodies = [{"trajectory_id": id, "body": record.body} for id, record in zip(ids, records, strict=True)]
+    session.execute(insert(tables.TrajectoryBody), bodies)
+    return ids
+
+
+def load(session: Session, trajectory_id: int) -> Trajectory:
+    """The whole record of a trajectory; raises Unknown."""
+    body = session.get(tables.TrajectoryBody, trajectory_id)
+    if body is None:
+        raise Unknown("trajectory", trajectory_id)
+    return from_json(body.body)
+
+
+def rows(session: Session, run: tables.Run) -> Iterator[dict[str, Any]]:
+    """One dict per trajectory of the run in import order, as `trajectory list --json` prints them."""
+    record, task = tables.Trajectory, tables.Task
+    statement = (
+        select(record, task.task_key, task.instruction)  # type: ignore[call-overload]
+        .join(task, task.id == record.task_id)
+        .where(record.run_id == run.id)
+        .order_by(record.id)
+        .execution_options(yield_per=1_000)
+    )
+    for found, task_key, instruction in session.execute(statement):
+        yield _listed(found, task_key, instruction)
+
+
+def _listed(found: tables.Trajectory, task_key: str, instruction: str) -> dict[str, Any]:
+    return {
+        "trajectory_id": found.id,
+        "task_id": task_key,
+        "trial": found.trial,
+        "environment": found.environment,
+        "instruction": instruction,
+        "outcome": found.outcome,
+        "n_steps": found.n_steps,
+        "n_critical_actions": found.n_critical,
+        "label": found.label,
+        "carried_over": found.carried_over,
+        "source": orjson.loads(found.source),
+    }
+
+
+def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:
+    """Critical actions that were executed, failed ones included."""
+    refused = environment(record.environment).not_executed
+    return sum(
+        critical.is_critical(step.action, patterns) and not step.observation.lstrip().startswith(refused or ("\0",))
+        for step in record.steps
+    )
+
+
+def _spool(record: Found | Skipped | Duplicate, report: FileReport, lines: IO[bytes], patterns: Sequence[str]) -> None:
+    if isinstance(record, Found):
+        name = record.trajectory.environment
+        report.environments.add(name)
+        ready = prepare(record.trajectory, (*patterns, *environment(name).critical))
+        lines.write(orjson.dumps([ready.task, ready.row]) + b"\n" + ready.body.encode() + b"\n")
+        return
+    report.notes.append({"line": record.line, "reason": record.reason})
+    if isinstance(record, Duplicate):
+        report.duplicates += 1
+    else:
+        report.skipped += 1
+
+
+def _batches(lines: Iterable[bytes]) -> Iterator[list[Prepared]]:
+    stream = iter(lines)
+    while pairs := list(islice(zip(stream, stream, strict=True), _BATCH)):
+        yield [Prepared(*orjson.loads(head), body[:-1].decode()) for head, body in pairs]
+
+
+def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared], known: set[str]) -> list[Prepared]:
+    digests = [record.row["digest"] for record in batch]
+    column = tables.Trajectory.digest
+    statement = select(column).where(tables.Trajectory.run_id == run.id, column.in_(digests))  # type: ignore[arg-type, attr-defined, call-overload]
+    known.update(session.execute(statement).scalars())
+    fresh = []
+    for record, digest in zip(batch, digests, strict=True):
+        if digest not in known:
+            known.add(digest)
+            fresh.append(record)
+    return fresh
+
+
+def _insert_tasks(session: Session, run: tables.Run, records: Sequence[Prepared], tasks: dict[TaskKey, int]) -> None:
+    missing = {record.task_key: record.task for record in records if record.task_key not in tasks}
+    tasks.update(_stored_tasks(session, run, list(missing)))
+    new = {key: task for key, task in missing.items() if key not in tasks}
+    if new:
+        session.execute(insert(tables.Task), [{**task, "run_id": run.id} for task in new.values()])
+        tasks.update(_stored_tasks(session, run, list(new)))
+
+
+def _stored_tasks(session: Session, run: tables.Run, keys: list[TaskKey]) -> dict[TaskKey, int]:
+    if not keys:
+        return {}
+    task = tables.Task
+    pair = tuple_(task.task_key, task.instruction_digest)  # type: ignore[arg-type]
+    statement = select(task.task_key, task.instruction_digest, task.id).where(task.run_id == run.id, pair.in_(keys))  # type: ignore[call-overload]
+    return {(key, digest): id for key, digest, id in session.execute(statement)}
+
+
+def _widen_critical(session: Session, run: tables.Run, environments: set[str]) -> None:
+    patterns: list[str] = orjson.loads(run.critical)
+    for name in sorted(environments - set(run.environment.split(","))):
+        patterns += [pattern for pattern in environment(name).critical if pattern not in patterns]
+    run.critical = orjson.dumps(patterns).decode()
+    run.environment = ",".join(sorted({*run.environment.split(","), *environments} - {""}))
+    session.add(run)

@@ -1,0 +1,264 @@
+"""Trials of a replay run: a recorded log revealed trial by trial, as feedback unlocks it.
+
+Trial 0 of the source is there from the start. A decision that is due is delivered: an approved action "runs", that is,
+its recorded outcome becomes the outcome; feedback on a task reveals the task's recorded next trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlmodel import Session, col, func, select
+
+from console import events, runs
+from console.database import now_ms, review_queue, writing
+from console.detection import detect
+from console.errors import Refused
+from console.trajectories import Prepared, insert_prepared
+from console.trajectory import Label, Outcome
+from storage import tables
+from storage.tables import DecisionKind, ItemStatus, RunKind
+
+RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
+"""Only these let an action run."""
+
+
+@dataclass(slots=True)
+class Advance:
+    """What one delivery round did."""
+
+    delivered: int = 0
+    approved: int = 0
+    rejected: int = 0
+    revealed: int = 0
+    nothing_recorded: int = 0
+    queued: int = 0
+
+
+def start_replay(name: str, source: str, detector: str, **fields: Any) -> tables.Run:
+    """Makes a replay run of an archive run and judges its trial 0; raises Refused where there is nothing to replay."""
+    with writing() as session:
+        origin = runs.get(session, source)
+        if origin.kind != RunKind.ARCHIVE:
+            raise Refused(f"Run {source!r} is no archive of imported logs; only those can be replayed.")
+        run = runs.create(
+            session,
+            name,
+            RunKind.REPLAY,
+            now_ms(),
+            actor="replay",
+            source_run_id=origin.id,
+            critical=origin.critical,
+            ends=origin.ends,
+            trials=_recorded_trials(session, origin),
+            **fields,
+        )
+        run.environment = origin.environment
+        first = session.exec(
+            select(func.min(tables.Trajectory.trial)).where(col(tables.Trajectory.run_id) == origin.id)
+        ).one()
+        if first is None:
+            raise Refused(f"Run {source!r} holds no trajectories; import a log into it first.")
+        _reveal(session, run, _recorded(session, origin.id, trial=first))
+        session.flush()
+        session.expunge(run)
+    _judge(name, detector)
+    return run
+
+
+def advance(run_name: str) -> Advance:
+    """Delivers what is due and reveals the next recorded trial of every task that got feedback; safe to repeat."""
+    queue, done = review_queue(), Advance()
+    with writing() as session:
+        run = runs.get(session, run_name)
+        session.expunge(run)
+    if run.kind != RunKind.REPLAY:
+        raise Refused(f"Run {run_name!r} is {run.kind}: there is no next trial to run. Replay it first.")
+    due = queue.due(run_id=run.id or 0, now_ms=now_ms())
+    if due:
+        done.delivered = queue.mark_delivered(decision_ids=due, now_ms=now_ms())
+    with writing() as session:
+        _settle(session, run, done)
+        session.flush()
+    if done.revealed:
+        done.queued = _judge(run_name, run.detector or "rules")
+    return done
+
+
+def lineage(session: Session, run: tables.Run, task_id: int) -> list[dict[str, Any]]:
+    """Trial by trial: outcome, and each decision's feedback; for researchers, or where a run is not blind."""
+    record = tables.Trajectory
+    trials = session.exec(
+        select(record).where(record.run_id == run.id, record.task_id == task_id).order_by(col(record.trial))
+    )
+    return [
+        {
+            "trial": found.trial,
+            "trajectory_id": found.id,
+            "outcome": found.outcome,
+            "carried_over": found.carried_over,
+            "decisions": _decisions(session, found.id),
+        }
+        for found in trials
+    ]
+
+
+def _judge(run_name: str, detector: str) -> int:
+    reports = detect(run_name, [detector], route=detector)
+    _hold_flagged(run_name)
+    return sum(report.queued for report in reports)
+
+
+def _hold_flagged(run_name: str) -> None:
+    """A flagged action waits for its decision: the trial is paused, whatever the log says came of it."""
+    item, record = tables.Item, tables.Trajectory
+    with writing() as session:
+        run = runs.get(session, run_name)
+        waiting = (
+            select(record)
+            .join(item, col(item.trajectory_id) == col(record.id))
+            .where(
+                item.run_id == run.id,
+                item.kind != "halted",
+                col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED]),
+                record.outcome == record.recorded_outcome,
+            )
+        )
+        for found in session.exec(waiting):
+            found.outcome = Outcome.PAUSED
+            session.add(found)
+
+
+def _settle(session: Session, run: tables.Run, done: Advance) -> None:
+    """Gives every item whose decisions are all delivered its consequence, once: it is settled when its trial moved."""
+    item, record = tables.Item, tables.Trajectory
+    statement = (
+        select(item, record)
+        .join(record, col(record.id) == item.trajectory_id)
+        .where(item.run_id == run.id, item.status == ItemStatus.DELIVERED)
+        .where(col(record.outcome).in_([Outcome.PAUSED, Outcome.HALTED]))
+        .order_by(col(item.id))
+    )
+    for found, trajectory in session.exec(statement).all():
+        answers = _answers(session, found)
+        if found.kind != "halted" and all(answer.decision in RUNS_ACTION for answer in answers):
+            trajectory.outcome = trajectory.recorded_outcome
+            done.approved += 1
+        elif found.kind != "halted":
+            trajectory.outcome = Outcome.REJECTED
+            done.rejected += 1
+        session.add(trajectory)
+        if any(_is_feedback(answer) for answer in answers):
+            _unlock(session, run, trajectory, done)
+
+
+def _answers(session: Session, item: tables.Item) -> Sequence[tables.Decision]:
+    decision = tables.Decision
+    statement = select(decision).where(decision.item_id == item.id, col(decision.superseded).is_(False))
+    return [row for row in session.exec(statement) if row.decision != DecisionKind.ESCALATE]
+
+
+def _is_feedback(answer: tables.Decision) -> bool:
+    return answer.label == Label.MISALIGNED or (answer.decision == DecisionKind.RESPOND and bool(answer.feedback_text))
+
+
+def _unlock(session: Session, run: tables.Run, trajectory: tables.Trajectory, done: Advance) -> None:
+    task = session.get(tables.Task, trajectory.task_id)
+    later = select(func.count()).where(
+        col(tables.Trajectory.task_id) == trajectory.task_id, col(tables.Trajectory.trial) > trajectory.trial
+    )
+    if task is None or session.exec(later).one():
+        return
+    records = _recorded(session, run.source_run_id, trial=trajectory.trial + 1, task=task)
+    if records:
+        _reveal(session, run, records)
+        done.revealed += 1
+    else:
+        done.nothing_recorded += 1
+        subject = f"task {task.task_key}"
+        events.record(session, run, "no recorded next trial", now_ms(), actor="replay", subject=subject)
+
+
+def _recorded(
+    session: Session, run_id: int | None, *, trial: int, task: tables.Task | None = None
+) -> list[tuple[tables.Trajectory, tables.Task, str]]:
+    record, body, asked = tables.Trajectory, tables.TrajectoryBody, tables.Task
+    statement = (
+        select(record, asked, body.body)
+        .join(body, col(body.trajectory_id) == col(record.id))
+        .join(asked, col(asked.id) == record.task_id)
+        .where(record.run_id == run_id, record.trial == trial)
+        .order_by(col(record.id))
+    )
+    if task is not None:
+        statement = statement.where(
+            asked.task_key == task.task_key, asked.instruction_digest == task.instruction_digest
+        )
+    return list(session.exec(statement))
+
+
+_COPIED = [
+    "trial",
+    "environment",
+    "outcome",
+    "recorded_outcome",
+    "label",
+    "carried_over",
+    "critical_action",
+    "n_steps",
+    "n_critical",
+    "digest",
+    "source",
+]
+
+
+def _reveal(session: Session, run: tables.Run, records: Sequence[tuple[tables.Trajectory, tables.Task, str]]) -> None:
+    prepared = [
+        Prepared(
+            task={
+                "task_key": task.task_key,
+                "environment": task.environment,
+                "instruction": task.instruction,
+                "instruction_digest": task.instruction_digest,
+            },
+            row={name: getattr(record, name) for name in _COPIED},
+            body=body,
+        )
+        for record, task, body in records
+    ]
+    insert_prepared(session, run, prepared, {}, now_ms())
+
+
+def _decisions(session: Session, trajectory_id: int | None) -> list[dict[str, Any]]:
+    decision, item = tables.Decision, tables.Item
+    statement = (
+        select(decision)
+        .join(item, col(item.id) == decision.item_id)
+        .where(item.trajectory_id == trajectory_id, col(decision.superseded).is_(False))
+        .order_by(col(decision.id))
+    )
+    return [
+        {
+            "decision_id": row.id,
+            "decision": row.decision,
+            "label": row.label,
+            "feedback_text": row.feedback_text,
+            "reviewer": row.reviewer,
+            "delivered": row.delivered_ms is not None,
+        }
+        for row in session.exec(statement)
+    ]
+
+
+def _recorded_trials(session: Session, run: tables.Run) -> int:
+    highest = session.exec(
+        select(func.max(tables.Trajectory.trial)).where(col(tables.Trajectory.run_id) == run.id)
+    ).one()
+    return (highest or 0) + 1
+
+
+def as_dict(advance: Advance) -> dict[str, int]:
+    """The shape that `run next --json` prints."""
+    return asdict(advance)
