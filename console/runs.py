@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -171,6 +172,13 @@ def open_budgets(queue: Queue, run_id: int, trials: Sequence[int], wanted: int |
             queue.open_budget(run_id=run_id, trial=trial, cap=wanted)
 
 
+def iso(ms: int | None) -> str | None:
+    """An ISO-8601 time in UTC with milliseconds, of milliseconds since 1970."""
+    if ms is None:
+        return None
+    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 _COUNTED = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.HALTED, Outcome.PAUSED, Outcome.REJECTED, Outcome.ERROR)
 _NO_BUDGET = {"cap": None, "used": 0, "left": None}
 
@@ -194,7 +202,7 @@ def _flagged(session: Session, run: tables.Run) -> dict[int, int]:
         .where(item.run_id == run.id, item.kind != "halted")
         .group_by(col(item.trial))
     )
-    return {trial: count for trial, count in session.exec(statement)}
+    return dict(session.exec(statement).all())
 
 
 def _budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:

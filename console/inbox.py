@@ -1,0 +1,82 @@
+"""The inbox: what waits in a run, for whom, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import func
+from sqlmodel import Session, col, select
+
+from console import runs
+from storage import tables
+from storage.tables import SlotStatus
+
+
+def my_decisions(session: Session, run: tables.Run, reviewer: str) -> tuple[int, float | None]:
+    """(number of this reviewer's answers in the run, mean seconds from claim to answer or None)."""
+    decision, item = tables.Decision, tables.Item
+    statement = (
+        select(func.count(), func.avg(decision.decided_ms - decision.claimed_ms))
+        .select_from(decision)
+        .join(item, col(item.id) == decision.item_id)
+        .where(item.run_id == run.id, decision.reviewer == reviewer, col(decision.superseded).is_(False))
+    )
+    count, mean = session.exec(statement).one()
+    return count, float(mean) / 1_000 if mean is not None else None
+
+
+def listing(session: Session, run: tables.Run, limit: int | None = None) -> list[dict[str, Any]]:
+    """The run's items, the next to be offered first, in the shape of `review list --json`."""
+    item, verdict = tables.Item, tables.Verdict
+    statement = (
+        select(item, verdict)
+        .join(verdict, col(verdict.id) == item.verdict_id, isouter=True)
+        .where(item.run_id == run.id)
+        .order_by(col(item.trial), col(item.priority).desc(), col(item.id))
+        .limit(limit)
+    )
+    found = list(session.exec(statement))
+    holders = _holders(session, [row.id or 0 for row, _ in found])
+    return [_listed(row, judged, holders.get(row.id or 0)) for row, judged in found]
+
+
+def waiting(session: Session, run: tables.Run, limit: int) -> list[dict[str, Any]]:
+    """What waits for anybody, the next to be offered first: task, action, score, since when."""
+    item, verdict, record, task = tables.Item, tables.Verdict, tables.Trajectory, tables.Task
+    statement = (
+        select(item, verdict.score, verdict.detector, verdict.rationale, task.task_key, task.instruction)  # type: ignore[call-overload]
+        .join(record, col(record.id) == item.trajectory_id)
+        .join(task, col(task.id) == record.task_id)
+        .join(verdict, col(verdict.id) == item.verdict_id, isouter=True)
+        .where(item.run_id == run.id, item.open_slots > 0)
+        .order_by(item.trial, col(item.priority).desc(), item.id)
+        .limit(limit)
+    )
+    names = ("item", "score", "detector", "rationale", "task_id", "instruction")
+    return [dict(zip(names, row, strict=True)) for row in session.exec(statement)]
+
+
+def _holders(session: Session, item_ids: Sequence[int]) -> dict[int, tables.Slot]:
+    slot = tables.Slot
+    held: dict[int, tables.Slot] = {}
+    for start in range(0, len(item_ids), 500):
+        chunk = item_ids[start : start + 500]
+        statement = select(slot).where(col(slot.item_id).in_(chunk), slot.status == SlotStatus.CLAIMED)
+        held.update({row.item_id: row for row in session.exec(statement)})
+    return held
+
+
+def _listed(item: tables.Item, verdict: tables.Verdict | None, holder: tables.Slot | None) -> dict[str, Any]:
+    return {
+        "item_id": item.id,
+        "trajectory_id": item.trajectory_id,
+        "trial": item.trial,
+        "kind": item.kind,
+        "status": item.status,
+        "priority": item.priority,
+        "score": verdict.score if verdict else None,
+        "detector": verdict.detector if verdict else None,
+        "claimed_by": holder.reviewer if holder else None,
+        "claim_expires_at": runs.iso(holder.lease_until_ms) if holder else None,
+    }

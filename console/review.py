@@ -1,0 +1,213 @@
+"""Review: the next item, what may be seen of it, the answer, and taking it back.
+
+The queue owns its transactions, so claims and answers go to it without a session; what a page shows around an item is
+read through one.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from sqlmodel import Session, col, select
+from storage.queue import Claim, DecisionRow, NoClaim, NoClaimReason, Queue
+
+from console.critical import CheckpointKind, checkpoint_at, digest
+from console.errors import BadInput, Refused, Unknown
+from console.trajectory import Label, from_json
+from storage import tables
+from storage.tables import DecisionKind, ItemStatus
+
+DWELL_MS = 400
+"""An answer that comes sooner after the item was shown was meant for the one before."""
+
+MAX_FEEDBACK = 20_000
+"""Characters; more is a paste by mistake."""
+
+_FIXED_LABELS: dict[str, Label | None] = {
+    DecisionKind.APPROVE: Label.ALIGNED,
+    DecisionKind.REJECT: Label.MISALIGNED,
+    DecisionKind.EDIT: Label.MISALIGNED,
+    DecisionKind.ESCALATE: None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a reviewer decides about one item; the label follows from the decision except for `respond`."""
+
+    decision: str
+    feedback_text: str = ""
+    edited_action: str | None = None
+    label: str | None = None
+    annotator_kind: str = "human"
+
+
+def next_item(
+    queue: Queue, session: Session, run: tables.Run, reviewer: str, now_ms: int, *, settles: bool = True
+) -> Claim | NoClaim:
+    """Claims the next item of the run, earliest trial first; says why where there is none."""
+    answer = NoClaim(NoClaimReason.EMPTY, 0)
+    waiting = 0
+    for trial in waiting_trials(session, run):
+        found = queue.claim(
+            run_id=run.id or 0,
+            trial=trial,
+            reviewer=reviewer,
+            now_ms=now_ms,
+            lease_ms=run.lease_ms,
+            settles=settles,
+            halted_free=run.halted_free,
+        )
+        if isinstance(found, Claim):
+            return found
+        waiting += found.waiting
+        if found.reason != NoClaimReason.EMPTY:
+            answer = found
+    return NoClaim(answer.reason, waiting)
+
+
+def open_item(
+    queue: Queue, session: Session, run: tables.Run, reviewer: str, item_id: int, now_ms: int
+) -> Claim | NoClaim:
+    """Claims that very item; raises Unknown where the run has none of that id."""
+    item = session.get(tables.Item, item_id)
+    if item is None or item.run_id != run.id:
+        raise Unknown("review item", item_id)
+    return queue.claim(
+        run_id=item.run_id,
+        trial=item.trial,
+        reviewer=reviewer,
+        now_ms=now_ms,
+        lease_ms=run.lease_ms,
+        item_id=item_id,
+        halted_free=run.halted_free,
+    )
+
+
+def waiting_trials(session: Session, run: tables.Run) -> list[int]:
+    """The trials of a run that have an item pending or claimed, in order."""
+    item = tables.Item
+    statement = (
+        select(item.trial)
+        .where(item.run_id == run.id, col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED]))
+        .distinct()
+        .order_by(col(item.trial))
+    )
+    return list(session.exec(statement))
+
+
+def submit(
+    queue: Queue,
+    run: tables.Run,
+    claim: Claim,
+    reviewer: str,
+    answer: Answer,
+    now_ms: int,
+    *,
+    shown_ms: int | None = None,
+    submit_key: str | None = None,
+) -> DecisionRow:
+    """Records the answer to a claimed item, once per `submit_key`.
+
+    Raises BadInput where the answer is not complete, Refused where it came before the item can have been seen, and the
+    queue's own refusals (storage.errors) where the claim is no longer this reviewer's.
+    """
+    if shown_ms is not None and now_ms - shown_ms < DWELL_MS:
+        raise Refused("That came within 0.4 s of this item's appearance, so it was not taken as your answer to it.")
+    pending = _pending_action(claim)
+    checked = check(answer, CheckpointKind(claim.kind), run.feedback_mode)
+    return queue.decide(
+        item_id=claim.item_id,
+        reviewer=reviewer,
+        token=claim.token,
+        decision=checked.decision,
+        label=checked.label,
+        feedback_type="nl" if checked.feedback_text else "binary",
+        feedback_text=checked.feedback_text,
+        edited_action=checked.edited_action,
+        action_digest=digest(checked.edited_action or pending),
+        annotator_kind=checked.annotator_kind,
+        submit_key=submit_key or uuid.uuid4().hex,
+        now_ms=now_ms,
+        undo_ms=run.undo_ms,
+    )
+
+
+def check(answer: Answer, kind: CheckpointKind, feedback_mode: str) -> Answer:
+    """The answer with its label, or BadInput in one sentence."""
+    if answer.decision not in tuple(DecisionKind):
+        raise BadInput(f"{answer.decision!r} is no decision; use one of {', '.join(DecisionKind)}.")
+    if kind is CheckpointKind.HALTED and answer.decision not in (DecisionKind.RESPOND, DecisionKind.ESCALATE):
+        raise BadInput("This trial halted, so no action is waiting: respond with words to the agent, skip or escalate.")
+    text = answer.feedback_text.strip()
+    if len(text) > MAX_FEEDBACK:
+        raise BadInput(f"The feedback has {len(text):,} characters; keep it under {MAX_FEEDBACK:,}.")
+    if text and feedback_mode == "binary":
+        raise BadInput("This run takes binary feedback only; leave the words to the agent out.")
+    edited = (answer.edited_action or "").strip() or None
+    if answer.decision == DecisionKind.EDIT and edited is None:
+        raise BadInput("Write the action that the agent is to do instead.")
+    if answer.decision == DecisionKind.RESPOND and not text and feedback_mode != "binary":
+        raise BadInput("Write the words that the agent is to get.")
+    edited = edited if answer.decision == DecisionKind.EDIT else None
+    return Answer(answer.decision, text, edited, _label(answer, kind), answer.annotator_kind)
+
+
+def claim_of(session: Session, item_id: int, reviewer: str) -> Claim:
+    """The reviewer's latest claim on an item, live or lapsed; raises Unknown or Refused."""
+    item = session.get(tables.Item, item_id)
+    if item is None:
+        raise Unknown("review item", item_id)
+    slot = session.exec(
+        select(tables.Slot).where(tables.Slot.item_id == item_id, tables.Slot.reviewer == reviewer)
+    ).first()
+    if slot is None:
+        raise Refused(f"{reviewer} has not claimed item {item_id}; claim it first.")
+    body = session.get(tables.TrajectoryBody, item.trajectory_id)
+    budget = session.get(tables.Budget, slot.budget_id)
+    return Claim(
+        item_id=item_id,
+        slot_id=slot.id or 0,
+        token=slot.token,
+        run_id=item.run_id,
+        trial=item.trial,
+        trajectory_id=item.trajectory_id,
+        step=item.step,
+        kind=item.kind,
+        priority=item.priority,
+        verdict_id=item.verdict_id,
+        claimed_ms=slot.claimed_ms,
+        lease_until_ms=slot.lease_until_ms,
+        body=body.body if body else "{}",
+        budget_cap=budget.cap if budget else None,
+        budget_used=budget.used if budget else 0,
+    )
+
+
+def last_decision(session: Session, run: tables.Run, reviewer: str) -> tables.Decision | None:
+    """The reviewer's latest answer in this run that has not been delivered or taken back."""
+    decision, item = tables.Decision, tables.Item
+    statement = (
+        select(decision)
+        .join(item, col(item.id) == decision.item_id)
+        .where(item.run_id == run.id, decision.reviewer == reviewer)
+        .where(col(decision.superseded).is_(False), col(decision.delivered_ms).is_(None))
+        .order_by(col(decision.id).desc())
+        .limit(1)
+    )
+    return session.exec(statement).first()
+
+
+def _label(answer: Answer, kind: CheckpointKind) -> str | None:
+    if answer.decision in _FIXED_LABELS:
+        return _FIXED_LABELS[answer.decision]
+    if kind is CheckpointKind.HALTED:
+        return None
+    if answer.label not in tuple(Label):
+        raise BadInput("Say whether the agent is aligned or misaligned: a response needs a label of its own.")
+    return answer.label
+
+
+def _pending_action(claim: Claim) -> str:
+    return checkpoint_at(from_json(claim.body), claim.step, CheckpointKind(claim.kind)).action

@@ -1,0 +1,85 @@
+"""Two hats: a reviewer by name, a researcher by key. The sign-in is a signed cookie; no password is kept anywhere."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from itsdangerous import BadSignature, URLSafeTimedSerializer
+
+from console.errors import BadInput
+from console.settings import settings
+
+COOKIE = "inferact_hat"
+_DAYS_30 = 30 * 24 * 3600
+_MAX_NAME = 60
+
+
+class Role(StrEnum):
+    """A reviewer sees Inbox and Review; a researcher sees everything."""
+
+    REVIEWER = "reviewer"
+    RESEARCHER = "researcher"
+
+
+@dataclass(frozen=True, slots=True)
+class Hat:
+    """Who is at the browser, and as what."""
+
+    name: str
+    role: Role
+
+
+def put_on(name: str, key: str | None = None) -> Hat:
+    """The hat of that name; with a key it must be the researcher's. Raises BadInput, in one sentence."""
+    cleaned = " ".join(name.split())
+    if not cleaned:
+        raise BadInput("Enter a name; your decisions are recorded under it.")
+    if len(cleaned) > _MAX_NAME or not cleaned.isprintable():
+        raise BadInput(f"A name has at most {_MAX_NAME} printable characters.")
+    if key is None:
+        return Hat(cleaned, Role.REVIEWER)
+    if not hmac.compare_digest(key.encode(), researcher_key().encode()):
+        raise BadInput("That is not the researcher's key; `inferact serve` prints the link that holds it.")
+    return Hat(cleaned, Role.RESEARCHER)
+
+
+def cookie_of(hat: Hat) -> str:
+    """The signed text that keeps the sign-in in the browser."""
+    return _signer().dumps({"name": hat.name, "role": str(hat.role)})
+
+
+def hat_of(cookie: str | None) -> Hat | None:
+    """The hat in a cookie of ours that is not older than 30 days, else None."""
+    if not cookie:
+        return None
+    try:
+        found = _signer().loads(cookie, max_age=_DAYS_30)
+        return Hat(str(found["name"]), Role(found["role"]))
+    except (BadSignature, KeyError, TypeError, ValueError):
+        return None
+
+
+def researcher_key() -> str:
+    """The key in the researcher's link, made on first use and kept in the data directory."""
+    return _kept("researcher.key")
+
+
+def _signer() -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(_kept("cookie.secret"), salt="inferact-hat")
+
+
+def _kept(name: str) -> str:
+    path: Path = settings().data_dir / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        return path.read_text().strip()
+    with os.fdopen(handle, "w") as file:
+        file.write(secrets.token_urlsafe(24))
+    return path.read_text().strip()
