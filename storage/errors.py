@@ -1,7 +1,8 @@
 """What the store can refuse.
 
 StorageError
-├── OldSchema / NewerSchema   the file was written by another version
+├── NewerSchema               the file was written by a newer version
+├── NotOurs                   the file is no console database
 ├── NoSuchItem                there is no item of that id
 └── QueueRefusal              the item is not in the state that the request needs
     ├── NotYours              the claim belongs to somebody else, or has lapsed
@@ -16,6 +17,10 @@ class StorageError(Exception):
 
 class NewerSchema(StorageError):
     """The database was written by a newer version of the console; upgrade the console to open it."""
+
+
+class NotOurs(StorageError):
+    """The file is not a database of this console."""
 
 
 class NoSuchItem(StorageError):

@@ -5,17 +5,20 @@ The base has its own registry, so that a page reloaded by Streamlit never define
 
 from enum import StrEnum
 
-from sqlalchemy import CheckConstraint, Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, CheckConstraint, Index, MetaData, UniqueConstraint, text
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
+_NAMES = {"uq": "uq_%(table_name)s_%(column_0_N_name)s", "fk": "fk_%(table_name)s_%(column_0_name)s"}
+"""A later migration can only change a constraint that has a name."""
 
-class Table(SQLModel, registry=registry()):
+
+class Table(SQLModel, registry=registry(metadata=MetaData(naming_convention=_NAMES))):
     """Base of all tables."""
 
 
 class RunKind(StrEnum):
-    """`archive`: imported logs; `replay`: a log revealed trial by trial; `live`: our Actors; `gate`: somebody's agent."""
+    """`archive`: imported logs; `replay`: a log, trial by trial; `live`: our Actors; `gate`: somebody's agent."""
 
     ARCHIVE = "archive"
     REPLAY = "replay"
@@ -24,7 +27,7 @@ class RunKind(StrEnum):
 
 
 class ItemStatus(StrEnum):
-    """`pending`: a slot is free; `claimed`: all are taken; `decided`: all reviews are in; `delivered`: the agent knows."""
+    """`pending`: a slot is free; `claimed`: all are taken; `decided`: all reviews in; `delivered`: the agent knows."""
 
     PENDING = "pending"
     CLAIMED = "claimed"
@@ -85,7 +88,7 @@ class Run(Table, table=True):
     lease_ms: int = 600_000
     undo_ms: int = 5_000
     trials: int = 1
-    created_ms: int
+    created_ms: int = Field(sa_type=BigInteger)
 
 
 class Task(Table, table=True):
@@ -126,7 +129,7 @@ class Trajectory(Table, table=True):
     n_critical: int
     digest: str
     source: str = "{}"
-    created_ms: int
+    created_ms: int = Field(sa_type=BigInteger)
 
 
 class TrajectoryBody(Table, table=True):
@@ -165,7 +168,7 @@ class Verdict(Table, table=True):
     seed: int = 0
     raw: str | None = None
     latency_ms: float = 0.0
-    created_ms: int
+    created_ms: int = Field(sa_type=BigInteger)
 
 
 class Item(Table, table=True):
@@ -175,13 +178,14 @@ class Item(Table, table=True):
     __table_args__ = (
         UniqueConstraint("trajectory_id", "step", "kind"),
         _one_of("status", ItemStatus),
-        CheckConstraint("open_slots >= 0", name="ck_item_open_slots"),
+        CheckConstraint("open_slots >= 0 AND open_slots <= reviews_required", name="ck_item_open_slots"),
         Index(
             "ix_item_ready",
             "run_id",
             "trial",
             text("priority DESC"),
             "id",
+            "created_ms",
             sqlite_where=text("open_slots > 0"),
             postgresql_where=text("open_slots > 0"),
         ),
@@ -199,16 +203,20 @@ class Item(Table, table=True):
     open_slots: int = 1
     reviews_required: int = 1
     verdict_id: int | None = Field(default=None, foreign_key="verdict.id")
-    created_ms: int
+    created_ms: int = Field(sa_type=BigInteger)
 
 
 class Slot(Table, table=True):
-    """One reviewer's place at one item, with its lease; a reviewer who comes back takes the same place again."""
+    """One reviewer's place at one item, with its lease; a reviewer who comes back takes the same place again.
+
+    `units` is what the place holds of its budget now; `lease_until_ms` is when it was put down once it is not claimed.
+    """
 
     __tablename__ = "slot"
     __table_args__ = (
         UniqueConstraint("item_id", "reviewer"),
         _one_of("status", SlotStatus),
+        CheckConstraint("units >= 0", name="ck_slot_units"),
         Index(
             "ix_slot_lease",
             "lease_until_ms",
@@ -224,8 +232,9 @@ class Slot(Table, table=True):
     reviewer: str
     status: str
     token: str
-    claimed_ms: int
-    lease_until_ms: int
+    units: int = 1
+    claimed_ms: int = Field(sa_type=BigInteger)
+    lease_until_ms: int = Field(sa_type=BigInteger)
 
 
 class Budget(Table, table=True):
@@ -247,7 +256,7 @@ class Budget(Table, table=True):
 
 
 class LedgerEntry(Table, table=True):
-    """One movement of a budget: +1 at a claim, -1 when it is given back, 0 when a decision settles it."""
+    """One movement of a budget: +1 `spend`, -1 `refund`, 0 `settle` at a decision; `reason` says what caused it."""
 
     __tablename__ = "ledger"
     __table_args__ = (Index("ix_ledger_budget", "budget_id"),)
@@ -260,7 +269,7 @@ class LedgerEntry(Table, table=True):
     entry: str
     reason: str
     units: int
-    at_ms: int
+    at_ms: int = Field(sa_type=BigInteger)
 
 
 class Draft(Table, table=True):
@@ -271,7 +280,7 @@ class Draft(Table, table=True):
     item_id: int = Field(primary_key=True, foreign_key="item.id")
     reviewer: str = Field(primary_key=True)
     feedback_text: str
-    updated_ms: int
+    updated_ms: int = Field(sa_type=BigInteger)
 
 
 class Decision(Table, table=True):
@@ -283,9 +292,16 @@ class Decision(Table, table=True):
         _one_of("decision", DecisionKind),
         Index("ix_decision_item", "item_id"),
         Index(
+            "ux_decision_current",
+            "slot_id",
+            unique=True,
+            sqlite_where=text("NOT superseded"),
+            postgresql_where=text("NOT superseded"),
+        ),
+        Index(
             "ix_decision_undelivered",
             "deliverable_ms",
-            sqlite_where=text("delivered_ms IS NULL AND superseded = 0"),
+            sqlite_where=text("delivered_ms IS NULL AND NOT superseded"),
             postgresql_where=text("delivered_ms IS NULL AND NOT superseded"),
         ),
     )
@@ -306,11 +322,11 @@ class Decision(Table, table=True):
     superseded: bool = False
     budget_cap: int | None = None
     budget_used: int
-    claimed_ms: int
-    decided_ms: int
-    withdrawn_ms: int | None = None
-    deliverable_ms: int
-    delivered_ms: int | None = None
+    claimed_ms: int = Field(sa_type=BigInteger)
+    decided_ms: int = Field(sa_type=BigInteger)
+    withdrawn_ms: int | None = Field(default=None, sa_type=BigInteger)
+    deliverable_ms: int = Field(sa_type=BigInteger)
+    delivered_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
 class Event(Table, table=True):
@@ -321,7 +337,7 @@ class Event(Table, table=True):
 
     id: int | None = Field(default=None, primary_key=True)
     run_id: int | None = Field(default=None, foreign_key="run.id")
-    at_ms: int
+    at_ms: int = Field(sa_type=BigInteger)
     actor: str
     kind: str
     subject: str = ""

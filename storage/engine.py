@@ -1,0 +1,105 @@
+"""Engines and sessions: one pool per database, durability and process, opened when first asked for."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlmodel import Session
+
+from storage.errors import StorageError
+
+BUSY_MS = 30_000
+CHECKPOINT_PAGES = 4_000
+
+
+class Durability(StrEnum):
+    """What a commit survives: `NORMAL` a killed process, `FULL` a power cut too."""
+
+    NORMAL = "NORMAL"
+    FULL = "FULL"
+
+
+@contextmanager
+def reading(url: str) -> Iterator[Session]:
+    """A session that sees one state of the database; whatever it changes is rolled back."""
+    with Session(engine(url)) as session:
+        yield session
+
+
+@contextmanager
+def writing(url: str) -> Iterator[Session]:
+    """A session in one durable write transaction: committed at the end, rolled back on any error."""
+    writer = engine(url, Durability.FULL).execution_options(sqlite_begin="IMMEDIATE")
+    with Session(writer, expire_on_commit=False) as session, session.begin():
+        yield session
+
+
+def engine(url: str, durability: Durability = Durability.NORMAL) -> Engine:
+    """The engine of this process for that database; makes the folder of a new SQLite file."""
+    return _engine(url, durability, os.getpid())
+
+
+def sqlite_path(url: str) -> Path | None:
+    """The file of an SQLite URL, None for another database; raises StorageError for one in memory."""
+    parts = make_url(url)
+    if parts.get_backend_name() != "sqlite":
+        return None
+    if not parts.database or parts.database == ":memory:":
+        raise StorageError("The console needs a database file; name one in INFERACT_DATABASE_URL (sqlite:////path).")
+    return Path(parts.database)
+
+
+def configure(dbapi_connection: Any, durability: Durability, *, foreign_keys: bool = True) -> None:
+    """Sets up a fresh sqlite3 connection: autocommit until we say BEGIN, WAL, a patient lock, foreign keys."""
+    dbapi_connection.isolation_level = None
+    cursor = dbapi_connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+    _switch_to_wal(cursor)
+    cursor.execute(f"PRAGMA synchronous={durability}")
+    cursor.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
+    cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
+    cursor.close()
+
+
+# The process id is in the key because neither a lock nor a socket survives a fork.
+@lru_cache(maxsize=16)
+def _engine(url: str, durability: Durability, pid: int) -> Engine:
+    path = sqlite_path(url)
+    if path is None:
+        return _server_engine(make_url(url), durability)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = create_engine(url, pool_size=8, max_overflow=-1)
+    event.listen(made, "connect", lambda connection, _record: configure(connection, durability))
+    event.listen(made, "begin", _begin)
+    return made
+
+
+def _server_engine(url: URL, durability: Durability) -> Engine:
+    relaxed = {"options": "-c synchronous_commit=off"} if durability is Durability.NORMAL else {}
+    return create_engine(url, pool_size=8, max_overflow=-1, pool_pre_ping=True, connect_args=relaxed)
+
+
+def _begin(connection: Connection) -> None:
+    mode = connection.get_execution_options().get("sqlite_begin", "DEFERRED")
+    connection.exec_driver_sql(f"BEGIN {mode}")
+
+
+def _switch_to_wal(cursor: Any) -> None:
+    # Changing the journal mode does not wait for a lock as statements do, so two first starts could collide.
+    if cursor.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        return
+    deadline = time.monotonic() + BUSY_MS / 1_000
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except cursor.connection.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)

@@ -1,0 +1,58 @@
+"""From any older database, or from nothing, to the tables of today.
+
+A schema change is one new file in `versions`, its revision in HEAD, and the same change in `storage.tables`.
+"""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import inspect
+
+from storage.engine import BUSY_MS, engine, sqlite_path
+from storage.errors import NotOurs
+
+HEAD = "0001"
+
+
+def migrate(url: str) -> None:
+    """Brings the database to today's tables, in one transaction; raises NewerSchema and NotOurs."""
+    if revision(url) == HEAD:
+        return
+    # Alembic takes a third of a second to load, and nearly every start finds the database up to date.
+    from storage.migrations.upgrading import upgrade
+
+    upgrade(url)
+
+
+def revision(url: str) -> str | None:
+    """The revision of the tables there, None for an empty database; raises NotOurs and changes nothing."""
+    path = sqlite_path(url)
+    if path is not None:
+        return file_revision(path)
+    with engine(url).connect() as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        found: str | None = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    return found
+
+
+def file_revision(path: Path) -> str | None:
+    """The revision of an SQLite file, None where there is no file or nothing in it; raises NotOurs."""
+    if not path.exists() or not path.stat().st_size:
+        return None
+    try:
+        with closing(sqlite3.connect(path, timeout=BUSY_MS / 1_000)) as connection:
+            return _read_revision(connection, path)
+    except sqlite3.DatabaseError as error:
+        raise NotOurs(f"{path} cannot be read as a database ({error}); name another file.") from error
+
+
+def _read_revision(connection: sqlite3.Connection, path: Path) -> str | None:
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables:
+        return None
+    if not {"alembic_version", "item"} <= tables:
+        raise NotOurs(f"{path} is a database, but not one of this console; name another file.")
+    found: str | None = connection.execute("SELECT version_num FROM alembic_version").fetchone()[0]
+    return found

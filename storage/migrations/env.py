@@ -1,0 +1,13 @@
+"""Alembic runs this file; `storage.migrations.upgrading` hands it the connection."""
+
+from alembic import context
+
+from storage.tables import Table
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=Table.metadata,
+    render_as_batch=True,
+    transactional_ddl=True,
+)
+context.run_migrations()

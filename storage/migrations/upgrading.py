@@ -1,0 +1,69 @@
+"""Running Alembic's steps over our own connection, so that a whole upgrade is one transaction."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, NullPool, create_engine, event
+
+from storage.engine import Durability, configure, sqlite_path
+from storage.errors import NewerSchema, StorageError
+
+# Any fixed number will do: it keeps two servers from upgrading one PostgreSQL database at a time.
+_ADVISORY_LOCK = 7_142_026
+
+
+def upgrade(url: str, target: str = "head") -> None:
+    """Runs the steps that are missing up to `target`; waits for another process that is doing so."""
+    config = configuration()
+    with _upgrade_connection(url) as connection:
+        _refuse_newer(connection, ScriptDirectory.from_config(config), url)
+        config.attributes["connection"] = connection
+        command.upgrade(config, target)
+        if connection.dialect.name == "sqlite":
+            _refuse_dangling(connection)
+
+
+def configuration() -> Config:
+    """Alembic's configuration, made here because an installed console has no alembic.ini."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+@contextmanager
+def _upgrade_connection(url: str) -> Iterator[Connection]:
+    """One connection in one write transaction, on SQLite without foreign keys, so that tables can be rebuilt."""
+    made = create_engine(url, poolclass=NullPool)
+    path = sqlite_path(url)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        event.listen(made, "connect", _configure_upgrade)
+        event.listen(made, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    with made.begin() as connection:
+        if path is None:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
+        yield connection
+
+
+def _configure_upgrade(dbapi_connection: object, _record: object) -> None:
+    configure(dbapi_connection, Durability.FULL, foreign_keys=False)
+
+
+def _refuse_newer(connection: Connection, scripts: ScriptDirectory, url: str) -> None:
+    known = {script.revision for script in scripts.walk_revisions()}
+    found = MigrationContext.configure(connection).get_current_revision()
+    if found is not None and found not in known:
+        where = sqlite_path(url) or "The database"
+        raise NewerSchema(f"{where} was written by a newer console (schema {found}); upgrade the console to open it.")
+
+
+def _refuse_dangling(connection: Connection) -> None:
+    dangling = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchone()
+    if dangling is not None:
+        raise StorageError(f"Upgrading left table {dangling[0]!r} pointing at missing rows; the file is as it was.")
