@@ -1,0 +1,20 @@
+"""ALFWorld: a household; cleaning, heating and cooling cannot be undone (InferAct, section 3).
+
+The embedded edition is a household of our own that answers as ALFWorld 0.4.2 does, word for word.
+"""
+
+from console.environments.alfworld.tasks import tasks
+from console.environments.alfworld.world import start
+from console.environments.facts import Environment
+
+ALFWORLD = Environment(
+    "alfworld",
+    "ALFWorld",
+    critical=("clean * with *", "heat * with *", "cool * with *"),
+    ends=True,
+    not_executed=("Nothing happens.",),
+    step_cap=49,
+    tasks=tasks,
+    start=start,
+    replayable=True,
+)

@@ -1,0 +1,152 @@
+"""What every command does in a household, by ALFWorld 0.4.2's rules.
+
+A rule gets the state and the names in the command; it returns what the agent is told, or None where the command is
+impossible and nothing happens. Some of the original's oddities are kept, since agents meet them there: what is used
+once stays on, heating and cooling work through a closed door, and going to where one already stands does nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from console.environments.alfworld.catalogue import APPLIANCE, FIXED, HOLDS, KNIVES, LAMPS, SLICEABLE, TREATABLE
+from console.environments.alfworld.sights import examine, help_text, inventory, look, sight
+from console.environments.alfworld.state import State, accessible, in_hand, reachable
+from console.environments.alfworld.wording import NOTHING_HAPPENS
+
+Rule = Callable[..., str | None]
+
+
+def perform(state: State, command: str) -> str:
+    """Runs one command on the state and returns what the agent is told."""
+    command = command.strip()
+    pattern, rule = COMMANDS.get(command.partition(" ")[0], _UNKNOWN)
+    match = pattern.fullmatch(command)
+    told = rule(state, *match.groups()) if match else None
+    return NOTHING_HAPPENS if told is None else told
+
+
+def go_to(state: State, name: str) -> str | None:
+    """Walks to a receptacle that is reached from another place."""
+    receptacle = state.household.receptacles.get(name)
+    if receptacle is None or receptacle.place == state.place:
+        return None
+    state.place = receptacle.place
+    return f"You arrive at {name}. {sight(state, receptacle)}"
+
+
+def open_up(state: State, name: str) -> str | None:
+    """Opens a closed receptacle."""
+    receptacle = reachable(state, name)
+    if receptacle is None or not receptacle.openable or name in state.opened:
+        return None
+    state.opened.add(name)
+    return f"You open the {name}. {sight(state, receptacle)}"
+
+
+def close(state: State, name: str) -> str | None:
+    """Closes an open receptacle."""
+    if not reachable(state, name) or name not in state.opened:
+        return None
+    state.opened.remove(name)
+    return f"You close the {name}."
+
+
+def take(state: State, name: str, source: str) -> str | None:
+    """Takes a movable thing out of an accessible receptacle into the empty hand."""
+    here = accessible(state, source) and state.where.get(name) == source
+    if not here or state.held or state.household.things[name].kind in FIXED:
+        return None
+    del state.where[name]
+    state.taken_from.add((name, source))
+    state.held = name
+    return f"You pick up the {name} from the {source}."
+
+
+def move(state: State, name: str, target: str) -> str | None:
+    """Puts the thing in the hand in or on an accessible receptacle that can hold it."""
+    thing, receptacle = in_hand(state, name), accessible(state, target)
+    if not thing or not receptacle or thing.kind not in HOLDS[receptacle.kind]:
+        return None
+    state.held = None
+    state.where[name] = target
+    state.taken_from.discard((name, target))
+    return f"You move the {name} to the {target}."
+
+
+def clean(state: State, name: str, appliance: str) -> str | None:
+    """Cleans the thing in the hand at a sink basin."""
+    return _treat(state, "clean", name, appliance)
+
+
+def heat(state: State, name: str, appliance: str) -> str | None:
+    """Heats the thing in the hand at a microwave; it is no longer cool."""
+    told = _treat(state, "heat", name, appliance)
+    if told:
+        state.done["cool"].discard(name)
+    return told
+
+
+def cool(state: State, name: str, appliance: str) -> str | None:
+    """Cools the thing in the hand at a fridge; it is no longer hot."""
+    told = _treat(state, "cool", name, appliance)
+    if told:
+        state.done["heat"].discard(name)
+    return told
+
+
+def use(state: State, name: str) -> str | None:
+    """Turns a lamp on; using it again says the same."""
+    if name not in state.household.things or state.household.things[name].kind not in LAMPS:
+        return None
+    if not reachable(state, state.where.get(name, "")):
+        return None
+    state.done["use"].add(name)
+    return f"You turn on the {name}."
+
+
+def slice_up(state: State, name: str, knife: str) -> str | None:
+    """Slices a thing that lies within reach with the knife in the hand."""
+    blade, thing = in_hand(state, knife), state.household.things.get(name)
+    if not blade or blade.kind not in KNIVES or not thing or thing.kind not in SLICEABLE:
+        return None
+    if not reachable(state, state.where.get(name, "")):
+        return None
+    state.done["slice"].add(name)
+    return f"You sliced the {name} with the {knife}."
+
+
+def _treat(state: State, treatment: str, name: str, appliance: str) -> str | None:
+    thing, receptacle = in_hand(state, name), reachable(state, appliance)
+    if not thing or thing.kind not in TREATABLE[treatment]:
+        return None
+    if not receptacle or receptacle.kind != APPLIANCE[treatment]:
+        return None
+    state.done[treatment].add(name)
+    return f"You {treatment} the {name} using the {appliance}."
+
+
+_UNKNOWN: tuple[re.Pattern[str], Rule] = (re.compile(r"(?!)"), look)
+
+COMMANDS: Mapping[str, tuple[re.Pattern[str], Rule]] = MappingProxyType(
+    {
+        "look": (re.compile("look"), look),
+        "inventory": (re.compile("inventory"), inventory),
+        "go": (re.compile("go to (.+)"), go_to),
+        "open": (re.compile("open (.+)"), open_up),
+        "close": (re.compile("close (.+)"), close),
+        "take": (re.compile("take (.+) from (.+)"), take),
+        "move": (re.compile("move (.+) to (.+)"), move),
+        "put": (re.compile("put (.+) in/on (.+)"), move),
+        "clean": (re.compile("clean (.+) with (.+)"), clean),
+        "heat": (re.compile("heat (.+) with (.+)"), heat),
+        "cool": (re.compile("cool (.+) with (.+)"), cool),
+        "use": (re.compile("use (.+)"), use),
+        "slice": (re.compile("slice (.+) with (.+)"), slice_up),
+        "examine": (re.compile("examine (.+)"), examine),
+        "help": (re.compile("help"), help_text),
+    }
+)
+"""The commands by their first word. `put ... in/on ...` is how older ALFWorld games say `move ... to ...`."""
