@@ -1,0 +1,23 @@
+"""HotPotQA: search and look up pages, then answer.
+
+Embedded edition: an encyclopedia of an invented world, or any file in HotPotQA's distractor format.
+"""
+
+from console.environments.facts import Environment
+from console.environments.hotpotqa.files import tasks_from_file
+from console.environments.hotpotqa.tasks import oracle_actions, start, tasks
+from console.environments.hotpotqa.world import STEP_CAP
+
+HOTPOTQA = Environment(
+    "hotpotqa",
+    "HotPotQA",
+    critical=("Finish[*]",),
+    terminal=("Finish[*]",),
+    not_executed=("Invalid action", "Invalid Action"),
+    step_cap=STEP_CAP,
+    tasks=tasks,
+    start=start,
+    replayable=True,
+)
+
+__all__ = ["HOTPOTQA", "oracle_actions", "start", "tasks", "tasks_from_file"]

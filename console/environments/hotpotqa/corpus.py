@@ -1,0 +1,106 @@
+"""Pages that can be found by title or by what they say.
+
+A corpus never changes once built, and any number of threads may read it.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import string
+import threading
+import unicodedata
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from html import unescape
+
+SHOWN_SENTENCES = 5
+_QUERY_TOKENS = 32
+_WORD = re.compile(r"[^\W_]+")
+_PUNCTUATION = str.maketrans(string.punctuation, " " * len(string.punctuation))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page: a title and its sentences in order."""
+
+    title: str
+    sentences: tuple[str, ...]
+    _folded: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_folded", tuple(sentence.lower() for sentence in self.sentences))
+
+    @property
+    def opening(self) -> str:
+        """What a search shows: the first five sentences."""
+        return " ".join(self.sentences[:SHOWN_SENTENCES])
+
+    def lookup(self, keyword: str) -> list[str]:
+        """The sentences that contain the keyword, whatever its case, in order."""
+        wanted = keyword.lower()
+        return [text for text, folded in zip(self.sentences, self._folded, strict=True) if wanted in folded]
+
+
+class Corpus:
+    """Pages under their titles, and a full-text index over them."""
+
+    def __init__(self, pages: Iterable[Page]) -> None:
+        self.pages: dict[str, Page] = {}
+        for page in pages:
+            self.pages.setdefault(page.title, page)
+        self._by_case = {key: found[0] for key, found in _by_key(self.pages, _fold).items()}
+        letters = _by_key(self.pages, _letters).items()
+        self._by_letters = {key: found[0] for key, found in letters if key and len(found) == 1}
+        self._lock = threading.Lock()
+        self._index = _index(self.pages.values())
+        weakref.finalize(self, self._index.close)
+        self.similar = lru_cache(maxsize=8192)(self._similar)
+
+    def find(self, title: str) -> Page | None:
+        """The page of that title; case, blanks and, where only one page fits, punctuation do not matter."""
+        found = unescape(title).strip()
+        if found not in self.pages:
+            found = self._by_case.get(_fold(found)) or self._by_letters.get(_letters(found)) or ""
+        return self.pages.get(found)
+
+    def _similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
+        words = list(dict.fromkeys(_WORD.findall(text.lower())))[:_QUERY_TOKENS]
+        if not words:
+            return ()
+        query = " OR ".join(f'"{word}"' for word in words)
+        with self._lock:
+            rows = self._index.execute(
+                "SELECT title FROM pages WHERE pages MATCH ? ORDER BY bm25(pages, 10.0, 1.0), rowid LIMIT ?",
+                (query, limit),
+            ).fetchall()
+        return tuple(title for (title,) in rows)
+
+
+def _index(pages: Iterable[Page]) -> sqlite3.Connection:
+    index = sqlite3.connect(":memory:", check_same_thread=False)
+    index.execute(
+        "CREATE VIRTUAL TABLE pages USING fts5(title, body, tokenize = 'porter unicode61 remove_diacritics 2')"
+    )
+    rows = ((page.title, " ".join(page.sentences)) for page in pages)
+    index.executemany("INSERT INTO pages VALUES (?, ?)", rows)
+    index.commit()
+    return index
+
+
+def _by_key(titles: Iterable[str], key: Callable[[str], str]) -> dict[str, list[str]]:
+    keyed: dict[str, list[str]] = {}
+    for title in titles:
+        keyed.setdefault(key(title), []).append(title)
+    return keyed
+
+
+def _fold(title: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", title).casefold().replace("_", " ").split())
+
+
+def _letters(title: str) -> str:
+    plain = "".join(c for c in unicodedata.normalize("NFKD", title.casefold()) if not unicodedata.combining(c))
+    return " ".join(plain.translate(_PUNCTUATION).split())

@@ -1,0 +1,282 @@
+"""Kinds of places: provinces, rivers, towns, universities, stadiums, bridges."""
+
+from __future__ import annotations
+
+from console.environments.hotpotqa.schema import Kind, Relation
+
+PROVINCE = Kind(
+    "province",
+    6,
+    "provinces",
+    "{x}",
+    "province",
+    ("{x} is one of the six provinces of the Tessaly Union.", "Among the provinces of the Union, {x} is the quietest."),
+    (
+        "Its farms grow barley and a small blue plum.",
+        "Most of its people live along the old post road.",
+        "Winters are short and wet, and snow rarely lies for a week.",
+        "The provincial assembly sits twice a year.",
+        "Ferries were the usual way to travel before the railway came.",
+        "A dialect with many words for fog is still spoken in the hills.",
+        "Its borders have been the same since the Union was made.",
+    ),
+    (
+        Relation(
+            "flower",
+            "Which flower stands on the arms of {x}?",
+            ("The arms of {x} show a {v} on a white field.", "A {v} has stood on the provincial arms for centuries."),
+            words=("marsh iris", "bell heather", "white clover", "sea thrift", "dog rose", "yellow rattle"),
+            deep=True,
+        ),
+        Relation(
+            "joined",
+            "In what year did {x} join the Union?",
+            ("{x} joined the Union in {v}.", "It was in {v} that {x} joined the Union."),
+            numbers=range(1790, 1870),
+            first="Which province joined the Union first, {a} or {b}?",
+        ),
+    ),
+)
+
+RIVER = Kind(
+    "river",
+    12,
+    "rivers",
+    "{x}",
+    "river",
+    ("{x} is a river of the Tessaly Union.", "{x} is known for its brown, slow water."),
+    (
+        "Barges carried slate on it until the railway opened.",
+        "Its banks are lined with alder and grey willow.",
+        "Anglers come for its trout in spring.",
+        "It floods the lower meadows in most years.",
+        "Several mills along it have been turned into houses.",
+        "Otters returned to the upper valley some time ago.",
+        "A towpath follows the eastern bank for most of the way.",
+    ),
+    (
+        Relation(
+            "length",
+            "How many kilometres long is {x}?",
+            ("It is {v} kilometres long.", "From spring to mouth {x} measures {v} kilometres."),
+            numbers=range(60, 640),
+            first="Which river is longer, {a} or {b}?",
+            larger=True,
+        ),
+        Relation(
+            "source",
+            "In which hills does {x} rise?",
+            ("{x} rises in the {v}.", "It rises from three springs in the {v}."),
+            words=("Cobble Hills", "Larch Hills", "Gannet Hills", "Sorrow Hills", "Tallow Hills", "Fenner Hills"),
+            same="Do {a} and {b} rise in the same hills?",
+        ),
+        Relation(
+            "mouth",
+            "Into which body of water does {x} flow?",
+            ("It flows into the {v} between two lighthouses.", "After a wide delta {x} flows into the {v}."),
+            words=("Bay of Orme", "Lake Hesper", "Pewter Sea", "Gulf of Sarn"),
+            deep=True,
+            same="Do {a} and {b} flow into the same body of water?",
+        ),
+    ),
+)
+
+TOWN = Kind(
+    "town",
+    42,
+    "towns",
+    "{x}",
+    "town",
+    (
+        "{x} is a market town.",
+        "{x} is a town of slate roofs and narrow lanes.",
+        "{x} is a small harbour and mill town.",
+    ),
+    (
+        "Its town hall burned down once and was rebuilt in brick.",
+        "A weekly market is held under the plane trees.",
+        "Trains leave for the coast every hour.",
+        "The old walls can still be walked in an afternoon.",
+        "Its bakers are proud of a flat rye loaf.",
+        "A theatre with three hundred seats opens in winter.",
+        "Visitors come for the clock that runs backwards.",
+        "Most of its work is in timber, paper and printing.",
+    ),
+    (
+        Relation(
+            "province",
+            "In which province does {x} lie?",
+            ("{x} lies in {v}.", "It belongs to {v}."),
+            target="province",
+            noun="the province in which {x} lies",
+            trap="Many families moved here from {o}.",
+            same="Do {a} and {b} lie in the same province?",
+        ),
+        Relation(
+            "river",
+            "On which river does {x} stand?",
+            ("It stands on {v}.", "{v} runs through the middle of {x}."),
+            target="river",
+            noun="the river on which {x} stands",
+            trap="A canal once linked it with {o}.",
+            same="Do {a} and {b} stand on the same river?",
+        ),
+        Relation(
+            "population",
+            "How many inhabitants does {x} have?",
+            ("{x} has {v} inhabitants.", "At the last count it had {v} inhabitants."),
+            numbers=range(4100, 98000, 37),
+            first="Which town has more inhabitants, {a} or {b}?",
+            larger=True,
+        ),
+        Relation(
+            "founded",
+            "In what year was {x} founded?",
+            ("The town was founded in {v} by charter.", "{x} was founded in {v}, when a toll gate was set up here."),
+            numbers=range(1120, 1490),
+            deep=True,
+            first="Which town was founded earlier, {a} or {b}?",
+        ),
+        Relation(
+            "festival",
+            "Which festival is held in {x} every year?",
+            ("The {v} is the yearly festival of {x}.", "Its festival, the {v}, is held every year."),
+            words=tuple(
+                f"{what} {feast}"
+                for what in ("Lantern", "Kite", "Herring", "Candle", "Plum", "Bell", "Straw")
+                for feast in ("Fair", "Night", "Parade")
+            ),
+            deep=True,
+        ),
+    ),
+)
+
+UNIVERSITY = Kind(
+    "university",
+    10,
+    "universities",
+    "{x}",
+    "university",
+    ("{x} is a university with a long tradition in law and navigation.", "{x} is a public university."),
+    (
+        "Its students wear green gowns on the first day of term.",
+        "The botanical garden is open to everyone.",
+        "A rowing race against its rivals is held each May.",
+        "Its press prints maps and dictionaries.",
+        "The main hall has a painted ceiling.",
+        "Evening courses have been given for a century.",
+    ),
+    (
+        Relation(
+            "town",
+            "In which town is {x}?",
+            ("{x} is in the town of {v}.", "The town of {v} is its home."),
+            target="town",
+            noun="the town in which {x} is",
+            trap="It runs a field station near {o}.",
+        ),
+        Relation(
+            "founded",
+            "In what year was {x} founded?",
+            ("It was founded in {v}.", "The year in which it was founded is {v}."),
+            numbers=range(1590, 1860),
+            first="Which university is older, {a} or {b}?",
+        ),
+        Relation(
+            "architect",
+            "Who designed the library of {x}?",
+            ("The new library of {x} was designed by {v}.", "Its library is a design of {v}."),
+            target="architect",
+            noun="the architect of the library of {x}",
+            deep=True,
+        ),
+    ),
+)
+
+STADIUM = Kind(
+    "stadium",
+    18,
+    "stadiums",
+    "the stadium {x}",
+    "stadium",
+    ("{x} is a football ground.", "{x} is a stadium used for football and concerts."),
+    (
+        "The pitch lies three metres below the street.",
+        "Its floodlights were given by supporters.",
+        "A small museum is kept under the north stand.",
+        "The roof lets rain through in the cheaper rows.",
+        "Trams stop at the main gate on match days.",
+        "The ground was used for harvest shows in bad years.",
+    ),
+    (
+        Relation(
+            "opened",
+            "In what year was {x} opened?",
+            ("It was opened in {v}.", "{x} opened its gates in {v}."),
+            numbers=range(1976, 2001),
+            first="Which stadium was opened first, {a} or {b}?",
+        ),
+        Relation(
+            "capacity",
+            "How many people does {x} hold?",
+            ("{x} holds {v} people.", "There is room for {v} people."),
+            numbers=range(3200, 41000, 70),
+            first="Which stadium holds more people, {a} or {b}?",
+            larger=True,
+        ),
+        Relation(
+            "architect",
+            "Who designed {x}?",
+            ("{x} was designed by {v}.", "It was designed in a single summer by {v}."),
+            target="architect",
+            noun="the architect of {x}",
+            trap="An earlier plan by {o} was not built.",
+            same="Were {a} and {b} designed by the same architect?",
+        ),
+    ),
+)
+
+BRIDGE = Kind(
+    "bridge",
+    14,
+    "bridges",
+    "{x}",
+    "bridge",
+    ("{x} is a road bridge.", "{x} is a bridge of steel and pale concrete."),
+    (
+        "Pedestrians have a path of their own on the southern side.",
+        "It is painted again every nine years.",
+        "Swifts nest in its expansion joints.",
+        "Lorries over twenty tonnes may not use it.",
+        "A toll was taken during its first decade.",
+        "Its lamps were copied from a much older bridge.",
+    ),
+    (
+        Relation(
+            "river",
+            "Which river does {x} cross?",
+            ("It crosses {v}.", "{x} spans {v} in three arches."),
+            target="river",
+            noun="the river that {x} crosses",
+            trap="Stone for it was shipped along {o}.",
+        ),
+        Relation(
+            "opened",
+            "In what year was {x} opened to traffic?",
+            ("{x} was opened to traffic in {v}.", "It was opened in {v}, a year later than planned."),
+            numbers=range(1979, 2006),
+            first="Which bridge was opened first, {a} or {b}?",
+        ),
+        Relation(
+            "architect",
+            "Who designed {x}?",
+            ("Its designer was {v}.", "{x} was designed by {v}."),
+            target="architect",
+            noun="the designer of {x}",
+            deep=True,
+            same="Were {a} and {b} designed by the same person?",
+        ),
+    ),
+)
+
+PLACES = (PROVINCE, RIVER, TOWN, UNIVERSITY, STADIUM, BRIDGE)

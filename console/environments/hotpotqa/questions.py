@@ -1,0 +1,89 @@
+"""Questions about the embedded world whose answers follow from its facts.
+
+A bridge question asks for a fact of a thing that is itself named only by a fact of another thing; a comparison asks
+which of two things is ahead in a number, or (yes or no) whether both agree.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+from console.environments.hotpotqa.almanac import Almanac, Thing, almanac, number
+from console.environments.hotpotqa.schema import Relation
+
+_PAIRS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question, its answer, and the facts (title of the page, name of the fact) that give it, in reading order."""
+
+    text: str
+    answer: str
+    type: str
+    facts: tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=1)
+def bridges() -> tuple[Question, ...]:
+    """Every bridge question, in a fixed order."""
+    world = almanac()
+    return tuple(question for thing in world.things.values() for question in _bridges(thing, world))
+
+
+@lru_cache(maxsize=1)
+def comparisons() -> tuple[Question, ...]:
+    """A fixed choice of comparison questions, as many yes as no."""
+    world, rng = almanac(), random.Random("comparisons")
+    found: dict[str, Question] = {}
+    for things in world.by_kind.values():
+        for relation in things[0].kind.relations:
+            pairs = [pair for pair in combinations(things, 2) if pair[0].name != pair[1].name]
+            rng.shuffle(pairs)
+            for question in (*_firsts(relation, pairs), *_sames(relation, pairs)):
+                found.setdefault(question.text, question)
+    return tuple(found.values())
+
+
+def _bridges(thing: Thing, world: Almanac) -> Iterator[Question]:
+    for near in thing.kind.relations:
+        if not near.noun:
+            continue
+        middle = world.things[thing.facts[near.name]]
+        asked = near.noun.format(x=thing.called)
+        for far in middle.kind.relations:
+            facts = ((thing.title, near.name), (middle.title, far.name))
+            answer = world.value(middle, far)
+            if answer.lower() not in asked.lower():
+                yield Question(far.asks.format(x=asked), answer, "bridge", facts)
+
+
+def _firsts(relation: Relation, pairs: list[tuple[Thing, Thing]]) -> list[Question]:
+    if not relation.first:
+        return []
+    return [_first(relation, a, b) for a, b in pairs if a.facts[relation.name] != b.facts[relation.name]][:_PAIRS]
+
+
+def _first(relation: Relation, a: Thing, b: Thing) -> Question:
+    ahead = (max if relation.larger else min)((a, b), key=lambda thing: number(thing.facts[relation.name]))
+    return _comparison(relation, relation.first, a, b, ahead.name)
+
+
+def _sames(relation: Relation, pairs: list[tuple[Thing, Thing]]) -> list[Question]:
+    if not relation.same:
+        return []
+    equal = [pair for pair in pairs if pair[0].facts[relation.name] == pair[1].facts[relation.name]][: _PAIRS // 2]
+    unequal = [pair for pair in pairs if pair[0].facts[relation.name] != pair[1].facts[relation.name]][: len(equal)]
+    return [
+        *(_comparison(relation, relation.same, a, b, "yes") for a, b in equal),
+        *(_comparison(relation, relation.same, a, b, "no") for a, b in unequal),
+    ]
+
+
+def _comparison(relation: Relation, pattern: str, a: Thing, b: Thing, answer: str) -> Question:
+    facts = ((a.title, relation.name), (b.title, relation.name))
+    return Question(pattern.format(a=a.called, b=b.called), answer, "comparison", facts)

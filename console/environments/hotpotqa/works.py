@@ -1,0 +1,262 @@
+"""Kinds of works and of those who make them together: bands, albums, novels, films, awards."""
+
+from __future__ import annotations
+
+from console.environments.hotpotqa.schema import Kind, Relation
+
+BAND = Kind(
+    "band",
+    24,
+    "bands",
+    "the band {x}",
+    "band",
+    ("{x} are a rock band.", "{x} are a folk and brass band.", "{x} are a band with two drummers."),
+    (
+        "Their concerts rarely last longer than an hour.",
+        "The stage clothes are sewn by a cousin of the drummer.",
+        "A first demo tape was sold at petrol stations.",
+        "They tour by train whenever there is a line.",
+        "Critics have called the sound both stubborn and kind.",
+        "Several songs are about weather reports.",
+        "They stopped for two years and came back with a louder organ.",
+    ),
+    (
+        Relation(
+            "town",
+            "In which town was {x} formed?",
+            ("{x} were formed in {v}.", "The group came together in {v}."),
+            target="town",
+            noun="the town where {x} was formed",
+            trap="Their rehearsal room is in {o}.",
+            same="Were {a} and {b} formed in the same town?",
+        ),
+        Relation(
+            "formed",
+            "In what year was {x} formed?",
+            ("{x} formed in the spring of {v}.", "The year in which they formed is {v}."),
+            numbers=range(1976, 1996),
+            first="Which band was formed first, {a} or {b}?",
+        ),
+        Relation(
+            "singer",
+            "Who is the lead singer of {x}?",
+            ("The lead singer is {v}.", "{v} is the lead singer of {x}."),
+            target="singer",
+            noun="the lead singer of {x}",
+            trap="{o} sang with them as a guest.",
+        ),
+        Relation(
+            "label",
+            "Which record label publishes the music of {x}?",
+            ("Their music is published by the record label {v}.", "{x} have a contract with the record label {v}."),
+            target="record label",
+            noun="the record label of {x}",
+            deep=True,
+            same="Are {a} and {b} on the same record label?",
+        ),
+    ),
+)
+
+ALBUM = Kind(
+    "album",
+    30,
+    "titles",
+    "the album {x}",
+    "album",
+    ("{x} is an album with eleven songs.", "{x} is a studio album.", "{x} is an album recorded almost live."),
+    (
+        "The cover shows an empty railway platform.",
+        "Two of the songs are instrumental.",
+        "It sold slowly at first and never quite stopped.",
+        "A school choir can be heard on the last song.",
+        "The lyrics were printed on a separate sheet.",
+        "Most of it was recorded at night.",
+        "One song was left out because a lawyer asked for it.",
+    ),
+    (
+        Relation(
+            "band",
+            "Which band recorded {x}?",
+            ("{x} was recorded by the band {v}.", "It is the work of the band {v}."),
+            target="band",
+            noun="the band that recorded {x}",
+        ),
+        Relation(
+            "released",
+            "In what year was {x} released?",
+            ("It was released in {v}.", "{x} was released in {v} on vinyl and tape."),
+            numbers=range(1997, 2012),
+            first="Which album was released first, {a} or {b}?",
+        ),
+        Relation(
+            "producer",
+            "Who produced {x}?",
+            ("{v} produced {x}.", "The producer was {v}."),
+            target="record producer",
+            noun="the producer of {x}",
+            deep=True,
+            trap="{o} mixed two of the songs.",
+            same="Were {a} and {b} produced by the same person?",
+        ),
+    ),
+)
+
+NOVEL = Kind(
+    "novel",
+    30,
+    "titles",
+    "the novel {x}",
+    "novel",
+    ("{x} is a novel.", "{x} is a novel told by three neighbours.", "{x} is a novel in the form of letters."),
+    (
+        "It has been translated into nine languages.",
+        "The first edition had a misprint on its spine.",
+        "Schools read it in the final year.",
+        "Its last chapter was written before all the others.",
+        "Reviewers praised the dialogues and disliked the dog.",
+        "A radio play was made of its middle part.",
+        "The manuscript was lost on a ferry and typed again from memory.",
+    ),
+    (
+        Relation(
+            "author",
+            "Who wrote {x}?",
+            ("{x} was written by {v}.", "Its author is {v}."),
+            target="novelist",
+            noun="the author of {x}",
+            trap="{o} wrote a preface for the second edition.",
+            same="Were {a} and {b} written by the same author?",
+        ),
+        Relation(
+            "published",
+            "In what year was {x} published?",
+            ("It was published in {v}.", "{x} was first published in {v}."),
+            numbers=range(1976, 1991),
+            first="Which novel was published first, {a} or {b}?",
+        ),
+        Relation(
+            "publisher",
+            "Which publishing house brought out {x}?",
+            ("The publishing house {v} brought out {x}.", "It was brought out by the publishing house {v}."),
+            target="publishing house",
+            noun="the publisher of {x}",
+            deep=True,
+            same="Were {a} and {b} brought out by the same publishing house?",
+        ),
+        Relation(
+            "setting",
+            "In which town is {x} set?",
+            ("The story is set in {v}.", "{x} is set in {v}."),
+            target="town",
+            noun="the town in which {x} is set",
+            deep=True,
+            trap="Its author finished it in a rented room in {o}.",
+        ),
+    ),
+)
+
+FILM = Kind(
+    "film",
+    36,
+    "titles",
+    "the film {x}",
+    "film",
+    ("{x} is a film in muted colours.", "{x} is a comedy film.", "{x} is a drama film about a family of ferrymen."),
+    (
+        "It was shot in twenty-six days.",
+        "The premiere was delayed by a snowstorm.",
+        "A tram that appears in it now stands in a park.",
+        "Its poster was drawn by a sign painter.",
+        "It ran for a year in one small cinema.",
+        "The longest scene has no words at all.",
+        "Many of the extras were members of a rowing club.",
+        "A restored copy was shown on its anniversary.",
+    ),
+    (
+        Relation(
+            "director",
+            "Who directed {x}?",
+            ("{x} was directed by {v}.", "The director is {v}."),
+            target="film director",
+            noun="the director of {x}",
+            trap="{o} was the second-unit director for a week.",
+            same="Were {a} and {b} directed by the same person?",
+        ),
+        Relation(
+            "released",
+            "In what year was {x} released?",
+            ("It was released in {v}.", "{x} came to the cinemas when it was released in {v}."),
+            numbers=range(1992, 2013),
+            first="Which film was released first, {a} or {b}?",
+        ),
+        Relation(
+            "lead",
+            "Who plays the leading role in {x}?",
+            ("{v} plays the leading role.", "The leading role in {x} is played by {v}."),
+            target="stage actor",
+            noun="the leading actor of {x}",
+            trap="{o} can be seen in a short scene at the harbour.",
+        ),
+        Relation(
+            "composer",
+            "Who composed the music of {x}?",
+            ("The music was composed by {v}.", "{v} composed the music of {x}."),
+            target="composer",
+            noun="the composer of the music of {x}",
+            deep=True,
+            same="Was the music of {a} and {b} composed by the same person?",
+        ),
+        Relation(
+            "novel",
+            "On which novel is {x} based?",
+            ("{x} is based on the novel {v}.", "The story follows the novel {v}, on which it is based."),
+            target="novel",
+            noun="the novel on which {x} is based",
+            deep=True,
+        ),
+    ),
+)
+
+AWARD = Kind(
+    "award",
+    8,
+    "awards",
+    "{x}",
+    "award",
+    ("{x} is a yearly award for the arts.", "{x} is an award given by a jury of readers and viewers."),
+    (
+        "Winners receive a bronze oar and a modest sum.",
+        "The jury meets in secret and publishes its quarrels afterwards.",
+        "It was not given in two years for lack of money.",
+        "Nobody may win it twice.",
+        "The dinner after the ceremony is famous for its soup.",
+        "Past winners choose half of the jury.",
+    ),
+    (
+        Relation(
+            "honours",
+            "Whose work does {x} honour?",
+            ("{x} honours the work of {v}.", "It honours the early work of {v}."),
+            target="novelist",
+            noun="the person whose work {x} honours",
+        ),
+        Relation(
+            "first",
+            "In what year was {x} first given?",
+            ("It was first given in {v}.", "{x} was first given in {v}."),
+            numbers=range(1992, 2011),
+            first="Which award was given for the first time earlier, {a} or {b}?",
+        ),
+        Relation(
+            "town",
+            "In which town is {x} presented?",
+            ("{x} is presented in {v}.", "It is presented at a dinner in {v}."),
+            target="town",
+            noun="the town in which {x} is presented",
+            deep=True,
+            trap="Its office is in {o}.",
+        ),
+    ),
+)
+
+WORKS = (BAND, ALBUM, NOVEL, FILM, AWARD)

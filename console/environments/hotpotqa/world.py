@@ -1,0 +1,110 @@
+"""Search, look up, answer: the encyclopedia as an agent meets it.
+
+The grammar and the wordings are those of ReAct's WikiEnv. An action runs only if the whole of it is one call, so
+nothing ends a trial that the pattern `Finish[*]` would not have stopped first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from console.environments.facts import TaskSpec
+from console.environments.hotpotqa.answers import exact_match, f1, lenient_match
+from console.environments.hotpotqa.corpus import Corpus, Page
+from console.errors import BadInput
+
+STEP_CAP = 6
+_CALL = re.compile(r"(?P<name>[A-Za-z]+)\[(?P<argument>.*)\]", re.DOTALL)
+_ECHOED = 300
+_GRAMMAR = "Search[entity], Lookup[keyword] or Finish[answer]"
+
+
+class Encyclopedia:
+    """One question over a corpus. The options `step_cap` and `lenient_em` change the cap and what counts as success."""
+
+    def __init__(self, task: TaskSpec, corpus: Corpus) -> None:
+        self._task, self._corpus = task, corpus
+        self.reset()
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Closes every page and returns the question; raises BadInput for a step cap below 1."""
+        settings = {**self._task.options, **(options or {})}
+        self._step_cap = settings.get("step_cap", STEP_CAP)
+        if not isinstance(self._step_cap, int) or self._step_cap < 1:
+            raise BadInput(f"step_cap is {self._step_cap!r}; give a whole number of at least 1")
+        self._lenient = bool(settings.get("lenient_em", False))
+        self._steps = 0
+        self._page: Page | None = None
+        self._keyword, self._shown = "", 0
+        self._answer: str | None = None
+        return f"Question: {self._task.instruction}\nAnswer it with {_GRAMMAR}.", self._info()
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Runs one action and returns what the agent reads; a malformed one is answered in words."""
+        if self._answer is None:
+            self._steps += 1
+            observation = self._run(_printable(action).strip())
+        else:
+            observation = "The question has been answered; nothing more can happen."
+        info = self._info()
+        terminated = self._answer is not None
+        truncated = not terminated and self._steps >= self._step_cap
+        return observation, float(info.get("score", 0.0)), terminated, truncated, info
+
+    def _run(self, action: str) -> str:
+        call = _CALL.fullmatch(action)
+        name, argument = (call["name"].lower(), call["argument"].strip()) if call else ("", "")
+        if name == "finish":
+            return self._finish(argument)
+        if name == "think":
+            return "Nice thought."
+        if name == "search" and argument:
+            return self._search(argument)
+        if name == "lookup" and argument:
+            return self._lookup(argument)
+        return f"Invalid action: {_cut(action)}. Use {_GRAMMAR}."
+
+    def _search(self, entity: str) -> str:
+        self._page = self._corpus.find(entity)
+        self._keyword, self._shown = "", 0
+        if self._page:
+            return self._page.opening
+        return f"Could not find {_cut(entity)}. Similar: {list(self._corpus.similar(_cut(entity)))}."
+
+    def _lookup(self, keyword: str) -> str:
+        if not self._page:
+            return "No page is open. Use Search[entity] first."
+        if keyword.lower() != self._keyword:
+            self._keyword, self._shown = keyword.lower(), 0
+        found = self._page.lookup(keyword)
+        if self._shown >= len(found):
+            return "No more results."
+        self._shown += 1
+        return f"(Result {self._shown} / {len(found)}) {found[self._shown - 1]}"
+
+    def _finish(self, answer: str) -> str:
+        self._answer = answer
+        return "Episode finished."
+
+    def _info(self) -> dict[str, Any]:
+        info: dict[str, Any] = {"steps": self._steps}
+        if self._answer is None and self._steps < self._step_cap:
+            return info
+        given, gold = self._answer or "", str(self._task.gold.get("answer", ""))
+        answered = self._answer is not None
+        exact, lenient = answered and exact_match(given, gold), answered and lenient_match(given, gold)
+        success = lenient if self._lenient else exact
+        share = f1(given, gold) if answered else 0.0
+        scores = {"success": success, "score": float(success), "em": exact, "lenient_em": lenient, "f1": share}
+        return info | scores | {"answer": self._answer}
+
+
+def _printable(text: str) -> str:
+    # Half of a surrogate pair cannot be stored as UTF-8, and the observation may repeat the action.
+    return text.encode("utf-8", "replace").decode().replace("\0", " ")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _ECHOED else text[:_ECHOED] + "..."
