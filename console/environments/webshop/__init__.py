@@ -1,0 +1,20 @@
+"""WebShop: search a shop, choose options, buy. The embedded edition is a small shop of invented products."""
+
+from console.environments.facts import Environment
+from console.environments.webshop.goals import tasks
+from console.environments.webshop.oracle import oracle_actions
+from console.environments.webshop.world import INVALID, Shop
+
+WEBSHOP = Environment(
+    "webshop",
+    "WebShop",
+    critical=("click[Buy Now]",),
+    terminal=("click[Buy Now]",),
+    not_executed=(INVALID,),
+    step_cap=15,
+    tasks=tasks,
+    start=Shop,
+    replayable=True,
+)
+
+__all__ = ["WEBSHOP", "oracle_actions"]

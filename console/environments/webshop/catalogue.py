@@ -1,0 +1,122 @@
+"""The products, made from the attribute tables: families of near-duplicates that differ in one thing each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from random import Random
+
+from console.environments.webshop.kinds import Kind, kinds, without_article
+from console.environments.webshop.wording import Draft, bullet, title
+
+_SEED = 20221111
+_FAMILIES_PER_KIND = 10
+_LETTERS = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ"
+_BRAND_STARTS = ("Vor", "Mel", "Tas", "Quin", "Bre", "Zal", "Oru", "Fen", "Lom", "Dra", "Kiv", "Sol", "Pel")
+_BRAND_ENDS = ("tavi", "mundo", "lique", "dero", "shan", "bexa", "rinth", "plo", "vane", "qora", "sido", "zette")
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """What stands on an item page, with the attributes, the category and the query that the reward compares."""
+
+    asin: str
+    title: str
+    price: float
+    description: str
+    features: tuple[str, ...]
+    options: Mapping[str, tuple[str, ...]]
+    attributes: tuple[str, ...]
+    category: tuple[str, ...]
+    query: str
+    family: int
+    kind: Kind
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> Mapping[str, Product]:
+    """Every product by its ASIN; always the same ones, shared and never changed."""
+    rng = Random(_SEED)
+    made: dict[str, Product] = {}
+    family = 0
+    for kind in kinds():
+        for _ in range(_FAMILIES_PER_KIND):
+            for draft in _siblings(_first(kind, rng), rng):
+                asin = _asin(rng, made)
+                made[asin] = _product(asin, family, draft, rng)
+            family += 1
+    return made
+
+
+def _first(kind: Kind, rng: Random) -> Draft:
+    one, two = rng.sample(kind.traits, 2)
+    slots = {"style": rng.choice(kind.styles), "trait": one, "second trait": two, "part": rng.choice(kind.parts)}
+    if kind.materials:
+        slots["material"] = rng.choice(kind.materials)
+    names = sorted(slots)
+    low, high = kind.price
+    return Draft(
+        kind=kind,
+        brand=rng.choice(_BRAND_STARTS) + rng.choice(_BRAND_ENDS),
+        slots=slots,
+        price=rng.randrange(low, high) + rng.choice((0.49, 0.95, 0.99)),
+        options={name: _some(values, rng) for name, values in kind.options.items()},
+        shown=tuple(rng.sample(names, 3)),
+        order=tuple(rng.sample(names, len(names))),
+    )
+
+
+def _some(values: tuple[str, ...], rng: Random) -> tuple[str, ...]:
+    """At least half of the values, in their own order."""
+    count = rng.randint((len(values) + 1) // 2, min(len(values), 7))
+    kept = sorted(rng.sample(range(len(values)), count))
+    return tuple(values[index] for index in kept)
+
+
+def _siblings(first: Draft, rng: Random) -> Iterator[Draft]:
+    """The first of a family and its near-duplicates, in a shuffled order."""
+    family = [first, *(_other_slot(first, name, rng) for name in first.slots)]
+    family.append(replace(first, price=round(first.price * rng.uniform(1.6, 2.6), 2)))
+    family.append(_fewer_options(first, rng))
+    rng.shuffle(family)
+    for draft in family:
+        yield replace(draft, price=round(draft.price * rng.uniform(0.96, 1.04), 2))
+
+
+def _other_slot(first: Draft, name: str, rng: Random) -> Draft:
+    source = {"style": "styles", "material": "materials", "part": "parts"}.get(name, "traits")
+    free = [value for value in getattr(first.kind, source) if value not in first.slots.values()]
+    return replace(first, slots={**first.slots, name: rng.choice(free)})
+
+
+def _fewer_options(first: Draft, rng: Random) -> Draft:
+    name = rng.choice(sorted(first.options))
+    values = first.options[name]
+    kept = sorted(rng.sample(range(len(values)), (len(values) + 1) // 2))
+    return replace(first, options={**first.options, name: tuple(values[index] for index in kept)})
+
+
+def _asin(rng: Random, taken: Mapping[str, Product]) -> str:
+    while (asin := "B0" + "".join(rng.choices(_LETTERS, k=8))) in taken:
+        continue
+    return asin
+
+
+def _product(asin: str, family: int, draft: Draft, rng: Random) -> Product:
+    kind = draft.kind
+    model = f"{draft.brand[:2].upper()}{rng.randrange(1000, 9999)}"
+    uses = " and ".join(kind.uses[:2])
+    return Product(
+        asin=asin,
+        title=title(draft),
+        price=draft.price,
+        description=f"{draft.brand} {kind.noun} for {uses}. Item model number: {model}-{asin[-3:]}.",
+        features=tuple(bullet(name, draft.slots[name]) for name in draft.order),
+        options=draft.options,
+        attributes=tuple(without_article(value) for value in draft.slots.values()),
+        category=(kind.department, kind.group, kind.noun),
+        query=kind.noun,
+        family=family,
+        kind=kind,
+    )

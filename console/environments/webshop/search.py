@@ -1,0 +1,91 @@
+"""Search over the catalogue: SQLite FTS5 in memory, best bm25 first.
+
+bm25 adds up over the words of a query. So FTS5 is asked once for each word ever searched, and a query only sums the
+answers: the same order as FTS5's own for `word OR word OR ...`, some twenty times as fast.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from console.environments.webshop.catalogue import Product, catalogue
+from console.environments.webshop.reward import STOP_WORDS
+
+MOST_RESULTS = 50
+_MOST_WORDS = 40
+_WORD = re.compile(r"[a-z0-9]+")
+_ASKING = {"am", "buy", "can", "choose", "find", "get", "looking", "m", "need", "please", "show", "want", "you"}
+_FILLER = STOP_WORDS | _ASKING | {"dollars", "lower", "price", "than"}
+_BY_WORD = "SELECT rowid - 1, -bm25(product) FROM product WHERE product MATCH ? ORDER BY rowid"
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """One connection for all threads, used by one at a time."""
+
+    connection: sqlite3.Connection
+    lock: threading.Lock
+    asins: tuple[str, ...]
+
+
+def search(query: str) -> tuple[str, ...]:
+    """The ASINs of the products that share a word with the query, best first, at most 50.
+
+    As in the original, a product is found by its title, description, first feature and options, not by the rest.
+    """
+    return _ranked(words(query))
+
+
+def words(query: str) -> tuple[str, ...]:
+    """The words of a query that are searched: each once, at most 40, without those that every request has."""
+    found = dict.fromkeys(word for word in _WORD.findall(query.lower()) if word not in _FILLER)
+    return tuple(found)[:_MOST_WORDS]
+
+
+def contents(product: Product) -> str:
+    """The text that a product is found by."""
+    options = (" ".join(values) for values in product.options.values())
+    return " ".join([product.title, product.description, product.features[0], *options])
+
+
+@lru_cache(maxsize=4096)
+def _ranked(asked: tuple[str, ...]) -> tuple[str, ...]:
+    asins = _index().asins
+    scores = np.zeros(len(asins))
+    for word in asked:
+        rows, parts = _scores(word)
+        scores[rows] += parts
+    most = min(MOST_RESULTS, int(np.count_nonzero(scores)))
+    if not most:
+        return ()
+    least = np.partition(scores, -most)[-most]
+    candidates = np.flatnonzero(scores >= least)
+    order = np.argsort(-scores[candidates], kind="stable")[:most]
+    return tuple(asins[row] for row in candidates[order])
+
+
+@lru_cache(maxsize=4096)
+def _scores(word: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    index = _index()
+    with index.lock:
+        found = index.connection.execute(_BY_WORD, (f'"{word}"',)).fetchall()
+    rows, parts = zip(*found, strict=True) if found else ((), ())
+    return np.array(rows, dtype=np.int64), np.array(parts, dtype=np.float64)
+
+
+@lru_cache(maxsize=1)
+def _index() -> _Index:
+    products: Mapping[str, Product] = catalogue()
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    connection.execute("CREATE VIRTUAL TABLE product USING fts5(contents, tokenize = 'porter unicode61')")
+    rows = ((contents(product),) for product in products.values())
+    connection.executemany("INSERT INTO product VALUES (?)", rows)
+    return _Index(connection, threading.Lock(), tuple(products))

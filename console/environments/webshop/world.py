@@ -1,0 +1,129 @@
+"""The running shop: one task's session, moved from page to page by the agent's actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from console.critical import is_thought
+from console.environments.facts import TaskSpec
+from console.environments.webshop.catalogue import Product, catalogue
+from console.environments.webshop.pages import SUB_PAGES, item_page, results_page, start_page, sub_page
+from console.environments.webshop.reward import goal_of, reward
+from console.environments.webshop.search import search
+from console.errors import BadInput
+
+INVALID = "Invalid action!"
+BOUGHT = "\nThank you for shopping with us! \n"
+_PER_PAGE = 10
+_SEEN_BY_REACT = 3
+_SUB_PAGES = {name.lower(): name for name in SUB_PAGES}
+
+
+class Shop:
+    """A shopping session. Case does not matter in a click; buying is `click[Buy Now]` on an item page, and only that.
+
+    `options["observation"]` is "full" (ten products a page) or "react": as ReAct's agent saw the shop, only the first
+    three products of the first page, and no next page.
+    """
+
+    def __init__(self, task: TaskSpec) -> None:
+        self._instruction = task.instruction
+        self._goal = goal_of(task.gold)
+        self._options: Mapping[str, Any] = task.options
+        self.reset()
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Opens the search page; the task alone decides what follows, so the seed changes nothing."""
+        self._react = _wants_react({**self._options, **(options or {})})
+        self._page = "start"
+        self._hits: tuple[str, ...] = ()
+        self._number = 1
+        self._item: Product | None = None
+        self._chosen: dict[str, str] = {}
+        self._score: float | None = None
+        return start_page(self._instruction), self._info()
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Runs one action; an impossible one is answered "Invalid action!" and changes nothing."""
+        if self._score is not None:
+            return BOUGHT, 0.0, True, False, self._info()
+        observation = self._answer(action.strip())
+        return observation, self._score or 0.0, self._score is not None, False, self._info()
+
+    def _info(self) -> dict[str, Any]:
+        return {"success": self._score == 1.0, "score": self._score or 0.0}
+
+    def _answer(self, action: str) -> str:
+        if is_thought(action):
+            return "OK."
+        verb, bracket, argument = action.partition("[")
+        if not bracket or not argument.endswith("]"):
+            return INVALID
+        if verb == "search":
+            return self._search(argument[:-1])
+        return self._click(argument[:-1].lower()) if verb == "click" else INVALID
+
+    def _search(self, query: str) -> str:
+        if self._page != "start":
+            return INVALID
+        self._hits = search(query)
+        return self._results(1)
+
+    def _click(self, button: str) -> str:
+        if self._page == "start":
+            return INVALID
+        if button == "back to search":
+            self._page = "start"
+            return start_page(self._instruction)
+        if self._page == "results":
+            return self._click_result(button)
+        if self._item is None:
+            return INVALID
+        if self._page == "sub":
+            return self._show_item(self._item) if button == "< prev" else INVALID
+        return self._click_item(button, self._item)
+
+    def _click_result(self, button: str) -> str:
+        if button == "next >" and not self._react:
+            return self._results(self._number + 1)
+        if button == "< prev" and self._number > 1:
+            return self._results(self._number - 1)
+        if button.upper() not in self._visible():
+            return INVALID
+        self._chosen = {}
+        return self._show_item(catalogue()[button.upper()])
+
+    def _click_item(self, button: str, item: Product) -> str:
+        if button == "buy now":
+            self._score = reward(self._goal, item, self._chosen)
+            return BOUGHT
+        if button == "< prev":
+            return self._results(self._number)
+        if button in _SUB_PAGES:
+            self._page = "sub"
+            return sub_page(item, _SUB_PAGES[button])
+        for name, values in item.options.items():
+            if button in values:
+                self._chosen[name] = button
+                return f"You have clicked {button}."
+        return INVALID
+
+    def _results(self, number: int) -> str:
+        self._page, self._number = "results", number
+        return results_page(self._visible(), number, len(self._hits))
+
+    def _visible(self) -> Sequence[str]:
+        first = (self._number - 1) * _PER_PAGE
+        return self._hits[first : first + (_SEEN_BY_REACT if self._react else _PER_PAGE)]
+
+    def _show_item(self, item: Product) -> str:
+        self._page, self._item = "item", item
+        return item_page(item, self._chosen)
+
+
+def _wants_react(options: Mapping[str, Any]) -> bool:
+    wanted = options.get("observation", "full")
+    if wanted not in ("full", "react"):
+        raise BadInput(f'The webshop option "observation" is {wanted!r}; it is "full" or "react".')
+    return bool(wanted == "react")
