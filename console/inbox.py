@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from storage import tables
+from storage.queue import NoClaim, NoClaimReason
 from storage.tables import SlotStatus
 
 
@@ -80,3 +81,68 @@ def _listed(item: tables.Item, verdict: tables.Verdict | None, holder: tables.Sl
         "claimed_by": holder.reviewer if holder else None,
         "claim_expires_at": runs.iso(holder.lease_until_ms) if holder else None,
     }
+
+
+_WHY = {
+    NoClaimReason.EMPTY: "Nothing waits in this run.",
+    NoClaimReason.BUDGET_SPENT: "The inspection budget is spent",
+    NoClaimReason.ALL_CLAIMED_BY_OTHERS: "Everything that waits is being reviewed by others",
+    NoClaimReason.ALL_REVIEWED_BY_YOU: "You have reviewed everything that waits; it needs another reviewer",
+}
+
+
+_HEADLINES = {
+    NoClaimReason.EMPTY: "All done here",
+    NoClaimReason.BUDGET_SPENT: "The inspection budget is spent",
+}
+
+
+def headline(answer: NoClaim) -> str:
+    """Why no item is offered, in a few words."""
+    return _HEADLINES.get(answer.reason, "Nothing for you right now")
+
+
+def my_items(session: Session, run: tables.Run, reviewer: str, limit: int = 200) -> list[int]:
+    """The items that this reviewer has answered, the latest first."""
+    decision, item = tables.Decision, tables.Item
+    statement = (
+        select(decision.item_id)
+        .join(item, col(item.id) == decision.item_id)
+        .where(item.run_id == run.id, decision.reviewer == reviewer, col(decision.superseded).is_(False))
+        .order_by(col(decision.id).desc())
+        .limit(limit)
+    )
+    return list(session.exec(statement))
+
+
+def why_nothing(answer: NoClaim) -> str:
+    """Why no item is offered, and how many wait all the same, as one sentence."""
+    reason = _WHY.get(answer.reason, str(answer.reason))
+    if not answer.waiting:
+        return reason if reason.endswith(".") else f"{reason}."
+    still = "1 item still waits" if answer.waiting == 1 else f"{answer.waiting} items still wait"
+    return f"{reason.rstrip('.')}; {still}."
+
+
+def busiest_run(session: Session) -> tables.Run | None:
+    """The run with the most items waiting, the newest among equals; None where there is no run."""
+    item, run = tables.Item, tables.Run
+    waiting = func.count(item.id)  # type: ignore[arg-type]
+    statement = (
+        select(run)
+        .join(item, (col(item.run_id) == run.id) & (col(item.open_slots) > 0), isouter=True)
+        .group_by(col(run.id))
+        .order_by(waiting.desc(), col(run.id).desc())
+        .limit(1)
+    )
+    return session.exec(statement).first()
+
+
+def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:
+    """(how many items wait for anybody, when the oldest came, in ms since 1970)."""
+    item = tables.Item
+    statement = select(func.count(), func.min(item.created_ms)).where(
+        item.run_id == run.id, col(item.open_slots) > 0, col(item.status).in_(["pending", "claimed"])
+    )
+    count, oldest = session.exec(statement).one()
+    return count, oldest

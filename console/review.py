@@ -115,7 +115,7 @@ def submit(
     """
     if shown_ms is not None and now_ms - shown_ms < DWELL_MS:
         raise Refused("That came within 0.4 s of this item's appearance, so it was not taken as your answer to it.")
-    pending = _pending_action(claim)
+    pending = pending_action(claim)
     checked = check(answer, CheckpointKind(claim.kind), run.feedback_mode)
     return queue.decide(
         item_id=claim.item_id,
@@ -199,6 +199,15 @@ def last_decision(session: Session, run: tables.Run, reviewer: str) -> tables.De
     return session.exec(statement).first()
 
 
+def last_answer(session: Session, item_id: int, reviewer: str) -> tables.Decision | None:
+    """The reviewer's standing answer to an item, or None."""
+    decision = tables.Decision
+    statement = select(decision).where(
+        decision.item_id == item_id, decision.reviewer == reviewer, col(decision.superseded).is_(False)
+    )
+    return session.exec(statement).first()
+
+
 def _label(answer: Answer, kind: CheckpointKind) -> str | None:
     if answer.decision in _FIXED_LABELS:
         return _FIXED_LABELS[answer.decision]
@@ -209,5 +218,6 @@ def _label(answer: Answer, kind: CheckpointKind) -> str | None:
     return answer.label
 
 
-def _pending_action(claim: Claim) -> str:
+def pending_action(claim: Claim) -> str:
+    """The action that waits for the answer; empty for a halted trial."""
     return checkpoint_at(from_json(claim.body), claim.step, CheckpointKind(claim.kind)).action

@@ -10,6 +10,7 @@ from storage.queue import Claim, Queue
 
 from console.critical import Checkpoint, CheckpointKind, checkpoint_at
 from console.detection import run_checkpoints
+from console.exhibit import Flag
 from console.trajectory import Trajectory, from_json
 from storage import tables
 
@@ -51,6 +52,23 @@ def sheet(session: Session, queue: Queue, run: tables.Run, claim: Claim, reviewe
     )
 
 
+def flag(verdict: tables.Verdict | None) -> Flag | None:
+    """Why the item is in the queue, or None for a halted trial."""
+    if verdict is None:
+        return None
+    return Flag(verdict.detector, verdict.score, verdict.threshold, tuple(verdict.rationale.splitlines()))
+
+
+def belief(verdict: tables.Verdict | None) -> str | None:
+    """The task that the agent seems to believe it has, where the detector infers one."""
+    return verdict.inferred_task if verdict else None
+
+
+def actions(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """Every action up to the checkpoint, the one that waits included."""
+    return (*(step.action for step in checkpoint.steps), *([checkpoint.action] if checkpoint.action else []))
+
+
 def _earlier(session: Session, run: tables.Run, claim: Claim, reviewer: str, *, unblinded: bool) -> list[EarlierTrial]:
     if claim.trial == 0:
         return []
@@ -75,12 +93,12 @@ def _earlier_trial(
     item = session.exec(select(tables.Item).where(tables.Item.trajectory_id == row.id)).first()
     answers = _answers(session, item)
     own = " / ".join(answer.feedback_text for answer in answers if answer.reviewer == reviewer and answer.feedback_text)
-    actions = _actions_up_to_checkpoint(run, record, item)
+    did = _actions_up_to_checkpoint(run, record, item)
     if not unblinded:
-        return EarlierTrial(row.trial, actions, own)
+        return EarlierTrial(row.trial, did, own)
     words = " / ".join(answer.feedback_text for answer in answers if answer.feedback_text)
     decisions = ", ".join(f"{answer.decision} by {answer.reviewer}" for answer in answers)
-    return EarlierTrial(row.trial, actions, own, decisions or None, words or None, row.outcome, record.memory)
+    return EarlierTrial(row.trial, did, own, decisions or None, words or None, row.outcome, record.memory)
 
 
 def _actions_up_to_checkpoint(run: tables.Run, record: Trajectory, item: tables.Item | None) -> tuple[str, ...]:
@@ -91,7 +109,7 @@ def _actions_up_to_checkpoint(run: tables.Run, record: Trajectory, item: tables.
         if not found:
             return tuple(step.action for step in record.steps)
         seen = found[0]
-    return (*(step.action for step in seen.steps), *([seen.action] if seen.action else []))
+    return actions(seen)
 
 
 def _answers(session: Session, item: tables.Item | None) -> Sequence[tables.Decision]:

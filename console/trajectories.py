@@ -16,10 +16,9 @@ from sqlmodel import Session
 
 from console import critical
 from console.environments import environment
-from console.errors import Unknown
 from console.importers import read_log
 from console.importers.records import Duplicate, Found, Skipped
-from console.trajectory import Trajectory, from_json
+from console.trajectory import Trajectory
 from storage import tables
 
 _BATCH = 1_000
@@ -158,44 +157,6 @@ def insert_prepared(
     bodies = [{"trajectory_id": id, "body": record.body} for id, record in zip(ids, records, strict=True)]
     session.execute(insert(tables.TrajectoryBody), bodies)
     return ids
-
-
-def load(session: Session, trajectory_id: int) -> Trajectory:
-    """The whole record of a trajectory; raises Unknown."""
-    body = session.get(tables.TrajectoryBody, trajectory_id)
-    if body is None:
-        raise Unknown("trajectory", trajectory_id)
-    return from_json(body.body)
-
-
-def rows(session: Session, run: tables.Run) -> Iterator[dict[str, Any]]:
-    """One dict per trajectory of the run in import order, as `trajectory list --json` prints them."""
-    record, task = tables.Trajectory, tables.Task
-    statement = (
-        select(record, task.task_key, task.instruction)  # type: ignore[call-overload]
-        .join(task, task.id == record.task_id)
-        .where(record.run_id == run.id)
-        .order_by(record.id)
-        .execution_options(yield_per=1_000)
-    )
-    for found, task_key, instruction in session.execute(statement):
-        yield _listed(found, task_key, instruction)
-
-
-def _listed(found: tables.Trajectory, task_key: str, instruction: str) -> dict[str, Any]:
-    return {
-        "trajectory_id": found.id,
-        "task_id": task_key,
-        "trial": found.trial,
-        "environment": found.environment,
-        "instruction": instruction,
-        "outcome": found.outcome,
-        "n_steps": found.n_steps,
-        "n_critical_actions": found.n_critical,
-        "label": found.label,
-        "carried_over": found.carried_over,
-        "source": orjson.loads(found.source),
-    }
 
 
 def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:

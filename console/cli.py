@@ -1,0 +1,70 @@
+"""The `inferact` command: noun, then verb; a bare noun lists."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from console.commands import detect, maintenance, review, run, trajectory
+from console.errors import ConsoleError
+from storage.errors import StorageError
+
+app = typer.Typer(
+    name="inferact",
+    help="Stops an agent's critical action until a person has looked at it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+_START, _WORK, _KEEP = "Start", "Work", "Keep"
+
+app.command("serve", epilog="Example: inferact serve --port 8600", rich_help_panel=_START)(maintenance.serve)
+app.add_typer(trajectory.app, name="trajectory", rich_help_panel=_WORK)
+app.add_typer(run.app, name="run", rich_help_panel=_WORK)
+app.command("detect", epilog="Example: inferact detect hotpot --method rules,random", rich_help_panel=_WORK)(
+    detect.detect
+)
+app.add_typer(review.app, name="review", rich_help_panel=_WORK)
+app.command("evaluate", epilog="Example: inferact evaluate --scores mine.csv", rich_help_panel=_WORK)(detect.evaluate)
+app.command(
+    "export", epilog="Example: inferact export decisions --run hotpot --out decisions.csv", rich_help_panel=_WORK
+)(maintenance.export)
+app.add_typer(maintenance.db, name="db", rich_help_panel=_KEEP)
+app.command("doctor", epilog="Example: inferact doctor", rich_help_panel=_KEEP)(maintenance.doctor)
+
+_USAGE = typer.BadParameter.__mro__[1]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs one command; every refusal is one sentence on stderr, 2 for bad input and 1 for a failure."""
+    sys.exit(run_command(arguments))
+
+
+def run_command(arguments: list[str] | None = None) -> int:
+    """The exit code of one command."""
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=arguments, prog_name="inferact", standalone_mode=False)
+    except ConsoleError as refusal:
+        return _refuse(str(refusal), refusal.exit_code)
+    except StorageError as refusal:
+        return _refuse(str(refusal) or str(type(refusal).__doc__), 1)
+    except _USAGE as misuse:
+        hint = f" See: {misuse.ctx.command_path} --help" if getattr(misuse, "ctx", None) else ""
+        return _refuse(" ".join(str(misuse.format_message()).split()) + hint, 2)  # type: ignore[attr-defined]
+    except (KeyboardInterrupt, typer.Abort):
+        return _refuse("Stopped.", 130)
+    except BrokenPipeError:
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+def _refuse(sentence: str, code: int) -> int:
+    sys.stderr.write(f"{sentence}\n")
+    return code
+
+
+if __name__ == "__main__":
+    main()

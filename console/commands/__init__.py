@@ -1,0 +1,1 @@
+"""One file per noun of the command line; `console.cli` puts them together."""

@@ -1,0 +1,111 @@
+"""`inferact db`, `inferact doctor`, `inferact serve`, `inferact export`."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from console import exporting, serving, sign_in
+from console.commands.output import Json, emit_json, say, show_table
+from console.database import database_url
+from console.errors import Refused
+from console.settings import settings
+from storage import backup as backups
+from storage.migrations import check, migrate
+
+db = typer.Typer(help="Keep the database: upgrade, check, back up, restore.", invoke_without_command=True)
+
+
+@db.callback()
+def _default(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        check_database(as_json=False)
+
+
+@db.command("upgrade", epilog="Example: inferact db upgrade")
+def upgrade(as_json: Json = False) -> None:
+    """Bring the database to this version; every command does so by itself."""
+    url = settings().database_url
+    migrate(url)
+    _tell({"database": url, "upgraded": True}, as_json, f"{url} is at this version.")
+
+
+@db.command("check", epilog="Example: inferact db check")
+def check_database(as_json: Json = False) -> None:
+    """Check the file, its references, and that every budget adds up."""
+    url = database_url()
+    problems = check(url)
+    _tell({"database": url, "problems": problems}, as_json, "\n".join(problems) or f"{url} is sound.")
+    if problems:
+        raise Refused(f"{len(problems)} problems in {url}; restore a backup: inferact db restore FILE")
+
+
+@db.command("backup", epilog="Example: inferact db backup console-friday.db")
+def backup(target: Annotated[Path, typer.Argument(help="The file to write.")], as_json: Json = False) -> None:
+    """Copy the database while the console runs."""
+    backups.backup(database_url(), target)
+    _tell({"backup": str(target)}, as_json, f"Backed up to {target}.")
+
+
+@db.command("restore", epilog="Example: inferact db restore console-friday.db")
+def restore(source: Annotated[Path, typer.Argument(help="A backup.")], as_json: Json = False) -> None:
+    """Put a backup in the database's place; the present file is kept beside it."""
+    kept = backups.restore(settings().database_url, source)
+    said = f"Restored from {source}." + (f" The file before it is kept as {kept}." if kept else "")
+    _tell({"restored": str(source), "kept": str(kept) if kept else None}, as_json, said)
+
+
+def export(
+    kind: Annotated[str, typer.Argument(help=f"One of {', '.join(exporting.KINDS)}.")],
+    run: Annotated[str, typer.Option("--run", help="The run's name.")],
+    out: Annotated[Path, typer.Option("--out", help="The file; .csv, .jsonl or .parquet.")],
+    as_json: Json = False,
+) -> None:
+    """Write what a run holds as CSV, JSONL or parquet."""
+    rows = exporting.export(database_url(), kind, run, out)
+    _tell({"kind": kind, "run": run, "out": str(out), "rows": rows}, as_json, f"{rows} rows of {kind} in {out}.")
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Where to listen.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port.")] = None,
+) -> None:
+    """Start the console and print two links: one for reviewers, one for the researcher."""
+    address, number = host or settings().host, port or settings().port
+    url = database_url()
+    serving.refuse_taken_port(address, number)
+    reviewer, researcher = serving.links(address, number, sign_in.researcher_key())
+    typer.echo(f"Database    {url}\nReviewers   {reviewer}\nResearcher  {researcher}\nStop with Ctrl+C.")
+    serving.serve(address, number)
+
+
+def doctor(as_json: Json = False) -> None:
+    """Tell what this installation is and whether it is sound."""
+    url = database_url()
+    facts = {
+        "version": version("inferact-console"),
+        "python": platform.python_version(),
+        "streamlit": version("streamlit"),
+        "database": url,
+        "database_problems": check(url),
+        "data_dir": str(settings().data_dir),
+        "data_dir_writable": os.access(settings().data_dir, os.W_OK),
+        "model_endpoint": bool(os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_KEY")),
+    }
+    if as_json:
+        emit_json(facts)
+        return
+    rows = [{"what": key, "found": value if value != [] else "none"} for key, value in facts.items()]
+    show_table(rows, ("what", "found"), empty="")
+
+
+def _tell(document: dict[str, object], as_json: bool, said: str) -> None:
+    if as_json:
+        emit_json(document)
+    else:
+        say(said)

@@ -1,0 +1,148 @@
+"""`inferact review`: the queue without a browser. Gold is never printed here."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from console import inbox, review, runs, sheets, showing
+from console.commands.output import Json, emit_json, say, show_table
+from console.database import now_ms, reading, review_queue
+from console.errors import BadInput, Unknown
+from storage import tables
+from storage.queue import Claim, DecisionRow, NoClaim
+
+app = typer.Typer(help="Work through the review queue without a browser.", invoke_without_command=True)
+
+RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]
+Reviewer = Annotated[str, typer.Option("--reviewer", help="The name that the decision is recorded under.")]
+Item = Annotated[int, typer.Argument(help="The item's id.")]
+
+
+@app.callback()
+def _default(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        list_items(run=None, as_json=False)
+
+
+@app.command("list", epilog="Example: inferact review list --run hotpot --json")
+def list_items(
+    run: Annotated[str | None, typer.Option("--run", help="The run's name; without it, all runs.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List review items, the next to be offered first."""
+    with reading() as session:
+        wanted = [runs.get(session, run)] if run else runs.every(session)
+        rows = [{"run": found.name, **row} for found in wanted for row in inbox.listing(session, found)]
+    if as_json:
+        emit_json(rows)
+        return
+    columns = ("run", "item_id", "trial", "kind", "status", "score", "detector", "claimed_by")
+    show_table(rows, columns, empty="The queue is empty. Fill it: inferact detect RUN --method rules")
+
+
+@app.command("claim", epilog="Example: inferact review claim --run hotpot --reviewer ada")
+def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
+    """Claim the next item and show all that a reviewer may see of it."""
+    queue = review_queue()
+    with reading() as session:
+        found = runs.get(session, run)
+        claimed = review.next_item(queue, session, found, reviewer, now_ms())
+    if isinstance(claimed, NoClaim):
+        reason = inbox.why_nothing(claimed)
+        _tell({"item": None, "reason": reason}, as_json, reason)
+        return
+    with reading() as session:
+        sheet = sheets.sheet(session, queue, found, claimed, reviewer, unblinded=False)
+    document = {"item": _shown(sheet), "reason": ""}
+    text = showing.as_text(sheet.checkpoint, flag=sheets.flag(sheet.verdict), belief=sheets.belief(sheet.verdict))
+    _tell(document, as_json, f"ITEM {claimed.item_id}\n{text}")
+
+
+@app.command(
+    "decide", epilog='Example: inferact review decide 12 --reviewer ada --decision reject --feedback "wrong size"'
+)
+def decide(
+    item: Item,
+    reviewer: Reviewer,
+    decision: Annotated[str, typer.Option(help="approve, reject, edit, respond or escalate.")],
+    feedback: Annotated[str, typer.Option(help="Words to the agent.")] = "",
+    edited_action: Annotated[str | None, typer.Option(help="With edit: the action to do instead.")] = None,
+    label: Annotated[str | None, typer.Option(help="With respond: aligned or misaligned.")] = None,
+    submit_key: Annotated[str | None, typer.Option(help="The same key never records twice.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Record a decision about an item that this reviewer has claimed."""
+    answer = review.Answer(decision, feedback, edited_action, label)
+    with reading() as session:
+        held = review.claim_of(session, item, reviewer)
+        run = _run_of(session, held)
+    row = review.submit(review_queue(), run, held, reviewer, answer, now_ms(), submit_key=submit_key)
+    _tell(_decided(row), as_json, f"Recorded: {row.decision} on item {item} by {reviewer}.")
+
+
+@app.command("release", epilog="Example: inferact review release 12 --reviewer ada")
+def release(item: Item, reviewer: Reviewer, as_json: Json = False) -> None:
+    """Give a claimed item back to the queue; its unit of the budget comes back too."""
+    with reading() as session:
+        held = review.claim_of(session, item, reviewer)
+    review_queue().release(item_id=item, reviewer=reviewer, token=held.token, now_ms=now_ms())
+    _tell({"item_id": item, "released": True}, as_json, f"Item {item} is back in the queue.")
+
+
+@app.command("undo", epilog="Example: inferact review undo --run hotpot --reviewer ada")
+def undo(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
+    """Take back this reviewer's last decision that the agent has not got yet; the item is claimed again."""
+    with reading() as session:
+        found = runs.get(session, run)
+        last = review.last_decision(session, found, reviewer)
+    if last is None:
+        raise BadInput(f"{reviewer} has no decision in {run} that can still be taken back.")
+    again = review_queue().undo(item_id=last.item_id, reviewer=reviewer, now_ms=now_ms(), lease_ms=found.lease_ms)
+    _tell({"item_id": again.item_id, "undone": True}, as_json, f"Taken back; item {again.item_id} is yours again.")
+
+
+def _run_of(session: Any, held: Claim) -> tables.Run:
+    run: tables.Run | None = session.get(tables.Run, held.run_id)
+    if run is None:
+        raise Unknown("run", held.run_id)
+    return run
+
+
+def _shown(sheet: sheets.Sheet) -> dict[str, Any]:
+    claim, seen, verdict = sheet.claim, sheet.checkpoint, sheet.verdict
+    return {
+        "item_id": claim.item_id,
+        "trajectory_id": claim.trajectory_id,
+        "trial": claim.trial,
+        "kind": claim.kind,
+        "instruction": seen.instruction,
+        "opening": seen.opening,
+        "steps": [step.to_dict() for step in seen.steps],
+        "thought": seen.thought,
+        "critical_action": seen.action,
+        "score": verdict.score if verdict else None,
+        "detector": verdict.detector if verdict else None,
+        "rationale": verdict.rationale if verdict else None,
+        "claim_expires_at": runs.iso(claim.lease_until_ms),
+        "budget": {"cap": claim.budget_cap, "used": claim.budget_used},
+    }
+
+
+def _decided(row: DecisionRow) -> dict[str, Any]:
+    return {
+        "decision_id": row.id,
+        "item_id": row.item_id,
+        "decision": row.decision,
+        "label": row.label,
+        "revision": row.revision,
+        "decided_at": runs.iso(row.decided_ms),
+    }
+
+
+def _tell(document: dict[str, Any], as_json: bool, said: str) -> None:
+    if as_json:
+        emit_json(document)
+    else:
+        say(said)

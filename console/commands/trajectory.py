@@ -1,0 +1,147 @@
+"""`inferact trajectory`: logs in, trajectories out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from console import browsing, runs, showing, trajectories
+from console.commands.output import Json, emit_json, progress, say, show_table
+from console.database import database_url, now_ms, reading, review_queue, writing
+from console.errors import BadInput, ConsoleError, UnreadableFile
+from console.importers import IMPORTERS
+
+app = typer.Typer(help="Import agent logs, list trajectories, open one.", invoke_without_command=True)
+
+RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]
+
+
+@app.callback()
+def _default(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        list_trajectories(run=None, as_json=False)
+
+
+@app.command("import", epilog="Example: inferact trajectory import logs/*.txt --run hotpot --budget 50%")
+def import_logs(
+    paths: Annotated[list[Path], typer.Argument(help="Log files; a folder stands for the files in it.")],
+    run: RunOption,
+    format: Annotated[str, typer.Option(help=f"One of auto, {', '.join(IMPORTERS)}.")] = "auto",
+    budget: Annotated[
+        str | None, typer.Option(help="Inspections per trial: a number, or P% of the non-halted.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Import agent logs into a run, each file whole or not at all; what is known already is not imported twice."""
+    runs.parse_budget(budget)
+    if format != "auto" and format not in IMPORTERS:
+        raise BadInput(f"There is no format {format!r}; use auto or one of {', '.join(IMPORTERS)}.")
+    database_url()
+    reports = [_import_one(path, run, format) for path in _files(paths)]
+    if budget is not None and any(not report.rejected for report in reports):
+        _set_budget(run, budget)
+    document = {
+        "files": [report.to_dict() for report in reports],
+        "imported": sum(report.imported for report in reports),
+        "rejected": sum(bool(report.rejected) for report in reports),
+    }
+    if as_json:
+        emit_json(document)
+    else:
+        _tell(reports, run)
+    if document["rejected"]:
+        raise BadInput("\n".join(_sentence(report) for report in reports if report.rejected))
+
+
+@app.command("list", epilog="Example: inferact trajectory list --run hotpot --json")
+def list_trajectories(
+    run: Annotated[str | None, typer.Option(help="The run's name; without it, all runs.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the trajectories of a run."""
+    with reading() as session:
+        wanted = [runs.get(session, run)] if run else runs.every(session)
+        rows = [{"run": found.name, **row} for found in wanted for row in browsing.rows(session, found)]
+    if as_json:
+        emit_json(rows)
+        return
+    columns = ("run", "trajectory_id", "task_id", "trial", "outcome", "label", "n_steps", "instruction")
+    show_table(rows, columns, empty="No trajectories yet. Import a log: inferact trajectory import FILE --run NAME")
+
+
+@app.command("show", epilog="Example: inferact trajectory show 12")
+def show(
+    trajectory_id: Annotated[int, typer.Argument(help="The id that `trajectory list` prints.")],
+    as_json: Json = False,
+) -> None:
+    """Show one trajectory whole, with what came after its critical action."""
+    with reading() as session:
+        record = browsing.load(session, trajectory_id)
+    if as_json:
+        emit_json({"trajectory_id": trajectory_id, **record.to_dict()})
+    else:
+        say(showing.record_as_text(record, full=True))
+
+
+def _files(paths: list[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(child for child in path.rglob("*") if child.is_file() and not child.name.startswith("."))
+        else:
+            yield path
+
+
+def _import_one(path: Path, run_name: str, format: str) -> trajectories.FileReport:
+    try:
+        patterns = _patterns(run_name)
+        with progress(path.name) as (bar, task):
+            size = path.stat().st_size if path.exists() else None
+            spool = trajectories.read_file(
+                path, format, patterns, lambda done: bar.update(task, completed=done, total=size)
+            )
+    except UnreadableFile as broken:
+        rejected = [{"line": broken.line, "reason": broken.reason}]
+        return trajectories.FileReport(path=str(path), rejected=rejected)
+    try:
+        with writing() as session:
+            return trajectories.store(session, runs.archive(session, run_name, now_ms()), spool, now_ms())
+    finally:
+        spool.close()
+
+
+def _patterns(run_name: str) -> list[str]:
+    with reading() as session:
+        found = runs.find(session, run_name)
+        return runs.patterns(found) if found else []
+
+
+def _set_budget(run_name: str, budget: str) -> None:
+    with writing() as session:
+        found = runs.get(session, run_name)
+        runs.set_budget(session, found, budget)
+        session.flush()
+        run_id, wanted = found.id or 0, runs.cap(session, found)
+        trials = [row["trial"] for row in runs.status(session, found)["trials"]]
+    runs.open_budgets(review_queue(), run_id, trials, wanted, again=True)
+
+
+def _sentence(report: trajectories.FileReport) -> str:
+    found: dict[str, Any] = report.rejected[0]
+    return str(ConsoleError(str(UnreadableFile(report.path, found["reason"], found["line"]))))
+
+
+def _tell(reports: list[trajectories.FileReport], run: str) -> None:
+    for report in reports:
+        if report.rejected:
+            continue
+        say(
+            f"{report.path} ({report.format}): {report.read} read, {report.imported} imported, "
+            f"{report.duplicates} duplicate, {report.skipped} skipped"
+        )
+        for note in report.notes:
+            say(f"  line {note['line']}: {note['reason']}")
+    if any(report.imported for report in reports):
+        say(f"Next: inferact detect {run} --method rules")

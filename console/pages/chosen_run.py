@@ -1,0 +1,38 @@
+"""Which run a page speaks about: chosen once, kept in the address, the same on every page."""
+
+from __future__ import annotations
+
+import streamlit as st
+from sqlmodel import Session
+
+from console import inbox, runs
+from storage import tables
+
+
+def chosen_run(session: Session) -> tables.Run | None:
+    """The run of this browser tab: the one in the address, else the one with most waiting, else the newest."""
+    wanted = st.session_state.get("run") or st.query_params.get("run")
+    found = runs.find(session, wanted) if wanted else None
+    if found is None:
+        found = inbox.busiest_run(session)
+    if found is not None:
+        keep(found.name)
+    return found
+
+
+def keep(name: str) -> None:
+    """Makes this the tab's run."""
+    st.session_state["run"] = name
+    if st.query_params.get("run") != name:
+        st.query_params["run"] = name
+
+
+def run_picker(names: list[str], current: str) -> None:
+    """The list of runs to choose from."""
+    if st.session_state.get("run_picker") not in names:
+        st.session_state["run_picker"] = current
+    st.selectbox("Run", names, key="run_picker", on_change=_pick)
+
+
+def _pick() -> None:
+    keep(st.session_state["run_picker"])

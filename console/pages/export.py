@@ -1,0 +1,32 @@
+"""Export: what a run holds, as CSV, JSONL or parquet. For researchers."""
+
+import streamlit as st
+
+from console import exporting, runs
+from console.database import database_url, reading
+from console.pages.chosen_run import chosen_run, run_picker
+from console.widgets.empty_state import show_empty_state
+
+st.title("Export")
+with reading() as session:
+    run = chosen_run(session)
+    names = [found.name for found in runs.every(session)]
+if run is None:
+    show_empty_state("Nothing to export yet", "Import a log of an agent and review it first.")
+    st.page_link("console/pages/runs.py", label="Import a log")
+    st.stop()
+
+pick, what, how = st.columns([2, 2, 1], vertical_alignment="bottom")
+with pick:
+    run_picker(names, run.name)
+kind = what.selectbox("What", list(exporting.KINDS), key="export_kind")
+suffix = how.selectbox("Format", list(exporting.FORMATS), key="export_format")
+st.caption(exporting.KINDS[kind].title)
+st.download_button(
+    "Download",
+    data=lambda: exporting.opened(database_url(), kind, run.name, suffix),
+    file_name=f"{run.name}-{kind}{suffix}",
+    key="download",
+    type="primary",
+    on_click="ignore",
+)

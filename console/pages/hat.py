@@ -1,0 +1,84 @@
+"""Signing in on the page: by name as a reviewer, by the key of the researcher's link as a researcher."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from console.errors import BadInput
+from console.sign_in import COOKIE, Hat, Role, cookie_of, hat_of, put_on
+from console.widgets.problem import show_problem
+from console.widgets.sign_in_cookie import delete_cookie, set_cookie
+
+
+def sign_in_or_stop() -> Hat:
+    """The hat at this browser; where there is none, draws the sign-in and stops the page."""
+    hat = current_hat()
+    key = st.query_params.get("key")
+    if hat is None or (key and hat.role is not Role.RESEARCHER):
+        _ask(key)
+        st.stop()
+    _keep(hat)
+    return hat
+
+
+def current_hat() -> Hat | None:
+    """The hat of this session, or the one that the browser's cookie proves."""
+    kept = st.session_state.get("hat")
+    if kept:
+        return Hat(kept["name"], Role(kept["role"]))
+    if st.session_state.get("signed_out"):
+        return None
+    hat = hat_of(st.context.cookies.get(COOKIE))
+    if hat:
+        st.session_state["hat"] = {"name": hat.name, "role": str(hat.role)}
+    return hat
+
+
+def sign_out_button(hat: Hat) -> None:
+    """Who is signed in, and the way out."""
+    st.button(f"{hat.name} · sign out", key="sign-out", type="tertiary", on_click=_take_off)
+
+
+def _ask(key: str | None) -> None:
+    st.title("InferAct Console")
+    if key:
+        st.write("You hold the researcher's link. Your name goes beside what you do here.")
+    else:
+        st.write(
+            "Agents stop here before they do something that cannot be undone. Your name goes beside your decisions."
+        )
+    with st.form("sign-in", border=False, width=420):
+        st.text_input("Your name", key="name", max_chars=60, placeholder="e.g. Ada", autocomplete="nickname")
+        st.form_submit_button("Start", type="primary", on_click=_put_on, args=(key,))
+    refusal = st.session_state.pop("sign_in_refusal", None)
+    if refusal:
+        show_problem(refusal)
+
+
+def _put_on(key: str | None) -> None:
+    try:
+        hat = put_on(st.session_state["name"], key)
+    except BadInput as refusal:
+        st.session_state["sign_in_refusal"] = str(refusal)
+        return
+    st.session_state["hat"] = {"name": hat.name, "role": str(hat.role)}
+    st.session_state["signed_out"] = False
+    st.session_state["cookie_due"] = True
+    st.query_params.pop("key", None)
+
+
+def _take_off() -> None:
+    st.session_state.pop("hat", None)
+    st.session_state["signed_out"] = True
+    st.session_state["cookie_gone"] = True
+
+
+def _keep(hat: Hat) -> None:
+    if st.session_state.get("cookie_due"):
+        set_cookie(COOKIE, cookie_of(hat))
+
+
+def forget_cookie() -> None:
+    """Takes the sign-in out of the browser once it is no longer wanted."""
+    if st.session_state.get("cookie_gone"):
+        delete_cookie(COOKIE)

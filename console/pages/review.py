@@ -1,0 +1,48 @@
+"""Review: one item, from what was asked to the decision; the next one comes by itself."""
+
+import streamlit as st
+
+from console import inbox, review, sheets
+from console.database import now_ms, reading, review_queue
+from console.pages import deciding
+from console.pages.chosen_run import chosen_run
+from console.pages.hat import current_hat
+from console.sign_in import Role
+from console.widgets.earlier_trials import show_earlier_trials
+from console.widgets.empty_state import show_empty_state
+from console.widgets.status_line import Progress, show_status_line
+from console.widgets.trajectory_view import show_checkpoint
+from storage.queue import NoClaim
+
+hat = current_hat()
+queue = review_queue()
+with reading() as session:
+    run = chosen_run(session) if hat else None
+    if run is None or hat is None:
+        show_empty_state("Nothing to review yet", "Items appear here as soon as a run has flagged something.")
+        st.stop()
+    earlier_answer = deciding.looking_back_at(session, run, hat.name)
+    claim = earlier_answer or review.next_item(queue, session, run, hat.name, now_ms(), settles=False)
+    progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, hat.name))
+    if not isinstance(claim, NoClaim):
+        unblinded = hat.role is Role.RESEARCHER
+        sheet = sheets.sheet(session, queue, run, claim, hat.name, unblinded=unblinded)
+        answered = review.last_answer(session, claim.item_id, hat.name) if earlier_answer else None
+
+if isinstance(claim, NoClaim):
+    deciding.show_flash()
+    show_empty_state(inbox.headline(claim), inbox.why_nothing(claim))
+    deciding.empty_bar()
+    st.stop()
+
+show_status_line(progress, trial=claim.trial, cap=claim.budget_cap, used=claim.budget_used, now_ms=now_ms())
+deciding.show_flash()
+if answered:
+    deciding.show_answer(answered)
+show_checkpoint(sheet.checkpoint, flag=sheets.flag(sheet.verdict), belief=sheets.belief(sheet.verdict))
+show_earlier_trials(sheet.earlier, sheets.actions(sheet.checkpoint))
+if earlier_answer:
+    deciding.back_bar(claim)
+else:
+    deciding.mark_shown(claim.item_id)
+    deciding.bar(claim, run, sheet.draft)

@@ -1,0 +1,16 @@
+"""A refusal on the page: what, where, what to do, as plain text."""
+
+from html import escape
+
+import streamlit as st
+
+
+def show_problem(sentence: str) -> None:
+    """Draws the sentence; it may quote a file or a trajectory, so it is never read as Markdown."""
+    lines = "".join(f"<p>{escape(line)}</p>" for line in sentence.splitlines() if line.strip())
+    st.html(f'<div class="ia-problem" role="alert">{lines}</div>')
+
+
+def show_done(sentence: str) -> None:
+    """Draws what has just been done, as plain text."""
+    st.html(f'<div class="ia-done" role="status">{escape(sentence)}</div>')
