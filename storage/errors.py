@@ -5,6 +5,7 @@ StorageError
 ├── NotOurs                   the file is no console database
 ├── NoSuchItem                there is no item of that id
 └── QueueRefusal              the item is not in the state that the request needs
+    ├── BudgetSpent           the cap leaves no unit for it
     ├── NotYours              the claim belongs to somebody else, or has lapsed
     ├── AlreadyDecided        this reviewer's answer is in
     └── AlreadyDelivered      the agent has the answer; it can no longer be taken back
@@ -12,7 +13,10 @@ StorageError
 
 
 class StorageError(Exception):
-    """The store could not do what was asked."""
+    """The store could not do what was asked; without words of its own, an error says its docstring."""
+
+    def __str__(self) -> str:
+        return super().__str__() or (self.__doc__ or "")
 
 
 class NewerSchema(StorageError):
@@ -29,6 +33,10 @@ class NoSuchItem(StorageError):
 
 class QueueRefusal(StorageError):
     """The item is not in the state that this needs."""
+
+
+class BudgetSpent(QueueRefusal):
+    """The inspection budget is spent; raise the cap or release a claim."""
 
 
 class NotYours(QueueRefusal):

@@ -209,7 +209,7 @@ class Item(Table, table=True):
 class Slot(Table, table=True):
     """One reviewer's place at one item, with its lease; a reviewer who comes back takes the same place again.
 
-    `units` is what the place holds of its budget now; `lease_until_ms` is when it was put down once it is not claimed.
+    `units` is what the place costs while claimed or decided; once it is neither, `lease_until_ms` is when it was left.
     """
 
     __tablename__ = "slot"

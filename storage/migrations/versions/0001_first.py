@@ -231,12 +231,7 @@ def _slot() -> None:
         sa.CheckConstraint("units >= 0", name="ck_slot_units"),
         sa.UniqueConstraint("item_id", "reviewer", name="uq_slot_item_id_reviewer"),
     )
-    op.create_index(
-        "ix_slot_lease",
-        "slot",
-        ["lease_until_ms"],
-        **_where("status = 'claimed'"),
-    )
+    op.create_index("ix_slot_lease", "slot", ["lease_until_ms"], **_where("status = 'claimed'"))
     op.create_index("ix_slot_reviewer", "slot", ["reviewer", "status"])
 
 
@@ -272,18 +267,9 @@ def _decision() -> None:
     )
     op.create_index("ix_decision_item", "decision", ["item_id"])
     op.create_index(
-        "ix_decision_undelivered",
-        "decision",
-        ["deliverable_ms"],
-        **_where("delivered_ms IS NULL AND NOT superseded"),
+        "ix_decision_undelivered", "decision", ["deliverable_ms"], **_where("delivered_ms IS NULL AND NOT superseded")
     )
-    op.create_index(
-        "ux_decision_current",
-        "decision",
-        ["slot_id"],
-        unique=True,
-        **_where("NOT superseded"),
-    )
+    op.create_index("ux_decision_current", "decision", ["slot_id"], unique=True, **_where("NOT superseded"))
 
 
 def _ledger() -> None:

@@ -1,0 +1,186 @@
+"""Every statement of the queue, in the SQL that SQLite and PostgreSQL share.
+
+A trailing FOR UPDATE is for PostgreSQL; on SQLite the whole transaction already holds the one write lock, and the
+clause is left out. Words such as 'claimed' stand in the text: bound ones would keep SQLite from its partial indexes.
+"""
+
+PUT = """
+INSERT INTO item (run_id, trial, trajectory_id, step, kind, status, priority, open_slots, reviews_required,
+                  verdict_id, created_ms)
+VALUES (:run_id, :trial, :trajectory_id, :step, :kind, 'pending', :priority, :reviews_required, :reviews_required,
+        :verdict_id, :created_ms)
+ON CONFLICT (trajectory_id, step, kind) DO NOTHING"""
+
+OPEN_BUDGET = """
+INSERT INTO budget (run_id, trial, scope, cap, used, halted) VALUES (:run_id, :trial, :scope, :cap, 0, 0)
+ON CONFLICT (run_id, trial, scope) DO UPDATE SET cap = excluded.cap
+WHERE excluded.cap IS NULL OR excluded.cap >= budget.used
+RETURNING id"""
+
+BUDGET = "SELECT id, cap, used, halted FROM budget WHERE run_id = :run_id AND trial = :trial AND scope = :scope"
+
+SPEND = """
+UPDATE budget SET used = used + :units, halted = halted + :halted
+WHERE id = :budget_id AND (cap IS NULL OR used + :units <= cap)
+RETURNING cap, used"""
+
+REFUND = "UPDATE budget SET used = used - :units, halted = halted - :halted WHERE id = :budget_id"
+
+RECORD = """
+INSERT INTO ledger (budget_id, item_id, slot_id, reviewer, entry, reason, units, at_ms)
+VALUES (:budget_id, :item_id, :slot_id, :reviewer, :entry, :reason, :units, :now_ms)"""
+
+LAPSED = """
+SELECT s.id, s.item_id, s.budget_id, s.reviewer, s.units, i.kind FROM slot s JOIN item i ON i.id = s.item_id
+WHERE s.status = 'claimed' AND s.lease_until_ms <= :now_ms
+FOR UPDATE SKIP LOCKED"""
+
+LIVE_ON_ITEM = """
+SELECT s.id, s.item_id, s.budget_id, s.reviewer, s.units, i.kind FROM slot s JOIN item i ON i.id = s.item_id
+WHERE s.item_id = :item_id AND s.status = 'claimed'
+FOR UPDATE OF s"""
+
+_ITEM = "i.id, i.run_id, i.trial, i.trajectory_id, i.step, i.kind, i.priority, i.verdict_id"
+
+HELD = f"""
+SELECT {_ITEM}, s.id, s.token, s.claimed_ms FROM slot s JOIN item i ON i.id = s.item_id
+WHERE s.reviewer = :reviewer AND s.status = 'claimed' AND s.budget_id = :budget_id
+ORDER BY s.claimed_ms DESC, s.id DESC LIMIT 1"""
+
+_FRESH = f"""
+SELECT {_ITEM} FROM item i
+WHERE i.run_id = :run_id AND i.trial = :trial AND i.open_slots > 0%s
+  AND NOT EXISTS (SELECT 1 FROM slot s WHERE s.item_id = i.id AND s.reviewer = :reviewer AND s.status <> 'lapsed')
+ORDER BY i.priority DESC, i.id LIMIT 1
+FOR UPDATE SKIP LOCKED"""
+
+_PUT_ASIDE = f"""
+SELECT {_ITEM} FROM slot s JOIN item i ON i.id = s.item_id
+WHERE s.reviewer = :reviewer AND s.status IN ('skipped', 'released')
+  AND i.run_id = :run_id AND i.trial = :trial AND i.open_slots > 0%s
+ORDER BY s.lease_until_ms, i.id LIMIT 1
+FOR UPDATE SKIP LOCKED"""
+
+FRESH, FRESH_HALTED = _FRESH % "", _FRESH % " AND i.kind = 'halted'"
+PUT_ASIDE, PUT_ASIDE_HALTED = _PUT_ASIDE % "", _PUT_ASIDE % " AND i.kind = 'halted'"
+
+NAMED = f"SELECT {_ITEM}, i.status, i.open_slots FROM item i WHERE i.id = :item_id FOR UPDATE"
+
+OWN_SLOT = """
+SELECT id, budget_id, status, token, units, claimed_ms, lease_until_ms FROM slot
+WHERE item_id = :item_id AND reviewer = :reviewer
+FOR UPDATE"""
+
+TAKE = """
+UPDATE item SET open_slots = open_slots - 1, status = CASE WHEN open_slots > 1 THEN 'pending' ELSE 'claimed' END
+WHERE id = :item_id AND open_slots > 0"""
+
+SEAT = """
+INSERT INTO slot (item_id, budget_id, reviewer, status, token, units, claimed_ms, lease_until_ms)
+VALUES (:item_id, :budget_id, :reviewer, 'claimed', :token, :units, :now_ms, :until_ms)
+ON CONFLICT (item_id, reviewer) DO UPDATE
+SET budget_id = excluded.budget_id, status = 'claimed', token = excluded.token, units = excluded.units,
+    claimed_ms = excluded.claimed_ms, lease_until_ms = excluded.lease_until_ms
+WHERE slot.status NOT IN ('claimed', 'decided')
+RETURNING id"""
+
+RENEW = "UPDATE slot SET lease_until_ms = :until_ms WHERE id = :slot_id"
+
+EXTEND = """
+UPDATE slot SET lease_until_ms = :until_ms
+WHERE item_id = :item_id AND reviewer = :reviewer AND token = :token AND status = 'claimed'
+  AND lease_until_ms > :now_ms"""
+
+SEAT_AGAIN = """
+UPDATE slot SET status = 'claimed', token = :token, lease_until_ms = :until_ms WHERE id = :slot_id"""
+
+LEAVE = "UPDATE slot SET status = :status, lease_until_ms = :now_ms WHERE id = :slot_id"
+
+REOPEN = """
+UPDATE item SET open_slots = open_slots + 1, status = 'pending'
+WHERE id = :item_id AND status IN ('pending', 'claimed')"""
+
+SETTLE = """
+UPDATE decision SET deliverable_ms = :now_ms
+WHERE deliverable_ms > :now_ms AND delivered_ms IS NULL AND NOT superseded AND reviewer = :reviewer
+  AND EXISTS (SELECT 1 FROM item i WHERE i.id = decision.item_id AND i.run_id = :run_id)"""
+
+BODY = "SELECT body FROM trajectory_body WHERE trajectory_id = :trajectory_id"
+
+COUNT_UNREVIEWED = """
+SELECT count(*) FROM item WHERE run_id = :run_id AND trial = :trial AND status IN ('pending', 'claimed')"""
+
+ANY_OF_OTHERS = """
+SELECT 1 FROM item i WHERE i.run_id = :run_id AND i.trial = :trial AND i.status IN ('pending', 'claimed')
+  AND NOT EXISTS (SELECT 1 FROM slot s WHERE s.item_id = i.id AND s.reviewer = :reviewer AND s.status = 'decided')
+LIMIT 1"""
+
+WAITING = "SELECT count(*), min(created_ms) FROM item WHERE run_id = :run_id AND trial = :trial AND open_slots > 0"
+
+_DECISION = """id, item_id, slot_id, reviewer, annotator_kind, decision, label, feedback_type, feedback_text,
+edited_action, action_digest, submit_key, revision, superseded, budget_cap, budget_used, claimed_ms, decided_ms,
+withdrawn_ms, deliverable_ms, delivered_ms"""
+
+SUBMITTED = f"SELECT {_DECISION} FROM decision WHERE submit_key = :submit_key"
+
+DECISION = f"SELECT {_DECISION} FROM decision WHERE id = :decision_id"
+
+CURRENT = f"SELECT {_DECISION} FROM decision WHERE slot_id = :slot_id AND NOT superseded FOR UPDATE"
+
+ANSWERED = "UPDATE slot SET status = 'decided', lease_until_ms = :now_ms WHERE id = :slot_id"
+
+DECIDE = f"""
+INSERT INTO decision (item_id, slot_id, reviewer, annotator_kind, decision, label, feedback_type, feedback_text,
+                      edited_action, action_digest, submit_key, revision, superseded, budget_cap, budget_used,
+                      claimed_ms, decided_ms, deliverable_ms)
+VALUES (:item_id, :slot_id, :reviewer, :annotator_kind, :decision, :label, :feedback_type, :feedback_text,
+        :edited_action, :action_digest, :submit_key,
+        (SELECT coalesce(max(revision), 0) + 1 FROM decision WHERE slot_id = :slot_id), false,
+        :budget_cap, :budget_used, :claimed_ms, :now_ms, :deliverable_ms)
+RETURNING {_DECISION}"""
+
+STAND = """
+UPDATE item SET status = CASE
+    WHEN open_slots > 0 THEN 'pending'
+    WHEN EXISTS (SELECT 1 FROM slot s WHERE s.item_id = item.id AND s.status = 'claimed') THEN 'claimed'
+    ELSE 'decided' END
+WHERE id = :item_id AND status IN ('pending', 'claimed', 'decided')"""
+
+ONE_MORE = "UPDATE item SET reviews_required = reviews_required + 1, open_slots = open_slots + 1 WHERE id = :item_id"
+
+ONE_LESS = """
+UPDATE item SET reviews_required = reviews_required - 1, open_slots = open_slots - 1
+WHERE id = :item_id AND open_slots > 0 AND reviews_required > 1"""
+
+SUPERSEDE = "UPDATE decision SET superseded = true, withdrawn_ms = :withdrawn_ms WHERE id = :decision_id"
+
+BUDGET_OF_SLOT = "SELECT b.cap, b.used FROM slot s JOIN budget b ON b.id = s.budget_id WHERE s.id = :slot_id"
+
+DUE = """
+SELECT d.id FROM decision d JOIN item i ON i.id = d.item_id
+WHERE d.delivered_ms IS NULL AND NOT d.superseded AND d.deliverable_ms <= :now_ms AND i.run_id = :run_id
+  AND i.status IN ('pending', 'claimed', 'decided')
+ORDER BY d.id"""
+
+DELIVER = """
+UPDATE decision SET delivered_ms = :now_ms
+WHERE id = :decision_id AND delivered_ms IS NULL AND NOT superseded AND deliverable_ms <= :now_ms
+  AND EXISTS (SELECT 1 FROM item i WHERE i.id = decision.item_id AND i.status IN ('pending', 'claimed', 'decided'))
+RETURNING item_id"""
+
+FINISH = """
+UPDATE item SET status = 'delivered'
+WHERE id = :item_id AND status = 'decided' AND NOT EXISTS (
+    SELECT 1 FROM decision d WHERE d.item_id = item.id AND NOT d.superseded AND d.delivered_ms IS NULL)"""
+
+LEAVE_QUEUE = """
+UPDATE item SET status = :status, open_slots = 0 WHERE id = :item_id AND status IN ('pending', 'claimed')"""
+
+SAVE_DRAFT = """
+INSERT INTO draft (item_id, reviewer, feedback_text, updated_ms) VALUES (:item_id, :reviewer, :feedback_text, :now_ms)
+ON CONFLICT (item_id, reviewer) DO UPDATE
+SET feedback_text = excluded.feedback_text, updated_ms = excluded.updated_ms"""
+
+DRAFT = "SELECT feedback_text FROM draft WHERE item_id = :item_id AND reviewer = :reviewer"
+
+DROP_DRAFT = "DELETE FROM draft WHERE item_id = :item_id AND reviewer = :reviewer"

@@ -1,0 +1,121 @@
+"""What goes into the queue and what comes out of it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, TypedDict
+
+HALTED = "halted"
+"""The kind of an item whose trajectory stopped without a critical action: there is nothing to approve."""
+
+
+@dataclass(frozen=True)
+class NewItem:
+    """A checkpoint to be reviewed; times in ms since 1970."""
+
+    run_id: int
+    trial: int
+    trajectory_id: int
+    step: int
+    kind: str
+    priority: float
+    reviews_required: int
+    verdict_id: int | None
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A reviewer's lease on an item, with the trajectory's canonical JSON as `body`."""
+
+    item_id: int
+    slot_id: int
+    token: str
+    run_id: int
+    trial: int
+    trajectory_id: int
+    step: int
+    kind: str
+    priority: float
+    verdict_id: int | None
+    claimed_ms: int
+    lease_until_ms: int
+    body: str
+    budget_cap: int | None
+    budget_used: int
+
+
+class NoClaimReason(StrEnum):
+    """Why nothing is offered; the last three are about an item that was asked for by its id."""
+
+    EMPTY = "empty"
+    BUDGET_SPENT = "budget_spent"
+    ALL_CLAIMED_BY_OTHERS = "all_claimed_by_others"
+    ALL_REVIEWED_BY_YOU = "all_reviewed_by_you"
+    ITEM_TAKEN = "item_taken"
+    ITEM_REVIEWED_BY_YOU = "item_reviewed_by_you"
+    ITEM_GONE = "item_gone"
+
+
+@dataclass(frozen=True, slots=True)
+class NoClaim:
+    """Nothing to review now; `waiting` counts the items of the (run, trial) that still lack a review."""
+
+    reason: NoClaimReason
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetState:
+    """How a budget stands; without a cap, `cap` and `left` are None. `halted` counts the halted items reviewed."""
+
+    cap: int | None
+    used: int
+    halted: int
+    left: int | None
+
+
+class Waiting(NamedTuple):
+    """Items with a free review slot, and when the oldest of them came in (ms since 1970)."""
+
+    items: int
+    oldest_ms: int | None
+
+
+class Answer(TypedDict):
+    """What a reviewer answers. `submit_key` names one submit: sent again, it gives back the first decision."""
+
+    decision: str
+    label: str | None
+    feedback_type: str
+    feedback_text: str
+    edited_action: str | None
+    action_digest: str
+    annotator_kind: str
+    submit_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRow:
+    """One revision of a reviewer's answer, as stored."""
+
+    id: int
+    item_id: int
+    slot_id: int
+    reviewer: str
+    annotator_kind: str
+    decision: str
+    label: str | None
+    feedback_type: str
+    feedback_text: str
+    edited_action: str | None
+    action_digest: str
+    submit_key: str
+    revision: int
+    superseded: bool
+    budget_cap: int | None
+    budget_used: int
+    claimed_ms: int
+    decided_ms: int
+    withdrawn_ms: int | None
+    deliverable_ms: int
+    delivered_ms: int | None
