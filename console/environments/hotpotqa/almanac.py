@@ -99,10 +99,10 @@ def _named() -> dict[str, list[tuple[str, str]]]:
 
 
 def _choose(kind: Kind, fresh: Iterator[str], taken: list[str]) -> list[str]:
-    older = iter(taken[::2])
+    older = iter([name for name in reversed(taken) if taken.count(name) == 1][::2])
     reused = [next(older, "") if place % _NAMESAKE_EVERY == 1 else "" for place in range(kind.count)]
     chosen = [name or next(fresh) for name in reused]
-    taken.extend(name for name in chosen if name not in taken)
+    taken += chosen
     return chosen
 
 

@@ -11,13 +11,16 @@ import string
 import threading
 import unicodedata
 import weakref
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
+from itertools import islice
 
 SHOWN_SENTENCES = 5
-_QUERY_TOKENS = 32
+_QUERY_WORDS = 32
+_SAMPLED_PAGES = 1000
 _WORD = re.compile(r"[^\W_]+")
 _PUNCTUATION = str.maketrans(string.punctuation, " " * len(string.punctuation))
 
@@ -54,6 +57,7 @@ class Corpus:
         self._by_case = {key: found[0] for key, found in _by_key(self.pages, _fold).items()}
         letters = _by_key(self.pages, _letters).items()
         self._by_letters = {key: found[0] for key, found in letters if key and len(found) == 1}
+        self._common = _common_words(self.pages.values())
         self._lock = threading.Lock()
         self._index = _index(self.pages.values())
         weakref.finalize(self, self._index.close)
@@ -67,7 +71,11 @@ class Corpus:
         return self.pages.get(found)
 
     def _similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
-        words = list(dict.fromkeys(_WORD.findall(text.lower())))[:_QUERY_TOKENS]
+        words = list(dict.fromkeys(_WORD.findall(text.lower())))[:_QUERY_WORDS]
+        telling = [word for word in words if word not in self._common]
+        return self._ranked(telling, limit) or self._ranked(words, limit)
+
+    def _ranked(self, words: Sequence[str], limit: int) -> tuple[str, ...]:
         if not words:
             return ()
         query = " OR ".join(f'"{word}"' for word in words)
@@ -77,6 +85,14 @@ class Corpus:
                 (query, limit),
             ).fetchall()
         return tuple(title for (title,) in rows)
+
+
+def _common_words(pages: Iterable[Page]) -> frozenset[str]:
+    # Such words hardly change the ranking, yet they make most pages a hit and the query many times slower.
+    texts = (" ".join((page.title, *page.sentences)).lower() for page in islice(pages, _SAMPLED_PAGES))
+    sampled = [set(_WORD.findall(text)) for text in texts]
+    counts = Counter(word for words in sampled for word in words)
+    return frozenset(word for word, count in counts.items() if count > max(20, len(sampled) / 5))
 
 
 def _index(pages: Iterable[Page]) -> sqlite3.Connection:

@@ -1,0 +1,96 @@
+import re
+import subprocess
+import sys
+
+from console.environments.hotpotqa.almanac import KINDS, almanac, number
+from console.environments.hotpotqa.pages import written
+from console.environments.hotpotqa.questions import bridges, comparisons
+
+DIGEST = (
+    "import hashlib; from console.environments.hotpotqa.pages import written; "
+    "print(hashlib.sha256(repr([w.page for w in written().values()]).encode()).hexdigest())"
+)
+
+
+def test_the_world_is_a_few_hundred_pages_of_every_kind():
+    world = almanac()
+    assert 300 <= len(world.things) <= 600
+    assert {name: len(things) for name, things in world.by_kind.items()} == {k.name: k.count for k in KINDS.values()}
+
+
+def test_the_world_is_the_same_in_every_process():
+    def digest(hash_seed):
+        environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)}
+        return subprocess.run([sys.executable, "-c", DIGEST], env=environment, capture_output=True, check=True).stdout
+
+    assert digest("1") == digest("2")
+
+
+def test_each_page_shows_five_sentences_and_keeps_the_deep_facts_below():
+    for title, thing in almanac().things.items():
+        page, telling = written()[title].page, written()[title].telling
+        assert len(page.sentences) >= 7
+        assert len(set(page.sentences)) == len(page.sentences)
+        above = page.sentences[:5]
+        assert {name for name, text in telling.items() if text not in above} == thing.deep
+
+
+def test_each_sentence_tells_its_value_and_no_slot_is_left_open():
+    world = almanac()
+    for title, thing in world.things.items():
+        for relation in thing.kind.relations:
+            assert world.value(thing, relation) in written()[title].telling[relation.name]
+    assert not any(re.search(r"[{}]|  ", text) for entry in written().values() for text in entry.page.sentences)
+
+
+def test_some_names_belong_to_two_things_and_each_has_its_own_title():
+    names = [thing.name for thing in almanac().things.values()]
+    shared = {name for name in names if names.count(name) > 1}
+    assert len(shared) >= 10
+    assert all(names.count(name) == 2 for name in shared)
+    assert not shared & set(almanac().things)
+
+
+def test_a_film_named_like_a_novel_is_based_on_it():
+    films = [film for film in almanac().by_kind["film"] if f"{film.name} (novel)" in almanac().things]
+    assert films
+    assert all(film.facts["novel"] == f"{film.name} (novel)" for film in films)
+
+
+def test_a_later_thing_is_never_older_than_what_it_comes_from():
+    world = almanac()
+    for film in world.by_kind["film"]:
+        born = number(world.things[film.facts["director"]].facts["born"])
+        assert number(film.facts["released"]) >= born + 18
+        assert number(world.things[film.facts["novel"]].facts["published"]) < number(film.facts["released"])
+    for album in world.by_kind["album"]:
+        assert number(world.things[album.facts["band"]].facts["formed"]) < number(album.facts["released"])
+
+
+def test_each_question_is_asked_once_and_has_one_answer():
+    questions = [*bridges(), *comparisons()]
+    assert len({question.text for question in questions}) == len(questions) > 3000
+    assert all(question.text.endswith("?") and "{" not in question.text for question in questions)
+
+
+def test_a_bridge_question_does_not_name_its_answer():
+    assert not [question for question in bridges() if f" {question.answer} " in question.text]
+
+
+def test_a_comparison_is_right_about_its_two_things():
+    world = almanac()
+    relations = {(kind.name, relation.name): relation for kind in KINDS.values() for relation in kind.relations}
+    for question in comparisons():
+        (a, fact), (b, _) = question.facts
+        values = [world.things[a].facts[fact], world.things[b].facts[fact]]
+        if question.answer in ("yes", "no"):
+            assert (values[0] == values[1]) == (question.answer == "yes")
+        else:
+            larger = relations[world.things[a].kind.name, fact].larger
+            ahead = a if (number(values[0]) > number(values[1])) == larger else b
+            assert question.answer == world.things[ahead].name
+
+
+def test_yes_and_no_are_equally_frequent():
+    answers = [question.answer for question in comparisons()]
+    assert answers.count("yes") == answers.count("no") > 50
