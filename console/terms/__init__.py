@@ -1,0 +1,11 @@
+"""What an instruction states - limits, sizes, names, ids, dates, attributes - and where a text speaks of it.
+
+`terms` reads an instruction once, from left to right; `occurrences` finds one term in any text, loosely: case,
+punctuation, plurals and the usual ways to write a price, a size or a date make no difference. Both are linear.
+"""
+
+from console.terms.matching import lowered, mentions, occurrences, words
+from console.terms.reading import Term, TermKind, amounts, terms
+from console.terms.wording import FUNCTION_WORDS
+
+__all__ = ["FUNCTION_WORDS", "Term", "TermKind", "amounts", "lowered", "mentions", "occurrences", "terms", "words"]
