@@ -11,13 +11,13 @@ from typing import Any
 import orjson
 from sqlalchemy import Integer, case, cast, func
 from sqlmodel import Session, col, select
-from storage.queue import Queue
 
 from console import events, suggestions
 from console.critical import calls
 from console.errors import BadInput, Refused, Unknown
 from console.trajectory import Outcome, from_json
 from storage import tables
+from storage.queue import Queue
 from storage.tables import ItemStatus, RunKind
 
 _NAME = re.compile(r"[\w][\w.@ -]{0,79}")
@@ -25,8 +25,7 @@ _NAME = re.compile(r"[\w][\w.@ -]{0,79}")
 
 def create(session: Session, name: str, kind: RunKind, now_ms: int, **fields: Any) -> tables.Run:
     """A new, empty run; raises Refused if the name is taken and BadInput if it cannot be a name."""
-    if not _NAME.fullmatch(name):
-        raise BadInput(f"{name!r} cannot name a run: use up to 80 letters, digits, blanks and . _ - @.")
+    check_name(name)
     if find(session, name) is not None:
         raise Refused(f"There is already a run named {name!r}; choose another name.")
     run = tables.Run(name=name, kind=kind, environment="", created_ms=now_ms, **fields)
@@ -34,6 +33,12 @@ def create(session: Session, name: str, kind: RunKind, now_ms: int, **fields: An
     session.flush()
     events.record(session, run, "run created", now_ms, detail={"kind": kind})
     return run
+
+
+def check_name(name: str) -> None:
+    """Raises BadInput where the text cannot be a run's name."""
+    if not _NAME.fullmatch(name):
+        raise BadInput(f"{name!r} cannot name a run: use up to 80 letters, digits, blanks and . _ - @.")
 
 
 def find(session: Session, name: str) -> tables.Run | None:

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from console import runs, trials
+from console import importing, runs, trials
 from console.commands.output import Json, emit_json, say, show_table
-from console.database import now_ms, reading, review_queue, writing
+from console.database import now_ms, reading, writing
 from console.errors import BadInput
 
 app = typer.Typer(help="Start runs, see how each trial stands, run the next trial.", invoke_without_command=True)
@@ -133,13 +133,7 @@ def budget(
     as_json: Json = False,
 ) -> None:
     """Set the inspection budget of every trial of a run; it cannot go below what is spent."""
-    with writing() as session:
-        found = runs.get(session, run)
-        runs.set_budget(session, found, cap)
-        session.flush()
-        run_id, wanted = found.id or 0, runs.cap(session, found)
-        open_trials = [row["trial"] for row in runs.status(session, found)["trials"]]
-    runs.open_budgets(review_queue(), run_id, open_trials, wanted, again=True)
+    wanted = importing.set_budget(run, cap)
     _tell({"run": run, "cap": wanted}, as_json, f"Every trial of {run} has {wanted} inspections.")
 
 

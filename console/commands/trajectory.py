@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from console import browsing, runs, showing, trajectories
+from console import browsing, importing, runs, showing
 from console.commands.output import Json, emit_json, progress, say, show_table
-from console.database import database_url, now_ms, reading, review_queue, writing
-from console.errors import BadInput, ConsoleError, UnreadableFile
+from console.database import reading
+from console.errors import BadInput
 from console.importers import IMPORTERS
+from console.trajectories import FileReport
 
 app = typer.Typer(help="Import agent logs, list trajectories, open one.", invoke_without_command=True)
 
@@ -37,12 +38,9 @@ def import_logs(
 ) -> None:
     """Import agent logs into a run, each file whole or not at all; what is known already is not imported twice."""
     runs.parse_budget(budget)
-    if format != "auto" and format not in IMPORTERS:
-        raise BadInput(f"There is no format {format!r}; use auto or one of {', '.join(IMPORTERS)}.")
-    database_url()
     reports = [_import_one(path, run, format) for path in _files(paths)]
     if budget is not None and any(not report.rejected for report in reports):
-        _set_budget(run, budget)
+        importing.set_budget(run, budget)
     document = {
         "files": [report.to_dict() for report in reports],
         "imported": sum(report.imported for report in reports),
@@ -51,9 +49,14 @@ def import_logs(
     if as_json:
         emit_json(document)
     else:
-        _tell(reports, run)
+        for report in reports:
+            for good, sentence in importing.sentences(report):
+                if good:
+                    say(sentence)
+        if document["imported"]:
+            say(f"Next: inferact detect {run} --method rules")
     if document["rejected"]:
-        raise BadInput("\n".join(_sentence(report) for report in reports if report.rejected))
+        raise BadInput("\n".join(text for report in reports for good, text in importing.sentences(report) if not good))
 
 
 @app.command("list", epilog="Example: inferact trajectory list --run hotpot --json")
@@ -94,54 +97,7 @@ def _files(paths: list[Path]) -> Iterator[Path]:
             yield path
 
 
-def _import_one(path: Path, run_name: str, format: str) -> trajectories.FileReport:
-    try:
-        patterns = _patterns(run_name)
-        with progress(path.name) as (bar, task):
-            size = path.stat().st_size if path.exists() else None
-            spool = trajectories.read_file(
-                path, format, patterns, lambda done: bar.update(task, completed=done, total=size)
-            )
-    except UnreadableFile as broken:
-        rejected = [{"line": broken.line, "reason": broken.reason}]
-        return trajectories.FileReport(path=str(path), rejected=rejected)
-    try:
-        with writing() as session:
-            return trajectories.store(session, runs.archive(session, run_name, now_ms()), spool, now_ms())
-    finally:
-        spool.close()
-
-
-def _patterns(run_name: str) -> list[str]:
-    with reading() as session:
-        found = runs.find(session, run_name)
-        return runs.patterns(found) if found else []
-
-
-def _set_budget(run_name: str, budget: str) -> None:
-    with writing() as session:
-        found = runs.get(session, run_name)
-        runs.set_budget(session, found, budget)
-        session.flush()
-        run_id, wanted = found.id or 0, runs.cap(session, found)
-        trials = [row["trial"] for row in runs.status(session, found)["trials"]]
-    runs.open_budgets(review_queue(), run_id, trials, wanted, again=True)
-
-
-def _sentence(report: trajectories.FileReport) -> str:
-    found: dict[str, Any] = report.rejected[0]
-    return str(ConsoleError(str(UnreadableFile(report.path, found["reason"], found["line"]))))
-
-
-def _tell(reports: list[trajectories.FileReport], run: str) -> None:
-    for report in reports:
-        if report.rejected:
-            continue
-        say(
-            f"{report.path} ({report.format}): {report.read} read, {report.imported} imported, "
-            f"{report.duplicates} duplicate, {report.skipped} skipped"
-        )
-        for note in report.notes:
-            say(f"  line {note['line']}: {note['reason']}")
-    if any(report.imported for report in reports):
-        say(f"Next: inferact detect {run} --method rules")
+def _import_one(path: Path, run: str, format: str) -> FileReport:
+    with progress(path.name) as (bar, task):
+        size = path.stat().st_size if path.exists() else None
+        return importing.import_file(path, run, format, lambda done: bar.update(task, completed=done, total=size))

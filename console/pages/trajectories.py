@@ -55,7 +55,7 @@ with right:
         st.pagination(pages, key="page")
 
 rows = shown.selection["rows"] if shown else []
-opened = int(frame.iloc[rows[0]]["trajectory_id"]) if rows else None
+opened = int(frame[rows[0]]["trajectory_id"]) if rows else None
 if opened is None and st.query_params.get("id", "").isdigit():
     opened = int(st.query_params["id"])
 if opened is not None:
