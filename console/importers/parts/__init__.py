@@ -1,0 +1,1 @@
+"""What several formats share: reading lines and JSON records, chat messages, Thought/Action/Observation texts."""

@@ -1,0 +1,68 @@
+"""What an importer says about a file: what it found, what it left out and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from console.critical import is_critical
+from console.environments import environment
+from console.trajectory import Trajectory
+
+Progress = Callable[[int], None]
+"""Is told how many bytes of the file were read so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A trajectory, and the line (from 1) on which its record begins."""
+
+    line: int
+    trajectory: Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A sound record with nothing to review in it."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """A record that the file lists a second time."""
+
+    line: int
+    reason: str
+
+
+Entry = Found | Skipped | Duplicate
+
+
+class Reader(Protocol):
+    """Reads a file record by record; raises UnreadableFile at the first thing that is not what it should be."""
+
+    def __call__(self, path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+        """The entries of the file in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """A log format. `recognises` gets the path and the beginning of the file (64 KB or more)."""
+
+    name: str
+    title: str
+    recognises: Callable[[Path, bytes], bool]
+    read: Reader
+
+
+def with_critical_action(trajectory: Trajectory) -> Trajectory:
+    """The trajectory with its last action that is critical in its environment, if there is one."""
+    patterns = environment(trajectory.environment).critical
+    actions = (step.action for step in reversed(trajectory.steps) if is_critical(step.action, patterns))
+    action = next(actions, None) if patterns else None
+    return trajectory if action is None else replace(trajectory, critical_action=action)
