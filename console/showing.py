@@ -1,0 +1,114 @@
+"""A trajectory as plain text for the terminal, drawn from the same exhibit as the page."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+
+from console.critical import Checkpoint
+from console.exhibit import (
+    Exhibit,
+    Flag,
+    Heading,
+    ShownStep,
+    checkpoint_exhibit,
+    is_long,
+    preview,
+    record_exhibit,
+)
+from console.trajectory import Trajectory
+
+ODD = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e01ef]"
+)
+"""Characters that hide or reorder text: controls, bidirectional overrides, invisible ones, lone surrogates, tags."""
+
+_WIDTH = 110
+_INDENT = " " * 4
+
+
+def code_point(character: str) -> str:
+    """The character's name as a code point, `U+202E`."""
+    return f"U+{ord(character):04X}"
+
+
+def visible(text: str) -> str:
+    """The text with every character that hides or reorders others written as `<U+202E>`."""
+    return ODD.sub(lambda odd: f"<{code_point(odd[0])}>", text.replace("\r\n", "\n"))
+
+
+def as_text(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None, full: bool = False) -> str:
+    """A checkpoint for the terminal; long observations and thoughts are cut to one line unless `full`."""
+    return exhibit_text(checkpoint_exhibit(checkpoint, flag=flag, belief=belief), full=full)
+
+
+def record_as_text(trajectory: Trajectory, critical: list[str] | None = None, *, full: bool = False) -> str:
+    """A whole record for the terminal, with what came after the critical action, the outcome and the gold."""
+    return exhibit_text(record_exhibit(trajectory, critical), full=full)
+
+
+def exhibit_text(exhibit: Exhibit, *, full: bool = False) -> str:
+    """The exhibit as plain text; no character in it can steer a terminal."""
+    return "\n".join([*_head(exhibit), "", *_timeline(exhibit, full)]) + "\n"
+
+
+def _head(exhibit: Exhibit) -> Iterator[str]:
+    yield from _block(Heading.ASKED, exhibit.task)
+    if exhibit.terms:
+        yield from _wrapped("found: " + (" · ".join(term.text for term in exhibit.found) or "nothing"))
+        yield from _wrapped("not found: " + (" · ".join(term.text for term in exhibit.missing) or "nothing"))
+    stamp = f"  [{exhibit.stamp.upper()}]" if exhibit.stamp else ""
+    yield from _block(exhibit.heading, exhibit.action + stamp)
+    if exhibit.last_seen:
+        yield from _block(Heading.LAST_SEEN, exhibit.last_seen)
+    if exhibit.belief is not None:
+        yield from _block(Heading.BELIEVES, exhibit.belief)
+        if exhibit.unbelieved:
+            yield from _wrapped("not in it: " + " · ".join(term.text for term in exhibit.unbelieved))
+    if exhibit.flag:
+        yield from _flag(exhibit.flag)
+    if exhibit.outcome:
+        yield from _block(Heading.OUTCOME, "\n".join(f"{name}: {value}" for name, value in exhibit.outcome))
+
+
+def _flag(flag: Flag) -> Iterator[str]:
+    yield from _block(Heading.FLAGGED, f"{flag.detector}  {flag.score:.2f} over {flag.threshold:.2f}")
+    for reason in flag.reasons:
+        yield from _wrapped(reason)
+
+
+def _timeline(exhibit: Exhibit, full: bool) -> Iterator[str]:
+    if exhibit.opening:
+        yield from _block(Heading.OPENING, exhibit.opening if full else preview(exhibit.opening))
+    yield Heading.STEPS.upper()
+    after = False
+    for step in exhibit.steps:
+        if step.after and not after:
+            after = True
+            yield f"  ---- {Heading.AFTER.upper()} ----"
+        yield from _step(step, full)
+
+
+def _step(step: ShownStep, full: bool) -> Iterator[str]:
+    stamp = f"  [{step.stamp.upper()}]" if step.stamp else ""
+    said = f'"{step.spoken}"' if step.spoken else step.action
+    lines = visible(said + stamp).split("\n")
+    yield f"{step.number:>3} {'!' if step.critical else ' '}{lines[0]}"
+    yield from (f"     {line}" for line in lines[1:])
+    for name, text in (("thought", step.thought), ("error" if step.failed else "saw", step.observation)):
+        if text:
+            shown = text if full or not is_long(text) else preview(text)
+            yield from _wrapped(f"{name}: {shown}", "     ")
+
+
+def _block(heading: Heading, text: str) -> Iterator[str]:
+    yield heading.upper()
+    yield from _wrapped(text)
+
+
+def _wrapped(text: str, indent: str = _INDENT) -> Iterator[str]:
+    wrapper = textwrap.TextWrapper(_WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    for line in visible(text).split("\n"):
+        yield from wrapper.wrap(line) or [""]

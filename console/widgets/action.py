@@ -1,0 +1,55 @@
+"""A pending action, large and exact."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from console.critical import Call, calls
+from console.widgets.markup import plain
+
+_LARGE_CHARS = 160
+
+
+def action_html(action: str, stamp: str) -> str:
+    """The action as HTML with its stamp; calls as tables of arguments, their exact text folded beneath."""
+    drawn = json_calls(action)
+    if not drawn:
+        css = "ia-action" if len(action) <= _LARGE_CHARS else "ia-action ia-lengthy"
+        return f'<div class="ia-line"><pre class="{css}">{plain(action)}</pre>{stamp}</div>'
+    tables = "".join(_call(call, stamp if index == 0 else "") for index, call in enumerate(drawn))
+    exact = f'<details class="ia-fold ia-exact"><summary>exact text</summary><pre>{plain(action)}</pre></details>'
+    return tables + exact
+
+
+def json_calls(action: str) -> list[Call]:
+    """The calls of an action that is nothing but `name({...})`, one a line or one in all; else none.
+
+    An action with any other text in it is shown as it is, so that a table never hides a part of it.
+    """
+    lines = [line for line in action.splitlines() if line.strip()]
+    found = calls(action)
+    whole = len(found) == 1 and action.rstrip().endswith("})") and action.lstrip().startswith(f"{found[0].name}({{")
+    each = all(line.rstrip().endswith("})") and "({" in line for line in lines)
+    return found if lines and (whole or (each and len(found) == len(lines))) else []
+
+
+def _call(call: Call, stamp: str) -> str:
+    name = f'<div class="ia-line"><code class="ia-action">{plain(call.name)}</code>{stamp}</div>'
+    rows = "".join(
+        f'<tr><th scope="row">{plain(name)}</th>{_value(value)}</tr>' for name, value in call.arguments.items()
+    )
+    return f'{name}<table class="ia-arguments">{rows}</table>' if rows else f'{name}<p class="ia-none">no arguments</p>'
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return f"<td>{plain(value)}</td>"
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if _is_deep(value) else 0).decode()
+    return f'<td class="ia-json">{plain(text)}</td>'
+
+
+def _is_deep(value: Any) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(isinstance(each, (dict, list)) for each in inner)

@@ -1,0 +1,123 @@
+// One listener for every key of the page. It presses Streamlit's own buttons, found by the class `st-key-<key>`.
+// Streamlit calls `mount` again whenever its data change and the returned function once at the end, so that all that
+// lives longer than one call is kept per mounted element.
+const mounted = new WeakMap()
+const DWELL_MS = 400
+const SILENCE_MS = 1000
+const TEXT_FIELDS = "input, textarea, select, [contenteditable]:not([contenteditable='false'])"
+const NOT_TEXT = new Set(["button", "checkbox", "radio", "range", "submit", "reset", "file", "color", "image"])
+const OWN_ARROWS = "[role=tab], [role=radio], [role=slider], [role=option], [role=menuitem], [role=combobox], [role=grid]"
+const DIALOG = "[role=dialog], [role=alertdialog], dialog[open]"
+
+export default function mount({ data, parentElement, setTriggerValue }) {
+  const state = mounted.get(parentElement) ?? begin(parentElement)
+  if (data.item !== state.data?.item) state.shownAt = performance.now()
+  state.data = data
+  state.send = (value) => setTriggerValue("draft", value)
+  showSaved(state)
+  return () => end(state, parentElement)
+}
+
+function begin(parentElement) {
+  const state = { down: new Set(), status: parentElement.querySelector(".status"), sequence: 0, stop: new AbortController() }
+  const on = (target, name, handle) => target.addEventListener(name, handle, { capture: true, signal: state.stop.signal })
+  on(document, "keydown", (event) => pressed(state, event))
+  on(document, "keyup", (event) => state.down.delete(event.code))
+  on(window, "blur", () => state.down.clear())
+  on(document, "input", (event) => typed(state, event.target))
+  on(document, "focusout", (event) => !state.pressing && draftField(state, event.target) && flush(state))
+  on(document, "visibilitychange", () => document.hidden && flush(state))
+  on(window, "pagehide", () => flush(state))
+  mounted.set(parentElement, state)
+  return state
+}
+
+function end(state, parentElement) {
+  flush(state)
+  state.stop.abort()
+  mounted.delete(parentElement)
+}
+
+function pressed(state, event) {
+  const held = event.repeat || state.down.has(event.code)
+  state.down.add(event.code)
+  if (event.isComposing || !state.data.enabled) return
+  const field = textField(event)
+  if (event.key === "Escape") return field?.blur()
+  const name = keyName(event)
+  if (!name || (field && name !== "ctrl+enter")) return
+  if (name.startsWith("arrow") && ownsArrows(event)) return
+  const dialog = [...document.querySelectorAll(DIALOG)].some((each) => each.getClientRects().length > 0)
+  const key = (dialog ? state.data.dialog : state.data.page)[name]
+  if (!key) return
+  event.preventDefault()
+  event.stopImmediatePropagation()
+  if (held || performance.now() - state.shownAt < DWELL_MS) return
+  press(state, key, field)
+}
+
+// Streamlit sends all that happens in one tick as one message with one destination. A draft sent together with a press
+// would take the press along to the fragment of this component, so the draft waits; it is dropped if the item moves on.
+function press(state, key, field) {
+  const button = document.querySelector(`.st-key-${CSS.escape(key)} button`)
+  if (!button || button.disabled || button.getAttribute("aria-disabled") === "true") return
+  state.pressing = true
+  field?.blur() // commits the typed text before the click, as a mouse would
+  button.click()
+  state.pressing = false
+}
+
+function textField(event) {
+  const target = event.composedPath()[0]
+  if (!(target instanceof Element) || !target.matches(TEXT_FIELDS)) return null
+  return target.matches("input") && NOT_TEXT.has(target.type) ? null : target
+}
+
+function ownsArrows(event) {
+  const target = event.composedPath()[0]
+  return target instanceof Element && (target.matches("input") || target.closest(OWN_ARROWS) !== null)
+}
+
+function keyName(event) {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) return "ctrl+enter"
+  if (event.ctrlKey || event.metaKey || event.altKey) return null
+  if (event.key === "?") return "?"
+  if (event.shiftKey) return null
+  // A keyboard without Latin letters still has the key in the same place.
+  const letter = event.key.length === 1 && event.key > "\x7f" && event.code.startsWith("Key")
+  return (letter ? event.code.slice(3) : event.key).toLowerCase()
+}
+
+function draftField(state, target) {
+  const key = state.data.draft_key
+  return key && target instanceof Element && target.matches("textarea") && target.closest(`.st-key-${CSS.escape(key)}`)
+}
+
+function typed(state, target) {
+  if (!draftField(state, target)) return
+  clearTimeout(state.timer)
+  state.draft = { item: state.data.item, text: target.value }
+  say(state, "Writing…")
+  state.timer = setTimeout(() => flush(state), SILENCE_MS)
+}
+
+function flush(state) {
+  clearTimeout(state.timer)
+  const draft = state.draft
+  state.draft = null
+  if (!draft || draft.item !== state.data.item) return
+  state.sequence = Math.max(state.sequence + 1, Date.now())
+  state.send({ ...draft, sequence: state.sequence })
+  say(state, "Saving…")
+}
+
+function showSaved(state) {
+  if (state.draft) return
+  if (state.data.saved && state.data.saved === state.sequence) say(state, "Draft saved")
+  else if (state.data.item !== state.saidFor) say(state, "")
+}
+
+function say(state, words) {
+  state.saidFor = state.data.item
+  if (state.status) state.status.textContent = words
+}

@@ -1,0 +1,58 @@
+"""Untrusted text as HTML: escaped, hidden characters made visible, terms marked, long texts folded.
+
+Every function returns one line of HTML without a raw line break, because Streamlit dedents the lines of what it gets
+and would change the text of a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from console.exhibit import is_long, preview, spans
+from console.showing import ODD, code_point
+from console.terms import Term
+
+# Two noncharacters of Unicode, which no interchanged text holds, so that a text is escaped once and not piece by piece.
+_OPEN, _CLOSE = "\ufdd0", "\ufdd1"
+
+
+def plain(text: str) -> str:
+    """The text as HTML that can only ever be text."""
+    escaped = escape(text.replace("\r\n", "\n"))
+    return ODD.sub(lambda odd: f'<span class="ia-odd">{code_point(odd[0])}</span>', escaped).replace("\n", "&#10;")
+
+
+def marked(text: str, stated: Sequence[Term]) -> str:
+    """The text with each occurrence of a term inside <mark>."""
+    if _OPEN in text or _CLOSE in text:
+        return plain(text)
+    parts: list[str] = []
+    end = 0
+    for start, stop in spans(text, stated):
+        parts += [text[end:start], _OPEN, text[start:stop], _CLOSE]
+        end = stop
+    drawn = plain("".join([*parts, text[end:]]))
+    return drawn.replace(_OPEN, '<mark class="ia-hit">').replace(_CLOSE, "</mark>") if parts else drawn
+
+
+def folded(text: str, stated: Sequence[Term], css: str) -> str:
+    """A short text as it is; a long one folded behind its first words."""
+    if not is_long(text):
+        return f'<pre class="{css}">{marked(text, stated)}</pre>'
+    return fold(f'<span class="ia-preview">{marked(preview(text), stated)}</span>', size(text), text, stated, css)
+
+
+def fold(summary: str, note: str, text: str, stated: Sequence[Term], css: str) -> str:
+    """A <details> with ready HTML as its summary, a short note, and the whole text inside."""
+    note = f' <span class="ia-size">{plain(note)}</span>' if note else ""
+    return (
+        f'<details class="ia-fold {css}"><summary>{summary}{note}</summary>'
+        f'<pre class="{css}">{marked(text, stated)}</pre></details>'
+    )
+
+
+def size(text: str) -> str:
+    """How much is folded away, in words."""
+    lines = text.count("\n") + 1
+    return f"{lines} lines" if lines > 1 else f"{len(text):,} characters"

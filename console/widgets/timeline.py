@@ -1,0 +1,56 @@
+"""The steps of a trajectory as a timeline: actions in front, thoughts and long observations folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from console.exhibit import Exhibit, Heading, ShownStep
+from console.terms import Term
+from console.widgets.markup import fold, folded, plain, size
+
+LAST = "ia-last"
+
+
+def timeline_html(exhibit: Exhibit) -> str:
+    """The opening and the steps as HTML, with a link to the last step."""
+    jump = f'<a class="ia-jump" href="#{LAST}">to the last</a>' if len(exhibit.steps) > 1 else ""
+    head = f'<div class="ia-stepshead"><h2>{len(exhibit.steps)} {plain(Heading.STEPS.lower())}</h2>{jump}</div>'
+    rows = "".join(_rows(exhibit))
+    return f'<section class="ia-timeline">{head}{_opening(exhibit)}<ol class="ia-steps">{rows}</ol></section>'
+
+
+def _opening(exhibit: Exhibit) -> str:
+    if not exhibit.opening:
+        return ""
+    return fold(plain(Heading.OPENING), size(exhibit.opening), exhibit.opening, (), "ia-opening")
+
+
+def _rows(exhibit: Exhibit) -> Iterator[str]:
+    after = False
+    for index, step in enumerate(exhibit.steps):
+        if step.after and not after:
+            after = True
+            yield f'<li class="ia-divider">{plain(Heading.AFTER)}</li>'
+        yield _row(step, exhibit.terms, last=index == len(exhibit.steps) - 1)
+
+
+def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:
+    states = (("ia-failed", step.failed), ("ia-critical", step.critical), ("ia-after", step.after))
+    css = " ".join(["ia-step", *(name for name, holds in states if holds)])
+    anchor = f' id="{LAST}"' if last else ""
+    return (
+        f'<li class="{css}"{anchor}><span class="ia-n">{step.number}</span>'
+        f'<div class="ia-did">{_did(step, stated)}</div><div class="ia-saw">{_saw(step, stated)}</div></li>'
+    )
+
+
+def _did(step: ShownStep, stated: Sequence[Term]) -> str:
+    said = folded(step.spoken, stated, "ia-spoken") if step.spoken else ""
+    acted = folded(step.action, stated, "ia-act") if step.action else ""
+    stamp = f'<span class="ia-stamp">{plain(step.stamp)}</span>' if step.stamp else ""
+    thought = fold("thought", "", step.thought, stated, "ia-thought") if step.thought else ""
+    return said + acted + stamp + thought
+
+
+def _saw(step: ShownStep, stated: Sequence[Term]) -> str:
+    return folded(step.observation, stated, "ia-obs") if step.observation else ""

@@ -1,0 +1,116 @@
+"""One trajectory as one block of HTML: what was asked, what is about to happen, why it is flagged, then the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import streamlit as st
+
+from console.critical import Checkpoint
+from console.exhibit import LIMITS, Exhibit, Flag, Heading, checkpoint_exhibit, record_exhibit
+from console.terms import Term
+from console.trajectory import Trajectory
+from console.widgets.action import action_html
+from console.widgets.markup import marked, plain
+from console.widgets.timeline import timeline_html
+
+
+def show_checkpoint(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> None:
+    """Draws a checkpoint as a reviewer may see it."""
+    st.html(checkpoint_html(checkpoint, flag=flag, belief=belief))
+
+
+def show_record(trajectory: Trajectory, critical: Sequence[str] | None = None) -> None:
+    """Draws a whole record, for researchers only."""
+    st.html(record_html(trajectory, critical))
+
+
+def checkpoint_html(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> str:
+    """A checkpoint as HTML; a flag or belief of None leaves no trace in it."""
+    return exhibit_html(checkpoint_exhibit(checkpoint, flag=flag, belief=belief))
+
+
+def record_html(trajectory: Trajectory, critical: Sequence[str] | None = None) -> str:
+    """A whole record as HTML: also what came after the critical action, the outcome and the gold."""
+    return exhibit_html(record_exhibit(trajectory, critical))
+
+
+def exhibit_html(exhibit: Exhibit) -> str:
+    """The exhibit as one line of HTML, its blocks in the order of reading."""
+    return f'<div class="ia-sheet">{"".join(_blocks(exhibit))}{timeline_html(exhibit)}</div>'
+
+
+def _blocks(exhibit: Exhibit) -> Iterator[str]:
+    yield _block(Heading.ASKED, "ia-asked", _task(exhibit))
+    yield _block(exhibit.heading, "ia-about", _about(exhibit))
+    if exhibit.belief is not None:
+        yield _block(Heading.BELIEVES, "ia-belief", _belief(exhibit))
+    if exhibit.flag:
+        yield _block(Heading.FLAGGED, "ia-flag", _flag(exhibit.flag))
+    if exhibit.outcome:
+        yield _block(Heading.OUTCOME, "ia-outcome", _outcome(exhibit))
+
+
+def _block(heading: Heading, css: str, inner: str) -> str:
+    return f'<section class="ia-block {css}"><h2>{plain(heading)}</h2><div class="ia-body">{inner}</div></section>'
+
+
+def _task(exhibit: Exhibit) -> str:
+    text, end, parts = exhibit.task, 0, []
+    for term in exhibit.terms:
+        if term.start >= end:
+            parts += [plain(text[end : term.start]), _stated(term, text, exhibit)]
+            end = term.end
+    return f'<p class="ia-task">{"".join(parts)}{plain(text[end:])}</p>{_terms(exhibit)}'
+
+
+def _stated(term: Term, text: str, exhibit: Exhibit) -> str:
+    absent = any(term.text.lower() == other.text.lower() for other in exhibit.missing)
+    css = "ia-limit" if term.kind in LIMITS else "ia-miss" if absent else "ia-hit"
+    return f'<mark class="{css}">{plain(text[term.start : term.end])}</mark>'
+
+
+def _terms(exhibit: Exhibit) -> str:
+    groups = (("found", "ia-hit", exhibit.found), ("not found", "ia-miss", exhibit.missing))
+    lists = [
+        f'<span class="ia-group"><b>{name}</b> {_chips(stated, css)}</span>' for name, css, stated in groups if stated
+    ]
+    return f'<p class="ia-terms">{"".join(lists)}</p>' if lists else ""
+
+
+def _chips(stated: Sequence[Term], css: str) -> str:
+    return " ".join(f'<span class="ia-chip {css}">{plain(term.text)}</span>' for term in stated)
+
+
+def _about(exhibit: Exhibit) -> str:
+    stamp = f'<span class="ia-stamp">{plain(exhibit.stamp)}</span>' if exhibit.stamp else ""
+    action = action_html(exhibit.action, stamp) if exhibit.action else _nothing(exhibit)
+    if not exhibit.last_seen:
+        return action
+    seen = marked(exhibit.last_seen, exhibit.terms)
+    return f'{action}<p class="ia-seen"><b>{plain(Heading.LAST_SEEN.lower())}</b> <span>{seen}</span></p>'
+
+
+def _nothing(exhibit: Exhibit) -> str:
+    stuck = exhibit.heading is Heading.STUCK
+    words = "No action is waiting: it stopped without a result." if stuck else "None was taken."
+    return f'<p class="ia-none">{words}</p>'
+
+
+def _belief(exhibit: Exhibit) -> str:
+    text = f'<p class="ia-text">{marked(exhibit.belief or "", exhibit.terms)}</p>'
+    if not exhibit.unbelieved:
+        return text
+    return f'{text}<p class="ia-terms"><b>not in it</b> {_chips(exhibit.unbelieved, "ia-miss")}</p>'
+
+
+def _flag(flag: Flag) -> str:
+    over = f"{flag.score:.2f}</b> over {flag.threshold:.2f}"
+    lines = "".join(f"<li>{plain(reason)}</li>" for reason in flag.reasons)
+    why = f'<ul class="ia-reasons">{lines}</ul>' if lines else ""
+    return f'<p class="ia-score"><b>{plain(flag.detector)}</b> <b class="ia-number">{over}</p>{why}'
+
+
+def _outcome(exhibit: Exhibit) -> str:
+    rows = "".join(f"<dt>{plain(name)}</dt><dd>{plain(value)}</dd>" for name, value in exhibit.outcome)
+    return f'<dl class="ia-facts">{rows}</dl>'

@@ -1,0 +1,152 @@
+"""A real Chromium in front of a real server. Missing either, tests skip with the reason, or fail where required."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+APPS = Path(__file__).resolve().parent / "apps"
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LOCAL = {"127.0.0.1", "localhost", ""}
+
+
+def pytest_collection_modifyitems(items):
+    """One worker runs all browser tests, so that two cores are not shared by several browsers."""
+    for item in items:
+        if Path(__file__).parent in Path(item.path).parents:
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+def _missing(reason):
+    if os.environ.get("INFERACT_REQUIRE_BROWSER") == "1":
+        pytest.fail(f"INFERACT_REQUIRE_BROWSER is 1, but {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A running Chromium."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not path:
+        _missing("Chromium is not installed")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        _missing("playwright is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium):
+    """A function that opens a page of that size and theme; at the end no request may have left the machine."""
+    contexts, strangers = [], []
+
+    def listen(request):
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob") and parts.hostname not in LOCAL:
+            strangers.append(request.url)
+
+    def new(url=None, *, width=1280, height=720, theme="light", context=None):
+        if context is None:
+            context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+            context.on("request", listen)
+            contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        if url:
+            page.goto(url)
+        return page
+
+    yield new
+    for context in contexts:
+        context.close()
+    assert strangers == []
+
+
+@pytest.fixture
+def settled():
+    """A function that waits until the page shows the end of its script's run."""
+
+    def wait(page, *, quiet_ms=60):
+        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+        page.wait_for_timeout(quiet_ms)
+        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+
+    return wait
+
+
+@pytest.fixture
+def serve(data_dir, tmp_path):
+    """A function from a script's path to the address of a server of this test, with the project's settings."""
+    with ExitStack() as stack:
+        yield lambda script=ROOT / "streamlit_app.py", **more: stack.enter_context(
+            _serving(script, {"INFERACT_DATA_DIR": str(data_dir), **more}, tmp_path)
+        )
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    """A function from the name of a small app of these tests to the address of its server, one for all of a file."""
+    running = {}
+    with ExitStack() as stack:
+
+        def start(name):
+            if name not in running:
+                folder = tmp_path_factory.mktemp(name)
+                more = {"INFERACT_DATA_DIR": str(folder / "data")}
+                running[name] = stack.enter_context(_serving(APPS / f"{name}.py", more, folder))
+            return running[name]
+
+        yield start
+
+
+@contextmanager
+def _serving(script, more, folder):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    env = {**os.environ, **more}
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), env.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
+    with (folder / f"server-{port}.log").open("wb") as log:
+        server = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            _await_health(server, port, log.name)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            server.wait(timeout=10)
+
+
+def _await_health(server, port, log):
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            pytest.fail(f"the server ended at once: {Path(log).read_text()}")
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.05)
+    pytest.fail(f"the server was not ready within 30 s: {Path(log).read_text()}")
