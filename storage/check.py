@@ -1,0 +1,84 @@
+"""What is wrong with a database, in words: the file itself, its schema, and the sums that must agree."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import Connection, text
+
+from storage.engine import engine, sqlite_path
+from storage.migrations import HEAD, revision
+
+_SHOWN = 20
+"""Problems of one kind that are listed; the rest are only counted."""
+
+_HELD = "SELECT * FROM slot WHERE status IN ('claimed', 'decided')"
+
+# Each statement finds the rows that break a rule; its columns fill the sentence.
+_RULES = {
+    "Budget {0}: {1} used, but its ledger adds up to {2}.": """
+        SELECT b.id, b.used, coalesce(sum(l.units), 0) FROM budget b LEFT JOIN ledger l ON l.budget_id = b.id
+        GROUP BY b.id, b.used HAVING b.used <> coalesce(sum(l.units), 0)""",
+    "Budget {0}: {1} used, but its claims and decisions cost {2}.": f"""
+        SELECT b.id, b.used, coalesce(sum(s.units), 0) FROM budget b LEFT JOIN ({_HELD}) s ON s.budget_id = b.id
+        GROUP BY b.id, b.used HAVING b.used <> coalesce(sum(s.units), 0)""",
+    "Budget {0}: {1} used over its cap of {2}.": "SELECT id, used, cap FROM budget WHERE used > cap",
+    "Budget {0}: {1} halted items counted, but {2} are claimed or decided.": f"""
+        SELECT b.id, b.halted, count(i.id) FROM budget b
+        LEFT JOIN ({_HELD}) s ON s.budget_id = b.id LEFT JOIN item i ON i.id = s.item_id AND i.kind = 'halted'
+        GROUP BY b.id, b.halted HAVING b.halted <> count(i.id)""",
+    "Review slot {0}: its ledger adds up to {1}, but it stands {2}.": """
+        SELECT s.id, coalesce(sum(l.units), 0), s.status FROM slot s LEFT JOIN ledger l ON l.slot_id = s.id
+        GROUP BY s.id, s.status, s.units
+        HAVING coalesce(sum(l.units), 0) <> CASE WHEN s.status IN ('claimed', 'decided') THEN s.units ELSE 0 END""",
+    "Item {0}: {1} slots open and {2} taken, but {3} reviews are required.": f"""
+        SELECT i.id, i.open_slots, count(s.id), i.reviews_required FROM item i LEFT JOIN ({_HELD}) s ON s.item_id = i.id
+        WHERE i.status NOT IN ('expired', 'cancelled') GROUP BY i.id, i.open_slots, i.reviews_required
+        HAVING i.open_slots + count(s.id) <> i.reviews_required""",
+    "Item {0} stands {1}, but {2} slots are open and {3} claims live.": """
+        SELECT i.id, i.status, i.open_slots, count(s.id) FROM item i
+        LEFT JOIN slot s ON s.item_id = i.id AND s.status = 'claimed' GROUP BY i.id, i.status, i.open_slots
+        HAVING (i.status = 'pending') <> (i.open_slots > 0) OR (i.status <> 'pending' AND
+               (i.status = 'claimed') <> (count(s.id) > 0))""",
+    "Review slot {0} is {1} and has {2} current decisions.": """
+        SELECT s.id, s.status, count(d.id) FROM slot s LEFT JOIN decision d ON d.slot_id = s.id AND NOT d.superseded
+        GROUP BY s.id, s.status HAVING count(d.id) <> CASE WHEN s.status = 'decided' THEN 1 ELSE 0 END""",
+    "Decision {0} was delivered, although it was taken back.": """
+        SELECT id FROM decision WHERE superseded AND delivered_ms IS NOT NULL""",
+    "Item {0} stands delivered, but decision {1} is not.": """
+        SELECT i.id, d.id FROM item i JOIN decision d ON d.item_id = i.id
+        WHERE i.status = 'delivered' AND NOT d.superseded AND d.delivered_ms IS NULL""",
+    "Trajectory {0} has lost its text.": """
+        SELECT t.id FROM trajectory t LEFT JOIN trajectory_body b ON b.trajectory_id = t.id
+        WHERE b.trajectory_id IS NULL""",
+}
+
+
+def check(url: str) -> list[str]:
+    """Every problem of the database as a sentence, none if it is sound; raises NotOurs and changes nothing."""
+    found = revision(url)
+    if found is None:
+        return ["There is no database yet; any command makes it."]
+    path = sqlite_path(url)
+    problems = file_problems(path) if path is not None else []
+    if found != HEAD:
+        return [*problems, f"The tables are of schema {found}, this console is of {HEAD}; run `inferact db upgrade`."]
+    with engine(url).connect() as connection:
+        return problems + [problem for rule in _RULES for problem in _broken(connection, rule)]
+
+
+def file_problems(path: Path) -> list[str]:
+    """What SQLite itself finds wrong with a file: damaged pages, rows that point nowhere."""
+    with closing(sqlite3.connect(path)) as connection:
+        damage = [str(line) for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok"]
+        dangling = connection.execute("PRAGMA foreign_key_check").fetchmany(_SHOWN)
+    problems = [f"The file is damaged: {line}." for line in damage[:_SHOWN]]
+    return problems + [
+        f"Row {row} of table {table} points at a missing {parent}." for table, row, parent, _ in dangling
+    ]
+
+
+def _broken(connection: Connection, sentence: str) -> list[str]:
+    rows = connection.execute(text(_RULES[sentence])).all()
+    problems = [sentence.format(*row) for row in rows[:_SHOWN]]
+    return problems + [f"... and {len(rows) - _SHOWN} more of this kind."] * (len(rows) > _SHOWN)
