@@ -11,13 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from console.environments.hotpotqa.buildings import BUILDINGS
+from console.environments.hotpotqa.companies import CLUB, COMPANIES
+from console.environments.hotpotqa.music import MUSIC
 from console.environments.hotpotqa.names import NAMES, names
-from console.environments.hotpotqa.people import CLUB, COMPANIES, PEOPLE
+from console.environments.hotpotqa.people import PEOPLE
 from console.environments.hotpotqa.places import PLACES
 from console.environments.hotpotqa.schema import Kind, Relation
 from console.environments.hotpotqa.works import WORKS
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (*PLACES, *PEOPLE, *COMPANIES, CLUB, *WORKS)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (*PLACES, *BUILDINGS, *PEOPLE, *COMPANIES, CLUB, *MUSIC, *WORKS)}
 _NAMESAKE_EVERY = 5
 _DEEPENED_SHARE = 0.2
 

@@ -6,6 +6,7 @@ All paragraphs of a file make one corpus.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from html import unescape
@@ -19,6 +20,8 @@ from console.environments.hotpotqa.corpus import Corpus, Page
 from console.errors import UnreadableFile
 
 _PARTS = ("question", "answer", "context")
+# A full data set takes seconds and hundreds of megabytes: worlds that start together wait for one index.
+_BUILDING = threading.Lock()
 
 
 def tasks_from_file(path: str | Path) -> list[TaskSpec]:
@@ -39,7 +42,8 @@ def corpus_of(path: str) -> Corpus:
         state = Path(path).stat()
     except OSError as missing:
         raise UnreadableFile(path, "the file with the pages of this task is not there; put it back") from missing
-    return _corpus(path, state.st_mtime_ns, state.st_size)
+    with _BUILDING:
+        return _corpus(path, state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=4)
@@ -58,7 +62,7 @@ def _task(record: Mapping[str, Any], file: Path, number: int) -> TaskSpec:
     facts = [
         {"title": title, "sentence": paragraphs[title][index]}
         for title, index in cited
-        if isinstance(index, int) and 0 <= index < len(paragraphs.get(title, ()))
+        if isinstance(index, int) and 0 <= index < len(paragraphs.get(title, ())) and paragraphs[title][index]
     ]
     return TaskSpec(
         task_id=str(record.get("id") or record.get("_id") or number),

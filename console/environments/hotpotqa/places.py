@@ -1,4 +1,4 @@
-"""Kinds of places: provinces, rivers, towns, universities, stadiums, bridges."""
+"""Kinds of places: provinces, rivers, towns."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ PROVINCE = Kind(
         Relation(
             "flower",
             "Which flower stands on the arms of {x}?",
+            "arms",
             ("The arms of {x} show a {v} on a white field.", "A {v} has stood on the provincial arms for centuries."),
             words=("marsh iris", "bell heather", "white clover", "sea thrift", "dog rose", "yellow rattle"),
             deep=True,
@@ -31,6 +32,7 @@ PROVINCE = Kind(
         Relation(
             "joined",
             "In what year did {x} join the Union?",
+            "joined",
             ("{x} joined the Union in {v}.", "It was in {v} that {x} joined the Union."),
             numbers=range(1790, 1870),
             first="Which province joined the Union first, {a} or {b}?",
@@ -42,7 +44,7 @@ RIVER = Kind(
     "river",
     12,
     "rivers",
-    "{x}",
+    "the {x}",
     "river",
     ("{x} is a river of the Tessaly Union.", "{x} is known for its brown, slow water."),
     (
@@ -58,6 +60,7 @@ RIVER = Kind(
         Relation(
             "length",
             "How many kilometres long is {x}?",
+            "kilometres",
             ("It is {v} kilometres long.", "From spring to mouth {x} measures {v} kilometres."),
             numbers=range(60, 640),
             first="Which river is longer, {a} or {b}?",
@@ -66,6 +69,7 @@ RIVER = Kind(
         Relation(
             "source",
             "In which hills does {x} rise?",
+            "rises",
             ("{x} rises in the {v}.", "It rises from three springs in the {v}."),
             words=("Cobble Hills", "Larch Hills", "Gannet Hills", "Sorrow Hills", "Tallow Hills", "Fenner Hills"),
             same="Do {a} and {b} rise in the same hills?",
@@ -73,6 +77,7 @@ RIVER = Kind(
         Relation(
             "mouth",
             "Into which body of water does {x} flow?",
+            "flows",
             ("It flows into the {v} between two lighthouses.", "After a wide delta {x} flows into the {v}."),
             words=("Bay of Orme", "Lake Hesper", "Pewter Sea", "Gulf of Sarn"),
             deep=True,
@@ -106,6 +111,7 @@ TOWN = Kind(
         Relation(
             "province",
             "In which province does {x} lie?",
+            "province",
             ("{x} lies in {v}.", "It belongs to {v}."),
             target="province",
             noun="the province in which {x} lies",
@@ -115,6 +121,7 @@ TOWN = Kind(
         Relation(
             "river",
             "On which river does {x} stand?",
+            "river",
             ("It stands on {v}.", "{v} runs through the middle of {x}."),
             target="river",
             noun="the river on which {x} stands",
@@ -124,6 +131,7 @@ TOWN = Kind(
         Relation(
             "population",
             "How many inhabitants does {x} have?",
+            "inhabitants",
             ("{x} has {v} inhabitants.", "At the last count it had {v} inhabitants."),
             numbers=range(4100, 98000, 37),
             first="Which town has more inhabitants, {a} or {b}?",
@@ -132,6 +140,7 @@ TOWN = Kind(
         Relation(
             "founded",
             "In what year was {x} founded?",
+            "founded",
             ("The town was founded in {v} by charter.", "{x} was founded in {v}, when a toll gate was set up here."),
             numbers=range(1120, 1490),
             deep=True,
@@ -140,6 +149,7 @@ TOWN = Kind(
         Relation(
             "festival",
             "Which festival is held in {x} every year?",
+            "festival",
             ("The {v} is the yearly festival of {x}.", "Its festival, the {v}, is held every year."),
             words=tuple(
                 f"{what} {feast}"
@@ -151,132 +161,4 @@ TOWN = Kind(
     ),
 )
 
-UNIVERSITY = Kind(
-    "university",
-    10,
-    "universities",
-    "{x}",
-    "university",
-    ("{x} is a university with a long tradition in law and navigation.", "{x} is a public university."),
-    (
-        "Its students wear green gowns on the first day of term.",
-        "The botanical garden is open to everyone.",
-        "A rowing race against its rivals is held each May.",
-        "Its press prints maps and dictionaries.",
-        "The main hall has a painted ceiling.",
-        "Evening courses have been given for a century.",
-    ),
-    (
-        Relation(
-            "town",
-            "In which town is {x}?",
-            ("{x} is in the town of {v}.", "The town of {v} is its home."),
-            target="town",
-            noun="the town in which {x} is",
-            trap="It runs a field station near {o}.",
-        ),
-        Relation(
-            "founded",
-            "In what year was {x} founded?",
-            ("It was founded in {v}.", "The year in which it was founded is {v}."),
-            numbers=range(1590, 1860),
-            first="Which university is older, {a} or {b}?",
-        ),
-        Relation(
-            "architect",
-            "Who designed the library of {x}?",
-            ("The new library of {x} was designed by {v}.", "Its library is a design of {v}."),
-            target="architect",
-            noun="the architect of the library of {x}",
-            deep=True,
-        ),
-    ),
-)
-
-STADIUM = Kind(
-    "stadium",
-    18,
-    "stadiums",
-    "the stadium {x}",
-    "stadium",
-    ("{x} is a football ground.", "{x} is a stadium used for football and concerts."),
-    (
-        "The pitch lies three metres below the street.",
-        "Its floodlights were given by supporters.",
-        "A small museum is kept under the north stand.",
-        "The roof lets rain through in the cheaper rows.",
-        "Trams stop at the main gate on match days.",
-        "The ground was used for harvest shows in bad years.",
-    ),
-    (
-        Relation(
-            "opened",
-            "In what year was {x} opened?",
-            ("It was opened in {v}.", "{x} opened its gates in {v}."),
-            numbers=range(1976, 2001),
-            first="Which stadium was opened first, {a} or {b}?",
-        ),
-        Relation(
-            "capacity",
-            "How many people does {x} hold?",
-            ("{x} holds {v} people.", "There is room for {v} people."),
-            numbers=range(3200, 41000, 70),
-            first="Which stadium holds more people, {a} or {b}?",
-            larger=True,
-        ),
-        Relation(
-            "architect",
-            "Who designed {x}?",
-            ("{x} was designed by {v}.", "It was designed in a single summer by {v}."),
-            target="architect",
-            noun="the architect of {x}",
-            trap="An earlier plan by {o} was not built.",
-            same="Were {a} and {b} designed by the same architect?",
-        ),
-    ),
-)
-
-BRIDGE = Kind(
-    "bridge",
-    14,
-    "bridges",
-    "{x}",
-    "bridge",
-    ("{x} is a road bridge.", "{x} is a bridge of steel and pale concrete."),
-    (
-        "Pedestrians have a path of their own on the southern side.",
-        "It is painted again every nine years.",
-        "Swifts nest in its expansion joints.",
-        "Lorries over twenty tonnes may not use it.",
-        "A toll was taken during its first decade.",
-        "Its lamps were copied from a much older bridge.",
-    ),
-    (
-        Relation(
-            "river",
-            "Which river does {x} cross?",
-            ("It crosses {v}.", "{x} spans {v} in three arches."),
-            target="river",
-            noun="the river that {x} crosses",
-            trap="Stone for it was shipped along {o}.",
-        ),
-        Relation(
-            "opened",
-            "In what year was {x} opened to traffic?",
-            ("{x} was opened to traffic in {v}.", "It was opened in {v}, a year later than planned."),
-            numbers=range(1979, 2006),
-            first="Which bridge was opened first, {a} or {b}?",
-        ),
-        Relation(
-            "architect",
-            "Who designed {x}?",
-            ("Its designer was {v}.", "{x} was designed by {v}."),
-            target="architect",
-            noun="the designer of {x}",
-            deep=True,
-            same="Were {a} and {b} designed by the same person?",
-        ),
-    ),
-)
-
-PLACES = (PROVINCE, RIVER, TOWN, UNIVERSITY, STADIUM, BRIDGE)
+PLACES = (PROVINCE, RIVER, TOWN)

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 class Relation:
     """One fact that each thing of a kind has exactly once: another thing (`target`), a number or a word.
 
-    `deep` facts stand below what a search shows, and so does a quarter of the others; `trap` then takes their place
+    `keyword` is what a lookup finds in each of `tells`, whatever the case.
+    `deep` facts stand below what a search shows, and so does a fifth of the others; `trap` then takes their place
     above with something that is true of another thing. `noun` names the value in a question about it. `first` asks
     which of `{a}` and `{b}` is ahead (the larger number if `larger`), `same` whether both agree.
     """
 
     name: str
     asks: str
+    keyword: str
     tells: tuple[str, ...]
     target: str = ""
     numbers: range | None = None

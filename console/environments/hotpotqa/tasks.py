@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Mapping
 from typing import Any
 
 from console.environments.facts import TaskSpec
+from console.environments.hotpotqa.almanac import almanac
 from console.environments.hotpotqa.corpus import SHOWN_SENTENCES, Corpus, Page
 from console.environments.hotpotqa.files import corpus_of
 from console.environments.hotpotqa.pages import embedded_corpus, written
@@ -48,7 +50,7 @@ def oracle_actions(task: TaskSpec) -> list[str]:
             actions.append(f"Search[{page.title}]")
             opened = page.title
         if fact["sentence"] not in page.sentences[:SHOWN_SENTENCES]:
-            actions.append(f"Lookup[{_keyword(page, fact['sentence'])}]")
+            actions.append(f"Lookup[{_keyword(page, fact)}]")
     return [*actions, f"Finish[{task.gold['answer']}]"]
 
 
@@ -57,14 +59,20 @@ def _corpus(task: TaskSpec) -> Corpus:
     return corpus_of(str(file)) if file else embedded_corpus()
 
 
-def _keyword(page: Page, sentence: str) -> str:
-    words = sentence.split()
-    parts = (" ".join(words[:count]) for count in range(1, len(words)))
+def _keyword(page: Page, fact: Mapping[str, str]) -> str:
+    sentence, words = fact["sentence"], fact["sentence"].split()
+    openings = (" ".join(words[:count]) for count in range(1, len(words)))
+    parts = [fact["keyword"], *openings] if "keyword" in fact else openings
     return next((part for part in parts if page.lookup(part)[:1] == [sentence]), sentence)
 
 
+def _supporting(title: str, name: str) -> dict[str, str]:
+    relation = next(found for found in almanac().things[title].kind.relations if found.name == name)
+    return {"title": title, "sentence": written()[title].telling[name], "keyword": relation.keyword}
+
+
 def _task(question: Question) -> TaskSpec:
-    facts = [{"title": title, "sentence": written()[title].telling[fact]} for title, fact in question.facts]
+    facts = [_supporting(title, fact) for title, fact in question.facts]
     shown = all(fact["sentence"] in written()[fact["title"]].page.sentences[:SHOWN_SENTENCES] for fact in facts)
     gold: dict[str, Any] = {
         "answer": question.answer,

@@ -1,105 +1,8 @@
-"""Kinds of works and of those who make them together: bands, albums, novels, films, awards."""
+"""Kinds of works, and the awards for them: novels, films, awards."""
 
 from __future__ import annotations
 
 from console.environments.hotpotqa.schema import Kind, Relation
-
-BAND = Kind(
-    "band",
-    24,
-    "bands",
-    "the band {x}",
-    "band",
-    ("{x} are a rock band.", "{x} are a folk and brass band.", "{x} are a band with two drummers."),
-    (
-        "Their concerts rarely last longer than an hour.",
-        "The stage clothes are sewn by a cousin of the drummer.",
-        "A first demo tape was sold at petrol stations.",
-        "They tour by train whenever there is a line.",
-        "Critics have called the sound both stubborn and kind.",
-        "Several songs are about weather reports.",
-        "They stopped for two years and came back with a louder organ.",
-    ),
-    (
-        Relation(
-            "town",
-            "In which town was {x} formed?",
-            ("{x} were formed in {v}.", "The group came together in {v}."),
-            target="town",
-            noun="the town where {x} was formed",
-            trap="Their rehearsal room is in {o}.",
-            same="Were {a} and {b} formed in the same town?",
-        ),
-        Relation(
-            "formed",
-            "In what year was {x} formed?",
-            ("{x} formed in the spring of {v}.", "The year in which they formed is {v}."),
-            numbers=range(1976, 1996),
-            first="Which band was formed first, {a} or {b}?",
-        ),
-        Relation(
-            "singer",
-            "Who is the lead singer of {x}?",
-            ("The lead singer is {v}.", "{v} is the lead singer of {x}."),
-            target="singer",
-            noun="the lead singer of {x}",
-            trap="{o} sang with them as a guest.",
-        ),
-        Relation(
-            "label",
-            "Which record label publishes the music of {x}?",
-            ("Their music is published by the record label {v}.", "{x} have a contract with the record label {v}."),
-            target="record label",
-            noun="the record label of {x}",
-            deep=True,
-            same="Are {a} and {b} on the same record label?",
-        ),
-    ),
-)
-
-ALBUM = Kind(
-    "album",
-    30,
-    "titles",
-    "the album {x}",
-    "album",
-    ("{x} is an album with eleven songs.", "{x} is a studio album.", "{x} is an album recorded almost live."),
-    (
-        "The cover shows an empty railway platform.",
-        "Two of the songs are instrumental.",
-        "It sold slowly at first and never quite stopped.",
-        "A school choir can be heard on the last song.",
-        "The lyrics were printed on a separate sheet.",
-        "Most of it was recorded at night.",
-        "One song was left out because a lawyer asked for it.",
-    ),
-    (
-        Relation(
-            "band",
-            "Which band recorded {x}?",
-            ("{x} was recorded by the band {v}.", "It is the work of the band {v}."),
-            target="band",
-            noun="the band that recorded {x}",
-        ),
-        Relation(
-            "released",
-            "In what year was {x} released?",
-            ("It was released in {v}.", "{x} was released in {v} on vinyl and tape."),
-            numbers=range(1997, 2012),
-            first="Which album was released first, {a} or {b}?",
-        ),
-        Relation(
-            "producer",
-            "Who produced {x}?",
-            ("{v} produced {x}.", "The producer was {v}."),
-            target="record producer",
-            noun="the producer of {x}",
-            deep=True,
-            trap="{o} mixed two of the songs.",
-            same="Were {a} and {b} produced by the same person?",
-        ),
-    ),
-)
 
 NOVEL = Kind(
     "novel",
@@ -121,7 +24,8 @@ NOVEL = Kind(
         Relation(
             "author",
             "Who wrote {x}?",
-            ("{x} was written by {v}.", "Its author is {v}."),
+            "author",
+            ("The author of {x} is {v}.", "Its author is {v}."),
             target="novelist",
             noun="the author of {x}",
             trap="{o} wrote a preface for the second edition.",
@@ -130,6 +34,7 @@ NOVEL = Kind(
         Relation(
             "published",
             "In what year was {x} published?",
+            "published",
             ("It was published in {v}.", "{x} was first published in {v}."),
             numbers=range(1976, 1991),
             first="Which novel was published first, {a} or {b}?",
@@ -137,6 +42,7 @@ NOVEL = Kind(
         Relation(
             "publisher",
             "Which publishing house brought out {x}?",
+            "brought out",
             ("The publishing house {v} brought out {x}.", "It was brought out by the publishing house {v}."),
             target="publishing house",
             noun="the publisher of {x}",
@@ -146,11 +52,12 @@ NOVEL = Kind(
         Relation(
             "setting",
             "In which town is {x} set?",
+            "set in",
             ("The story is set in {v}.", "{x} is set in {v}."),
             target="town",
             noun="the town in which {x} is set",
             deep=True,
-            trap="Its author finished it in a rented room in {o}.",
+            trap="The last pages were typed in a rented room in {o}.",
         ),
     ),
 )
@@ -176,6 +83,7 @@ FILM = Kind(
         Relation(
             "director",
             "Who directed {x}?",
+            "direct",
             ("{x} was directed by {v}.", "The director is {v}."),
             target="film director",
             noun="the director of {x}",
@@ -185,6 +93,7 @@ FILM = Kind(
         Relation(
             "released",
             "In what year was {x} released?",
+            "released",
             ("It was released in {v}.", "{x} came to the cinemas when it was released in {v}."),
             numbers=range(1992, 2013),
             first="Which film was released first, {a} or {b}?",
@@ -192,6 +101,7 @@ FILM = Kind(
         Relation(
             "lead",
             "Who plays the leading role in {x}?",
+            "leading role",
             ("{v} plays the leading role.", "The leading role in {x} is played by {v}."),
             target="stage actor",
             noun="the leading actor of {x}",
@@ -200,6 +110,7 @@ FILM = Kind(
         Relation(
             "composer",
             "Who composed the music of {x}?",
+            "composed",
             ("The music was composed by {v}.", "{v} composed the music of {x}."),
             target="composer",
             noun="the composer of the music of {x}",
@@ -209,6 +120,7 @@ FILM = Kind(
         Relation(
             "novel",
             "On which novel is {x} based?",
+            "based",
             ("{x} is based on the novel {v}.", "The story follows the novel {v}, on which it is based."),
             target="novel",
             noun="the novel on which {x} is based",
@@ -221,7 +133,7 @@ AWARD = Kind(
     "award",
     8,
     "awards",
-    "{x}",
+    "the {x}",
     "award",
     ("{x} is a yearly award for the arts.", "{x} is an award given by a jury of readers and viewers."),
     (
@@ -236,6 +148,7 @@ AWARD = Kind(
         Relation(
             "honours",
             "Whose work does {x} honour?",
+            "honours",
             ("{x} honours the work of {v}.", "It honours the early work of {v}."),
             target="novelist",
             noun="the person whose work {x} honours",
@@ -243,6 +156,7 @@ AWARD = Kind(
         Relation(
             "first",
             "In what year was {x} first given?",
+            "first given",
             ("It was first given in {v}.", "{x} was first given in {v}."),
             numbers=range(1992, 2011),
             first="Which award was given for the first time earlier, {a} or {b}?",
@@ -250,6 +164,7 @@ AWARD = Kind(
         Relation(
             "town",
             "In which town is {x} presented?",
+            "presented",
             ("{x} is presented in {v}.", "It is presented at a dinner in {v}."),
             target="town",
             noun="the town in which {x} is presented",
@@ -259,4 +174,4 @@ AWARD = Kind(
     ),
 )
 
-WORKS = (BAND, ALBUM, NOVEL, FILM, AWARD)
+WORKS = (NOVEL, FILM, AWARD)

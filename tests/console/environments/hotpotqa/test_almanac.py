@@ -39,7 +39,9 @@ def test_each_sentence_tells_its_value_and_no_slot_is_left_open():
     world = almanac()
     for title, thing in world.things.items():
         for relation in thing.kind.relations:
-            assert world.value(thing, relation) in written()[title].telling[relation.name]
+            sentence = written()[title].telling[relation.name]
+            assert world.value(thing, relation) in sentence
+            assert relation.keyword in sentence.lower()
     assert not any(re.search(r"[{}]|  ", text) for entry in written().values() for text in entry.page.sentences)
 
 

@@ -11,7 +11,13 @@ QUESTION = {
     "answer": "Vellwick",
     "type": "bridge",
     "level": "hard",
-    "supporting_facts": [["Mill &amp; Sons", 0], ["Mill &amp; Sons", 1], ["Mill &amp; Sons", 900], ["Nowhere", 0]],
+    "supporting_facts": [
+        ["Mill &amp; Sons", 0],
+        ["Mill &amp; Sons", 1],
+        ["Mill &amp; Sons", 2],
+        ["Mill &amp; Sons", 9],
+        ["No", 0],
+    ],
     "context": [["Mill &amp; Sons", ["It grinds.", " It is in Vellwick.", ""]], ["Vellwick", ["A town."]]],
 }
 
