@@ -68,8 +68,8 @@ def _first(kind: Kind, rng: Random) -> Draft:
 
 
 def _some(values: tuple[str, ...], rng: Random) -> tuple[str, ...]:
-    """At least half of the values, in their own order."""
-    count = rng.randint((len(values) + 1) // 2, min(len(values), 7))
+    """Half of the values or more, at least three, in their own order."""
+    count = rng.randint(max(3, len(values) // 2), min(len(values), 7))
     kept = sorted(rng.sample(range(len(values)), count))
     return tuple(values[index] for index in kept)
 

@@ -49,17 +49,17 @@ class Wish:
 def instruction(wish: Wish, rng: Random) -> str:
     """The wish as a shopper's sentence, in lower case."""
     before = [wish.style] if wish.style else []
-    after = [f"with {wish.part}"] if wish.part else []
+    made_of = [f"made of {wish.material}"] if wish.material else []
     if wish.material and rng.random() < 0.5:
         before.append(wish.material)
-    elif wish.material:
-        after.append(f"made of {wish.material}")
+        made_of = []
+    after = [f"with {wish.part}"] if wish.part else []
     if wish.traits and not before and rng.random() < 0.3:
         before = [*wish.traits]
     elif wish.traits:
         after.append(f"that {'are' if wish.kind.plural else 'is'} {' and '.join(wish.traits)}")
     rng.shuffle(after)
-    thing = " ".join([*before, wish.kind.noun, *after])
+    thing = " ".join([*before, wish.kind.noun, *made_of, *after])
     text = rng.choice(_OPENINGS).format(thing if wish.kind.bare else f"{_article(thing)} {thing}")
     return text + _choice(wish.options, rng) + _limit(wish.price)
 
