@@ -5,7 +5,18 @@ punctuation, plurals and the usual ways to write a price, a size or a date make 
 """
 
 from console.terms.matching import lowered, mentions, occurrences, words
-from console.terms.reading import Term, TermKind, amounts, terms
-from console.terms.wording import FUNCTION_WORDS
+from console.terms.reading import Term, TermKind, terms
+from console.terms.wording import COUNTS, FUNCTION_WORDS
 
-__all__ = ["FUNCTION_WORDS", "Term", "TermKind", "amounts", "lowered", "mentions", "occurrences", "terms", "words"]
+__all__ = [
+    "COUNTS",
+    "FUNCTION_WORDS",
+    "Term",
+    "TermKind",
+    "amounts",
+    "lowered",
+    "mentions",
+    "occurrences",
+    "terms",
+    "words",
+]

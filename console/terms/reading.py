@@ -89,7 +89,6 @@ _WITH_CASE = ("id", "name")
 _SCANNER = re.compile(
     "|".join(f"(?P<{name}>{text if name in _WITH_CASE else f'(?i:{text})'})" for name, text in _PATTERNS.items())
 )
-_SUM = re.compile(rf'(?i:{MONEY}|price"?:\s?(?:{FIGURE}))')
 _NUMBER = re.compile(FIGURE)
 _TOKEN = re.compile(r"\S+")
 
@@ -98,11 +97,6 @@ def terms(instruction: str) -> tuple[Term, ...]:
     """What the instruction states, in order of appearance; function words are left out."""
     found = (_term(match, instruction) for match in _SCANNER.finditer(instruction))
     return tuple(term for term in found if term is not None)
-
-
-def amounts(text: str) -> list[float]:
-    """The sums of money in a text, in order: `$12.99`, `30 dollars`, `"price": 30`."""
-    return [_figure(match[0]) for match in _SUM.finditer(text)]
 
 
 def _term(match: re.Match[str], instruction: str) -> Term | None:

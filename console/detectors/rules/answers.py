@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from console.detectors.rules.evidence import Evidence, Finding, quoted
-from console.terms import TermKind, lowered, mentions, words
+from console.terms import COUNTS, TermKind, lowered, mentions, words
 
 _ANSWERING = frozenset({"finish", "answer", "final_answer", "submit", "submit_answer", "conclude"})
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")
@@ -16,25 +16,7 @@ _UNSURE = re.compile(
     re.IGNORECASE,
 )
 _NO_ANSWER = frozenset({"", "unknown", "n/a", "none", "not found", "no answer", "unclear"})
-_NUMBER_WORDS = frozenset(
-    [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "hundred",
-        "thousand",
-    ]
-)
+_NUMBER_WORDS = frozenset((*COUNTS, "hundred", "thousand", "million"))
 _NEAR = 250
 
 

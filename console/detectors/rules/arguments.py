@@ -13,37 +13,16 @@ _ASSENT = re.compile(
     r"\b(?:yes|yeah|yep|sure|ok|okay|confirm(?:ed)?|correct|proceed|go ahead|please do|sounds good|that works|"
     r"that's fine|right|perfect|absolutely|definitely|agree|great|fine)\b"
 )
-_VERBS: tuple[frozenset[str], ...] = (
-    frozenset({"cancel", "delete", "remove", "terminate", "close"}),
-    frozenset({"return", "refund", "money", "reimburse"}),
-    frozenset({"exchange", "replace", "swap", "change", "switch"}),
-    frozenset({"book", "reserve", "buy", "purchase", "order", "create", "fly", "new", "trip", "flight"}),
-    frozenset(
-        {"send", "email", "message", "notify", "compensation", "compensate", "refund", "certificate", "complain"}
-    ),
-    frozenset(
-        [
-            "update",
-            "modify",
-            "change",
-            "edit",
-            "set",
-            "upgrade",
-            "downgrade",
-            "add",
-            "move",
-            "switch",
-            "correct",
-            "fix",
-            "push",
-            "shift",
-            "make",
-            "put",
-            "remove",
-        ]
-    ),
-    frozenset({"pay", "transfer", "charge", "wire", "payment"}),
+_MEANINGS = (
+    "cancel delete remove terminate close",
+    "return refund reimburse money",
+    "exchange replace swap change switch",
+    "book reserve buy purchase order create fly new trip flight",
+    "send email message notify compensate compensation refund certificate complain",
+    "update modify change edit set upgrade downgrade add move switch correct fix push shift make put remove",
+    "pay transfer charge wire payment",
 )
+_VERBS = tuple(frozenset(meaning.split()) for meaning in _MEANINGS)
 _LONG = 60
 
 

@@ -5,25 +5,8 @@ from __future__ import annotations
 from console.detectors.rules.evidence import Evidence, Finding, quoted
 from console.terms import Term, TermKind, lowered, mentions, words
 
-_GENERIC = frozenset(
-    [
-        "color",
-        "colour",
-        "size",
-        "style",
-        "flavor",
-        "scent",
-        "type",
-        "model",
-        "product",
-        "item",
-        "name",
-        "pack",
-        "set",
-        "count",
-        "price",
-    ]
-)
+_GENERIC_WORDS = "color colour size style flavor scent type model product item name pack set count price"
+_GENERIC = frozenset(_GENERIC_WORDS.split())
 _PRICES = (TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE)
 _EXACT = (TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER, TermKind.ATTRIBUTE)
 
