@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 from sqlmodel import Session
-from storage.migrations import migrate
-from storage.queue import Queue
 
 from console.settings import settings
 from storage import engine
+from storage.migrations import migrate
+from storage.queue import Queue
 
 
 def database_url() -> str:

@@ -9,7 +9,6 @@ from typing import Any
 import orjson
 from sqlalchemy import delete, insert, update
 from sqlmodel import Session, col, select
-from storage.queue import NewItem
 
 from console import runs
 from console.critical import Checkpoint, CheckpointKind, checkpoints
@@ -18,6 +17,7 @@ from console.detectors import Detector, detector
 from console.environments import environment
 from console.trajectory import Outcome, Trajectory, from_json
 from storage import tables
+from storage.queue import NewItem
 from storage.tables import ItemStatus
 
 _PAGE = 200

@@ -184,7 +184,7 @@ def iso(ms: int | None) -> str | None:
     return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-_COUNTED = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.HALTED, Outcome.PAUSED, Outcome.REJECTED, Outcome.ERROR)
+_COUNTED = tuple(str(word) for word in Outcome)
 _NO_BUDGET = {"cap": None, "used": 0, "left": None}
 
 
