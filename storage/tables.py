@@ -88,6 +88,7 @@ class Run(Table, table=True):
     lease_ms: int = 600_000
     undo_ms: int = 5_000
     trials: int = 1
+    options: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
     created_ms: int = Field(sa_type=BigInteger)
 
 
@@ -131,6 +132,7 @@ class Trajectory(Table, table=True):
     n_critical: int
     digest: str
     source: str = "{}"
+    released_by: str | None = None
     created_ms: int = Field(sa_type=BigInteger)
 
 
