@@ -1,0 +1,95 @@
+"""A run's records as a file: decisions, items, trajectories, verdicts, budget, events.
+
+A new kind is one file here and one line in KINDS.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+from sqlmodel import select
+
+from console.errors import BadInput, Refused, Unknown
+from console.exporting.budget import BUDGET
+from console.exporting.decisions import DECISIONS
+from console.exporting.events import EVENTS
+from console.exporting.items import ITEMS
+from console.exporting.source import Open, Source, pages
+from console.exporting.trajectories import TRAJECTORIES
+from console.exporting.verdicts import VERDICTS
+from console.exports import FORMATS, Format, format_of
+from storage import tables
+from storage.engine import reading
+
+KINDS: dict[str, Source] = {
+    "decisions": DECISIONS,
+    "items": ITEMS,
+    "trajectories": TRAJECTORIES,
+    "verdicts": VERDICTS,
+    "budget": BUDGET,
+    "events": EVENTS,
+}
+
+__all__ = ["FORMATS", "KINDS", "download", "export"]
+
+_GOLD = "gold_label"
+_OUTCOME = "next_trial_outcome"
+
+
+def export(url: str, kind: str, run_name: str, path: Path, *, researcher: bool = True) -> int:
+    """Writes a run's records to a file whose suffix names the format, whole or not at all; returns how many rows.
+
+    Raises Unknown for a kind, run or format that there is not, BadInput where the file cannot be written.
+    """
+    format = format_of(path)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as stream:
+            count = _write(partial(reading, url), kind, run_name, format, stream, researcher)
+        part.replace(path)
+    except OSError as failed:
+        raise BadInput(f"{path} cannot be written ({failed.strerror}); choose another --out.") from failed
+    finally:
+        part.unlink(missing_ok=True)
+    return count
+
+
+def download(url: str, kind: str, run_name: str, format: str, *, researcher: bool) -> bytes:
+    """A run's records as the bytes of a csv, jsonl or parquet file; raises as `export` does, and Refused.
+
+    Only researchers get gold labels, and the kinds that tell outcomes.
+    """
+    if format not in FORMATS:
+        raise Unknown("export format", format, FORMATS)
+    stream = BytesIO()
+    _write(partial(reading, url), kind, run_name, FORMATS[format], stream, researcher)
+    return stream.getvalue()
+
+
+def _write(opened: Open, kind: str, run_name: str, format: Format, stream: BinaryIO, researcher: bool) -> int:
+    if kind not in KINDS:
+        raise Unknown("export", kind, KINDS)
+    source = KINDS[kind]
+    if source.for_researchers and not researcher:
+        raise Refused(f"The {kind} of a run tell how its trials ended; only researchers may export them.")
+    run = _find(opened, run_name)
+    hidden = set() if researcher else {_GOLD, _OUTCOME} if run.blind else {_GOLD}
+    shown = [index for index, column in enumerate(source.columns) if column.name not in hidden]
+    columns = [source.columns[index] for index in shown]
+    found = pages(opened, source, run)
+    if hidden:
+        found = ([tuple(row[index] for index in shown) for row in page] for page in found)
+    return format.write(columns, found, stream)
+
+
+def _find(opened: Open, name: str) -> tables.Run:
+    with opened() as session:
+        run = session.exec(select(tables.Run).where(tables.Run.name == name)).first()
+        if run is None:
+            raise Unknown("run", name, session.exec(select(tables.Run.name)).all())
+        session.expunge(run)
+        return run

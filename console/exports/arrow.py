@@ -1,0 +1,41 @@
+"""Cells as Arrow arrays, which the CSV and the parquet writer share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from console.exports.columns import Column, Kind, Page
+
+TYPES = {
+    Kind.TEXT: pa.string(),
+    Kind.INTEGER: pa.int64(),
+    Kind.NUMBER: pa.float64(),
+    Kind.TRUTH: pa.bool_(),
+    Kind.TIME: pa.timestamp("ms", tz="UTC"),
+    Kind.JSON: pa.string(),
+    Kind.RECORD: pa.string(),
+}
+
+
+def arrays(columns: Sequence[Column], page: Page) -> list[Any]:
+    """One Arrow array for each column of a page that is not empty."""
+    return [array(column.kind, values) for column, values in zip(columns, zip(*page, strict=True), strict=False)]
+
+
+def array(kind: Kind, values: Sequence[Any]) -> Any:
+    """The values as one Arrow array; lone surrogates keep their bytes."""
+    if kind is Kind.TRUTH:
+        values = [None if value is None else bool(value) for value in values]
+    try:
+        return _array(values, TYPES[kind])
+    except UnicodeEncodeError:
+        coded = [None if value is None else value.encode("utf-8", "surrogatepass") for value in values]
+        return _array(coded, pa.binary()).cast(pa.string(), safe=False)
+
+
+def _array(values: Sequence[Any], kind: Any) -> Any:
+    # pyarrow.array would import pandas (46 MB) just to ask whether a list is a Series; a list scalar does not.
+    return pa.scalar(values, pa.list_(kind)).values
