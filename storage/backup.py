@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from storage.check import file_problems
 from storage.engine import BUSY_MS, sqlite_path
 from storage.errors import NotOurs, StorageError
-from storage.migrations import HEAD, file_revision, migrate
+from storage.migrations import file_revision, head, migrate
 
 
 def backup(url: str, target_path: str | Path) -> Path:
@@ -86,7 +86,7 @@ def _refuse_unsound(path: Path) -> None:
 
 def _rehearse(source: Path) -> None:
     """Migrates a throwaway copy of an older backup, so that one that cannot be migrated is refused in time."""
-    if file_revision(source) == HEAD:
+    if file_revision(source) == head():
         return
     with TemporaryDirectory() as folder:
         trial = Path(folder) / "trial.db"

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 
 from storage.engine import engine, sqlite_path
-from storage.migrations import HEAD, revision
+from storage.migrations import head, revision
 
 _SHOWN = 20
 """Problems of one kind that are listed; the rest are only counted."""
@@ -61,8 +61,8 @@ def check(url: str) -> list[str]:
         return ["There is no database yet; any command makes it."]
     path = sqlite_path(url)
     problems = file_problems(path) if path is not None else []
-    if found != HEAD:
-        return [*problems, f"The tables are of schema {found}, this console is of {HEAD}; run `inferact db upgrade`."]
+    if found != head():
+        return [*problems, f"The tables are of schema {found}, this console is of {head()}; run `inferact db upgrade`."]
     with engine(url).connect() as connection:
         return problems + [problem for rule in _RULES for problem in _broken(connection, rule)]
 

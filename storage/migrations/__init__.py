@@ -1,10 +1,11 @@
 """From any older database, or from nothing, to the tables of today.
 
-A schema change is one new file in `versions`, its revision in HEAD, and the same change in `storage.tables`.
+A schema change is one new file `versions/NNNN_what.py` with revision NNNN, and the same change in `storage.tables`.
 """
 
 import sqlite3
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 
 from sqlalchemy import inspect
@@ -12,12 +13,17 @@ from sqlalchemy import inspect
 from storage.engine import BUSY_MS, engine, sqlite_path
 from storage.errors import NotOurs
 
-HEAD = "0001"
+
+@lru_cache(maxsize=1)
+def head() -> str:
+    """The revision of today's tables: that of the last file in `versions`."""
+    versions = Path(__file__).with_name("versions")
+    return max(path.name for path in versions.glob("[0-9]*.py")).partition("_")[0]
 
 
 def migrate(url: str) -> None:
     """Brings the database to today's tables, in one transaction; raises NewerSchema and NotOurs."""
-    if revision(url) == HEAD:
+    if revision(url) == head():
         return
     # Alembic takes a third of a second to load, and nearly every start finds the database up to date.
     from storage.migrations.upgrading import upgrade
