@@ -22,6 +22,7 @@ _NUMBER = re.compile(r"^\s*(\d+)\s*$")
 _MEANS = re.compile(r"^\s*\d+(?:\s+(?:-?\d+\.\d+(?:e[-+]?\d+)?|\d+e-\d+|nan)){3}\s*$", re.IGNORECASE)
 _SCORE = re.compile(r"Your score[^:\n]*:\s*([-+.\deE]+)")
 _INSTRUCTION = re.compile(r"Instruction:\s*(.*?)\s*(?:\n\s*\[|\Z)", re.DOTALL)
+_PREFACE_BYTES = 4096
 _START = re.compile(rb"^-{5,}[ \t]*\r?\n\s*\d+[ \t]*\r?\n\s*Action: ?reset", re.MULTILINE)
 
 
@@ -35,8 +36,9 @@ class _Episode:
 
 
 def recognises(path: Path, head: bytes) -> bool:
-    """Whether a rule, an episode number and a reset follow each other."""
-    return _START.search(head) is not None
+    """Whether it begins with a rule, an episode number and a reset."""
+    start = _START.search(head)
+    return start is not None and start.start() < _PREFACE_BYTES
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+import orjson
+
 from console.errors import UnreadableFile
-from console.importers.parts.lines import BOM, CUT, LINE_LIMIT_BYTES, TOO_LONG
+from console.importers.parts.lines import BOM, CUT, LINE_LIMIT_BYTES, TOO_LONG, broken_json
 from console.importers.records import Progress
 
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]"]', re.DOTALL)
@@ -65,7 +67,7 @@ class _Scan:
         while self._refill():
             yield from self._tokens()
         if self.level > 0:
-            raise UnreadableFile(str(self.path), CUT, self.line + self.buffer.count(b"\n", self.kept))
+            raise self._unclosed()
         if self.level < 0 or self.buffer[self.kept :].strip():
             raise self._garbled(len(self.buffer))
 
@@ -125,6 +127,15 @@ class _Scan:
     def _keep(self, position: int) -> None:
         self.line += self.buffer.count(b"\n", self.kept, position)
         self.kept = position
+
+    def _unclosed(self) -> UnreadableFile:
+        """A bracket missing in the middle looks like an end that is missing; JSON itself tells which."""
+        rest = self.buffer[self.kept :].rstrip()
+        try:
+            orjson.loads(rest if self.reading else b"{}")
+        except orjson.JSONDecodeError as broken:
+            return broken_json(broken, rest, self.path, self.line)
+        return UnreadableFile(str(self.path), CUT, self.line + rest.count(b"\n"))
 
     def _garbled(self, position: int) -> UnreadableFile:
         return UnreadableFile(str(self.path), _GARBLED, self.line + self.buffer.count(b"\n", self.kept, position))

@@ -13,7 +13,7 @@ import orjson
 
 from console.errors import UnreadableFile
 from console.importers.parts.elements import elements
-from console.importers.parts.lines import CUT, byte_lines, decoded
+from console.importers.parts.lines import broken_json, byte_lines, decoded
 from console.importers.parts.outline import base_of, outline
 from console.importers.records import Progress
 
@@ -68,7 +68,7 @@ def parsed(raw: bytes, path: Path, line: int) -> Record:
         text = decoded(raw, path, line)
         if _LONE_SURROGATE.search(text):
             return _mended(text, path, line)
-        raise _broken(broken, raw, path, line) from broken
+        raise broken_json(broken, raw, path, line) from broken
 
 
 def required_list(record: Record, path: Path, name: str) -> list[Any]:
@@ -100,7 +100,7 @@ def _mended(text: str, path: Path, line: int) -> Record:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as broken:
-        raise _broken(broken, text.encode(), path, line) from broken
+        raise broken_json(broken, text.encode(), path, line) from broken
     except RecursionError as deep:
         raise UnreadableFile(str(path), "the JSON is nested too deeply", line) from deep
     clean, replaced = _without_surrogates(value)
@@ -117,10 +117,3 @@ def _without_surrogates(value: Any) -> tuple[Any, int]:
         items = [_without_surrogates(item) for item in value]
         return [item for item, _ in items], sum(count for _, count in items)
     return value, 0
-
-
-def _broken(broken: json.JSONDecodeError, raw: bytes, path: Path, line: int) -> UnreadableFile:
-    where = line + broken.lineno - 1
-    if broken.pos >= len(raw.decode().rstrip()) and not raw.endswith(b"\n"):
-        return UnreadableFile(str(path), CUT, where)
-    return UnreadableFile(str(path), f"this is not valid JSON ({broken.msg}, column {broken.colno})", where)

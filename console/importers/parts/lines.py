@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from json import JSONDecodeError
 from pathlib import Path
 
 from console.errors import UnreadableFile
@@ -39,6 +40,15 @@ def text_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[i
     """The lines as text without their ends; raises UnreadableFile where a line is not UTF-8."""
     for number, raw in byte_lines(path, progress):
         yield number, decoded(raw, path, number).rstrip("\r\n")
+
+
+def broken_json(broken: JSONDecodeError, raw: bytes, path: Path, line: int) -> UnreadableFile:
+    """What to say of JSON that could not be read: that it is cut off where it ends too early, else where it breaks."""
+    where = line + broken.lineno - 1
+    if broken.pos >= len(raw.decode(errors="replace").rstrip()) and not raw.endswith(b"\n"):
+        return UnreadableFile(str(path), CUT, where)
+    reason = f"this is not valid JSON ({broken.msg}, column {broken.colno}); repair the line or export it again"
+    return UnreadableFile(str(path), reason, where)
 
 
 def decoded(raw: bytes, path: Path, line: int) -> str:
