@@ -13,7 +13,6 @@ __all__ = [
     "FUNCTION_WORDS",
     "Term",
     "TermKind",
-    "amounts",
     "lowered",
     "mentions",
     "occurrences",
