@@ -1,0 +1,190 @@
+"""Claims: order, leases, budget, and why there is nothing to claim."""
+
+import pytest
+
+from storage.check import check
+from storage.errors import NoSuchItem, NotYours, QueueRefusal
+from storage.queue import Claim, NoClaim, NoClaimReason
+
+AT = {"run_id": 1, "trial": 0}
+LEASE = 1_000
+
+
+@pytest.fixture
+def desk(url, stock):
+    """A queue of four items under a cap of three."""
+    return stock(url, 4, cap=3)
+
+
+def claim(queue, reviewer, now_ms=0, **others) -> Claim | NoClaim:
+    return queue.claim(**AT, reviewer=reviewer, now_ms=now_ms, lease_ms=LEASE, **others)
+
+
+def used(queue):
+    return queue.budget(**AT).used
+
+
+def test_highest_priority_comes_first_with_its_trajectory_and_the_budget(desk):
+    first = claim(desk, "ann")
+    assert (first.item_id, first.body, first.budget_cap, first.budget_used) == (1, '{"task_id": "1"}', 3, 1)
+    assert (first.claimed_ms, first.lease_until_ms) == (0, LEASE)
+    assert [claim(desk, who).item_id for who in ("bob", "cem")] == [2, 3]
+
+
+def test_equal_priority_goes_by_age(url, stock):
+    queue = stock(url, 0, halted=3)
+    assert [claim(queue, who).item_id for who in "abc"] == [1, 2, 3]
+
+
+def test_a_reload_gets_the_same_claim_with_a_new_lease_and_no_new_unit(desk):
+    first, again = claim(desk, "ann", 0), claim(desk, "ann", 400)
+    assert (again.item_id, again.token, again.slot_id) == (first.item_id, first.token, first.slot_id)
+    assert again.lease_until_ms == 1_400
+    assert used(desk) == 1
+
+
+def test_an_item_can_be_claimed_by_name_beside_one_that_is_held(desk):
+    claim(desk, "ann", 0)
+    assert claim(desk, "ann", 1, item_id=4).item_id == 4
+    assert used(desk) == 2
+    assert claim(desk, "ann", 2, item_id=4).item_id == 4
+    assert used(desk) == 2
+
+
+def test_a_spent_budget_offers_nothing_and_says_what_waits(desk):
+    for who in "abc":
+        claim(desk, who)
+    assert claim(desk, "dee") == NoClaim(NoClaimReason.BUDGET_SPENT, 4)
+    assert claim(desk, "dee", item_id=4) == NoClaim(NoClaimReason.BUDGET_SPENT, 4)
+    assert used(desk) == 3
+
+
+def test_a_lapsed_claim_frees_itself_and_its_unit(desk, url):
+    claim(desk, "ann", 0)
+    assert claim(desk, "bob", LEASE - 1).item_id == 2
+    assert claim(desk, "cem", LEASE).item_id == 1
+    assert used(desk) == 2
+    assert check(url) == []
+
+
+def test_a_lease_can_be_extended_while_it_lives_and_not_after(desk):
+    mine = claim(desk, "ann", 0)
+    key = {"item_id": mine.item_id, "reviewer": "ann", "lease_ms": LEASE}
+    assert desk.extend(**key, token=mine.token, now_ms=900) == 1_900
+    with pytest.raises(NotYours, match="somebody else"):
+        desk.extend(**key, token="wrong", now_ms=901)
+    with pytest.raises(NotYours):
+        desk.extend(**key, token=mine.token, now_ms=1_900)
+
+
+def test_skipped_and_released_items_come_last_in_ones_own_order_only(desk):
+    for now_ms, leave in ((0, desk.skip), (1, desk.release)):
+        mine = claim(desk, "ann", now_ms)
+        leave(item_id=mine.item_id, reviewer="ann", token=mine.token, now_ms=now_ms)
+    assert used(desk) == 0
+    assert claim(desk, "bob", 2).item_id == 1
+    order = []
+    for now_ms in (3, 4, 5):
+        mine = claim(desk, "ann", now_ms)
+        order.append(mine.item_id)
+        desk.skip(item_id=mine.item_id, reviewer="ann", token=mine.token, now_ms=now_ms)
+    assert order == [3, 4, 2]
+
+
+def test_a_claim_cannot_be_given_back_twice_or_by_another(desk):
+    mine = claim(desk, "ann")
+    key = {"item_id": mine.item_id, "now_ms": 1}
+    with pytest.raises(NotYours):
+        desk.release(reviewer="bob", token=mine.token, **key)
+    desk.release(reviewer="ann", token=mine.token, **key)
+    with pytest.raises(NotYours):
+        desk.release(reviewer="ann", token=mine.token, **key)
+    assert used(desk) == 0
+
+
+def test_two_reviews_go_to_two_people(url, stock, answer):
+    queue = stock(url, 1, reviews=2)
+    claims = [claim(queue, who) for who in ("ann", "bob")]
+    assert [mine.item_id for mine in claims] == [1, 1]
+    assert claim(queue, "cem") == NoClaim(NoClaimReason.ALL_CLAIMED_BY_OTHERS, 1)
+    for who, mine in zip(("ann", "bob"), claims, strict=True):
+        queue.decide(item_id=1, reviewer=who, token=mine.token, now_ms=1, undo_ms=0, **answer(f"key {who}"))
+    assert claim(queue, "cem", 2) == NoClaim(NoClaimReason.EMPTY, 0)
+
+
+def test_why_there_is_nothing(url, stock, answer):
+    queue = stock(url, 1, reviews=2)
+    mine = claim(queue, "ann")
+    queue.decide(item_id=1, reviewer="ann", token=mine.token, now_ms=1, undo_ms=0, **answer("k"))
+    assert claim(queue, "ann", 2) == NoClaim(NoClaimReason.ALL_REVIEWED_BY_YOU, 1)
+    assert claim(queue, "ann", 2, item_id=1) == NoClaim(NoClaimReason.ITEM_REVIEWED_BY_YOU, 1)
+    claim(queue, "bob", 2)
+    assert claim(queue, "cem", 2) == NoClaim(NoClaimReason.ALL_CLAIMED_BY_OTHERS, 1)
+    assert claim(queue, "cem", 2, item_id=1) == NoClaim(NoClaimReason.ITEM_TAKEN, 1)
+    queue.cancel(item_ids=[1], now_ms=3)
+    assert claim(queue, "cem", 4) == NoClaim(NoClaimReason.EMPTY, 0)
+    assert claim(queue, "cem", 4, item_id=1) == NoClaim(NoClaimReason.ITEM_GONE, 0)
+
+
+def test_claims_that_make_no_sense_are_refused_in_words(desk):
+    with pytest.raises(NoSuchItem, match="no review item 99"):
+        claim(desk, "ann", item_id=99)
+    with pytest.raises(QueueRefusal, match="Run 1, trial 7 has no budget"):
+        desk.claim(run_id=1, trial=7, reviewer="ann", now_ms=0, lease_ms=LEASE)
+    desk.open_budget(run_id=1, trial=7, cap=None)
+    with pytest.raises(QueueRefusal, match="Item 1 belongs to run 1, trial 0"):
+        desk.claim(run_id=1, trial=7, reviewer="ann", now_ms=0, lease_ms=LEASE, item_id=1)
+
+
+def test_halted_items_rank_last_and_are_counted(url, stock):
+    queue = stock(url, 1, halted=1, cap=5)
+    assert [claim(queue, who).kind for who in "ab"] == ["action", "halted"]
+    assert (queue.budget(**AT).used, queue.budget(**AT).halted) == (2, 1)
+    queue.sweep(now_ms=LEASE)
+    assert (queue.budget(**AT).used, queue.budget(**AT).halted) == (0, 0)
+
+
+def test_halted_items_may_be_free_and_then_outlast_the_budget(url, stock):
+    queue = stock(url, 2, halted=1, cap=1)
+    assert claim(queue, "ann", halted_free=True).kind == "action"
+    assert claim(queue, "bob", halted_free=True).kind == "halted"
+    state = queue.budget(**AT)
+    assert (state.used, state.halted, state.left) == (1, 1, 0)
+    assert claim(queue, "cem", halted_free=True) == NoClaim(NoClaimReason.BUDGET_SPENT, 3)
+    assert check(url) == []
+
+
+def test_scopes_have_budgets_of_their_own(desk):
+    desk.open_budget(**AT, cap=1, scope="p1")
+    assert claim(desk, "p1", scope="p1").item_id == 1
+    assert (used(desk), desk.budget(**AT, scope="p1").left) == (0, 0)
+    assert desk.budget(**AT, scope="p2") is None
+
+
+def test_a_cap_can_be_raised_but_not_put_under_what_is_used(desk):
+    for who in "ab":
+        claim(desk, who)
+    with pytest.raises(QueueRefusal, match="2 inspections of trial 0 are already used; a cap of 1"):
+        desk.open_budget(**AT, cap=1)
+    budget_id = desk.open_budget(**AT, cap=2)
+    assert claim(desk, "cem").reason is NoClaimReason.BUDGET_SPENT
+    assert desk.open_budget(**AT, cap=None) == budget_id
+    assert desk.budget(**AT).left is None
+    assert claim(desk, "cem").item_id == 3
+
+
+def test_waiting_counts_items_with_a_free_slot(desk):
+    assert desk.waiting(**AT) == (4, 1_000)
+    claim(desk, "ann")
+    assert desk.waiting(**AT) == (3, 1_001)
+    assert desk.waiting(run_id=1, trial=1) == (0, None)
+
+
+def test_items_that_are_there_are_not_put_again(desk, stock, url):
+    from storage.queue import NewItem
+
+    new = NewItem(1, 0, 1, 2, "action", 0.5, 1, None, 7)
+    assert desk.put([new, NewItem(1, 0, 1, 1, "action", 0.5, 1, None, 7)]) == 1
+    assert desk.put([new]) == 0
+    assert desk.put([]) == 0
+    assert desk.waiting(**AT).items == 5
