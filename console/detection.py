@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from sqlalchemy import delete, insert, update
 from sqlmodel import Session, col, select
 
@@ -15,6 +14,7 @@ from console.critical import Checkpoint, CheckpointKind, checkpoints
 from console.database import now_ms, reading, review_queue, writing
 from console.detectors import Detector, detector
 from console.environments import environment
+from console.judging import verdict_row
 from console.trajectory import Outcome, Trajectory, from_json
 from storage import tables
 from storage.queue import NewItem
@@ -131,7 +131,7 @@ def _judge_page(
             report.checkpoints += 1
             cached = known.get((trajectory_id, checkpoint.index, checkpoint.kind))
             if cached is None:
-                row = _verdict_row(run, judge, bar, trajectory_id, checkpoint)
+                row = verdict_row(run, judge, bar, trajectory_id, checkpoint)
                 report.judged += 1
                 report.flagged += row["flagged"]
                 yield row
@@ -144,31 +144,6 @@ def run_checkpoints(run: tables.Run, record: Trajectory) -> list[Checkpoint]:
     """The checkpoints of a trajectory under the run's own patterns and its choice about end checkpoints."""
     ends = environment(record.environment).ends if run.ends is None else run.ends
     return checkpoints(record, runs.patterns(run), ends=ends)
-
-
-def _verdict_row(
-    run: tables.Run, judge: Detector, bar: float, trajectory_id: int, checkpoint: Checkpoint
-) -> dict[str, Any]:
-    started = now_ms()
-    verdict = judge.judge(checkpoint, run.seed)
-    ended = now_ms()
-    return {
-        "run_id": run.id,
-        "trajectory_id": trajectory_id,
-        "step": checkpoint.index,
-        "kind": str(checkpoint.kind),
-        "detector": judge.name,
-        "score": verdict.score,
-        "probability": verdict.probability,
-        "threshold": bar,
-        "flagged": verdict.score > bar,
-        "inferred_task": verdict.inferred_task,
-        "rationale": verdict.rationale,
-        "parameters": orjson.dumps(dict(verdict.parameters)).decode(),
-        "seed": run.seed,
-        "latency_ms": float(ended - started),
-        "created_ms": ended,
-    }
 
 
 def _trajectory_ids(session: Session, run: tables.Run) -> list[list[int]]:

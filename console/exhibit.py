@@ -22,6 +22,7 @@ PREVIEW_CHARS = 160
 LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
 """What a text keeps to without saying it, so neither found nor missing."""
 _LAST_SEEN_CHARS = 420
+_TELLING_CHARS = 80
 
 _FAILED = re.compile(
     r"\s*(?:API output:\s*)?(?:error|exception|traceback|invalid|nothing happens|could not|can ?not|unknown)\b",
@@ -85,7 +86,8 @@ class ShownStep:
 class Exhibit:
     """Everything that is shown, in the order of reading; what may not be shown is None or empty.
 
-    `found` and `missing` are the terms of the task that occur, or do not, in what the agent did and saw;
+    `found` and `missing` are the terms of the task that occur, or do not, in what the agent did and saw; `last_seen` is
+    the number and the beginning of the last observation, and of the last telling one where that is too short to tell;
     `unbelieved` are those that the inferred task lacks.
     """
 
@@ -96,7 +98,7 @@ class Exhibit:
     heading: Heading
     action: str
     stamp: str
-    last_seen: str
+    last_seen: tuple[tuple[int, str], ...]
     steps: tuple[ShownStep, ...]
     opening: str = ""
     belief: str | None = None
@@ -219,9 +221,16 @@ def _has_failed(observation: str, where: str) -> bool:
     return bool(_FAILED.match(observation)) or observation.lstrip().startswith(said)
 
 
-def _last_seen(steps: Sequence[Step]) -> str:
-    seen = next((step.observation for step in reversed(steps) if step.observation.strip()), "")
-    return preview(seen, _LAST_SEEN_CHARS)
+def _last_seen(steps: Sequence[Step]) -> tuple[tuple[int, str], ...]:
+    seen = [
+        (number, step.observation)
+        for number, step in enumerate(steps, start=1)
+        if step.observation.strip() and not is_thought(step.action)
+    ]
+    shown = seen[-1:]
+    if shown and len(shown[0][1]) < _TELLING_CHARS:
+        shown += [entry for entry in seen if len(entry[1]) >= _TELLING_CHARS][-1:]
+    return tuple((number, preview(text, _LAST_SEEN_CHARS)) for number, text in shown)
 
 
 def _evidence(steps: Sequence[Step], action: str, instruction: str) -> str:

@@ -1,0 +1,119 @@
+"""One checkpoint judged and, where flagged, queued: what the gate and live trials do at each critical action."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from sqlalchemy import insert
+from sqlmodel import Session, col, select
+
+from console import runs
+from console.critical import Checkpoint
+from console.database import now_ms, reading, review_queue, writing
+from console.detectors import Detector, detector
+from storage import tables
+from storage.queue import NewItem
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The routing detector's answer for one checkpoint; `item_id` where it waits for a person."""
+
+    verdict_id: int
+    score: float
+    flagged: bool
+    item_id: int | None
+
+
+def judge_pending(run: tables.Run, trajectory_id: int, trial: int, checkpoint: Checkpoint) -> Judged:
+    """Judges a pending critical action by the run's routing detector and queues it if flagged; safe to repeat.
+
+    A detector that fails is no verdict: its error goes up, and the action stays where it is.
+    """
+    with reading() as session:
+        found = _stored(session, run, trajectory_id, checkpoint)
+    if found is None:
+        judge = detector(run.detector or "rules")
+        bar = judge.threshold if run.threshold is None else run.threshold
+        row = verdict_row(run, judge, bar, trajectory_id, checkpoint)
+        with writing() as session:
+            found = _stored(session, run, trajectory_id, checkpoint)
+            if found is None:
+                session.execute(insert(tables.Verdict), [row])
+                found = _stored(session, run, trajectory_id, checkpoint)
+    if found is None or found.id is None:
+        raise LookupError("the verdict was written and cannot be read back")
+    item_id = _queued(run, trajectory_id, trial, checkpoint, found) if found.flagged else None
+    return Judged(found.id, found.score, found.flagged, item_id)
+
+
+def verdict_row(
+    run: tables.Run, judge: Detector, bar: float, trajectory_id: int, checkpoint: Checkpoint
+) -> dict[str, Any]:
+    """The verdict of one detector about one checkpoint, ready to insert."""
+    started = time.perf_counter()
+    verdict = judge.judge(checkpoint, run.seed)
+    return {
+        "run_id": run.id,
+        "trajectory_id": trajectory_id,
+        "step": checkpoint.index,
+        "kind": str(checkpoint.kind),
+        "detector": judge.name,
+        "score": verdict.score,
+        "probability": verdict.probability,
+        "threshold": bar,
+        "flagged": verdict.score > bar,
+        "inferred_task": verdict.inferred_task,
+        "rationale": verdict.rationale,
+        "parameters": orjson.dumps(dict(verdict.parameters)).decode(),
+        "seed": run.seed,
+        "latency_ms": (time.perf_counter() - started) * 1_000,
+        "created_ms": now_ms(),
+    }
+
+
+def _stored(session: Session, run: tables.Run, trajectory_id: int, checkpoint: Checkpoint) -> tables.Verdict | None:
+    verdict = tables.Verdict
+    statement = select(verdict).where(
+        verdict.trajectory_id == trajectory_id,
+        verdict.step == checkpoint.index,
+        verdict.kind == str(checkpoint.kind),
+        verdict.detector == (run.detector or "rules"),
+    )
+    found = session.exec(statement).first()
+    if found is not None:
+        session.expunge(found)
+    return found
+
+
+def _queued(
+    run: tables.Run, trajectory_id: int, trial: int, checkpoint: Checkpoint, verdict: tables.Verdict
+) -> int | None:
+    queue = review_queue()
+    with reading() as session:
+        cap = runs.cap(session, run)
+    runs.open_budgets(queue, run.id or 0, [trial], cap)
+    queue.put(
+        [
+            NewItem(
+                run_id=run.id or 0,
+                trial=trial,
+                trajectory_id=trajectory_id,
+                step=checkpoint.index,
+                kind=str(checkpoint.kind),
+                priority=verdict.score,
+                reviews_required=run.reviews_per_item,
+                verdict_id=verdict.id,
+                created_ms=now_ms(),
+            )
+        ]
+    )
+    item = tables.Item
+    statement = select(item.id).where(
+        item.trajectory_id == trajectory_id, col(item.step) == checkpoint.index, item.kind == str(checkpoint.kind)
+    )
+    with reading() as session:
+        return session.exec(statement).first()
