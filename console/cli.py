@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import typer
 
@@ -34,7 +35,7 @@ app.command(
 app.add_typer(maintenance.db, name="db", rich_help_panel=_KEEP)
 app.command("doctor", epilog="Example: inferact doctor", rich_help_panel=_KEEP)(maintenance.doctor)
 
-_USAGE = typer.BadParameter.__mro__[1]
+_Usage: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -51,14 +52,18 @@ def run_command(arguments: list[str] | None = None) -> int:
         return _refuse(str(refusal), refusal.exit_code)
     except StorageError as refusal:
         return _refuse(str(refusal) or str(type(refusal).__doc__), 1)
-    except _USAGE as misuse:
-        hint = f" See: {misuse.ctx.command_path} --help" if getattr(misuse, "ctx", None) else ""
-        return _refuse(" ".join(str(misuse.format_message()).split()) + hint, 2)  # type: ignore[attr-defined]
+    except _Usage as misuse:
+        return _refuse(_usage(misuse), 2)
     except (KeyboardInterrupt, typer.Abort):
         return _refuse("Stopped.", 130)
     except BrokenPipeError:
         return 0
     return code if isinstance(code, int) else 0
+
+
+def _usage(misuse: Any) -> str:
+    said = " ".join(misuse.format_message().split()).rstrip(".")
+    return f"{said}. See: {misuse.ctx.command_path} --help" if misuse.ctx else f"{said}."
 
 
 def _refuse(sentence: str, code: int) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 from sqlalchemy import Integer, case, cast, func
+from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console import events, suggestions
@@ -190,14 +191,14 @@ _NO_BUDGET = {"cap": None, "used": 0, "left": None}
 
 def _outcomes(session: Session, run: tables.Run) -> Sequence[Any]:
     record = tables.Trajectory
-    counted = [func.sum(cast(case((record.outcome == word, 1), else_=0), Integer)) for word in _COUNTED]  # type: ignore[arg-type]
+    counted = [func.sum(cast(case((col(record.outcome) == word, 1), else_=0), Integer)) for word in _COUNTED]
     statement = (
-        select(record.trial, func.count(), *counted)  # type: ignore[call-overload]
-        .where(record.run_id == run.id)
-        .group_by(record.trial)
-        .order_by(record.trial)
+        sa_select(col(record.trial), func.count(), *counted)
+        .where(col(record.run_id) == run.id)
+        .group_by(col(record.trial))
+        .order_by(col(record.trial))
     )
-    return session.exec(statement).all()  # type: ignore[no-any-return]
+    return session.execute(statement).all()
 
 
 def _flagged(session: Session, run: tables.Run) -> dict[int, int]:

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import orjson
 from sqlalchemy import insert, select, tuple_
-from sqlmodel import Session
+from sqlmodel import Session, col
 
 from console import critical
 from console.environments import environment
@@ -152,7 +152,7 @@ def insert_prepared(
     rows = [
         {**record.row, "run_id": run.id, "task_id": tasks[record.task_key], "created_ms": now_ms} for record in records
     ]
-    statement = insert(tables.Trajectory).returning(tables.Trajectory.id, sort_by_parameter_order=True)  # type: ignore[arg-type]
+    statement = insert(tables.Trajectory).returning(col(tables.Trajectory.id), sort_by_parameter_order=True)
     ids = list(session.execute(statement, rows).scalars())
     bodies = [{"trajectory_id": id, "body": record.body} for id, record in zip(ids, records, strict=True)]
     session.execute(insert(tables.TrajectoryBody), bodies)
@@ -185,13 +185,18 @@ def _spool(record: Found | Skipped | Duplicate, report: FileReport, lines: IO[by
 def _batches(lines: Iterable[bytes]) -> Iterator[list[Prepared]]:
     stream = iter(lines)
     while pairs := list(islice(zip(stream, stream, strict=True), _BATCH)):
-        yield [Prepared(*orjson.loads(head), body[:-1].decode()) for head, body in pairs]
+        yield [_prepared(head, body) for head, body in pairs]
+
+
+def _prepared(head: bytes, body: bytes) -> Prepared:
+    task, row = orjson.loads(head)
+    return Prepared(task, row, body[:-1].decode())
 
 
 def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared], known: set[str]) -> list[Prepared]:
     digests = [record.row["digest"] for record in batch]
-    column = tables.Trajectory.digest
-    statement = select(column).where(tables.Trajectory.run_id == run.id, column.in_(digests))  # type: ignore[arg-type, attr-defined, call-overload]
+    column = col(tables.Trajectory.digest)
+    statement = select(column).where(col(tables.Trajectory.run_id) == run.id, column.in_(digests))
     known.update(session.execute(statement).scalars())
     fresh = []
     for record, digest in zip(batch, digests, strict=True):
@@ -214,9 +219,9 @@ def _stored_tasks(session: Session, run: tables.Run, keys: list[TaskKey]) -> dic
     if not keys:
         return {}
     task = tables.Task
-    pair = tuple_(task.task_key, task.instruction_digest)  # type: ignore[arg-type]
-    statement = select(task.task_key, task.instruction_digest, task.id).where(task.run_id == run.id, pair.in_(keys))  # type: ignore[call-overload]
-    return {(key, digest): id for key, digest, id in session.execute(statement)}
+    key, digest = col(task.task_key), col(task.instruction_digest)
+    statement = select(key, digest, col(task.id)).where(col(task.run_id) == run.id, tuple_(key, digest).in_(keys))
+    return {(row[0], row[1]): row[2] for row in session.execute(statement)}
 
 
 def _widen_critical(session: Session, run: tables.Run, environments: set[str]) -> None:

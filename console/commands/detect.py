@@ -12,7 +12,6 @@ from console import detection
 from console.commands.output import Json, emit_json, progress, say, show_table
 from console.detectors import DETECTORS
 from console.errors import BadInput
-from console.metrics.scores import evaluate_scores
 
 
 def detect(
@@ -53,6 +52,8 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Measure a detector against labels: Macro-F1, cost, effective reliability, PR-AUC, calibration."""
+    from console.metrics.scores import evaluate_scores  # numpy, which only this command needs
+
     document = evaluate_scores(scores, threshold)
     if as_json:
         emit_json(document)

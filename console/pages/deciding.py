@@ -161,8 +161,13 @@ def _more(item: int, *, halted: bool, words: bool) -> None:
 
 
 def _button(words: str, key: str, widget: str, item: int, decision: str, *, primary: bool = False) -> None:
-    kind = "primary" if primary else "secondary"
-    st.button(key_label(words, key), key=widget, type=kind, on_click=_decide, args=(item, decision))
+    st.button(
+        key_label(words, key),
+        key=widget,
+        type="primary" if primary else "secondary",
+        on_click=_decide,
+        args=(item, decision),
+    )
 
 
 def _bindings(item: int, *, halted: bool) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """Export: what a run holds, as CSV, JSONL or parquet. For researchers."""
 
+from functools import partial
+
 import streamlit as st
 
 from console import exporting, runs
@@ -21,11 +23,11 @@ with pick:
     run_picker(names, run.name)
 kind = what.selectbox("What", list(exporting.KINDS), key="export_kind")
 suffix = how.selectbox("Format", list(exporting.FORMATS), key="export_format")
-st.caption(exporting.KINDS[kind].title)
 st.download_button(
     "Download",
-    data=lambda: exporting.opened(database_url(), kind, run.name, suffix),
-    file_name=f"{run.name}-{kind}{suffix}",
+    data=partial(exporting.download, database_url(), kind, run.name, suffix, researcher=True),
+    file_name=f"{run.name}-{kind}.{suffix}",
+    mime=exporting.FORMATS[suffix].media_type,
     key="download",
     type="primary",
     on_click="ignore",
