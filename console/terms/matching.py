@@ -20,12 +20,12 @@ _GAP = r"[\W_]{0,3}"
 
 def occurrences(term: Term, text: str) -> list[tuple[int, int]]:
     """The [start, end) spans of the text that speak of the term, in order and without overlap."""
-    return list(_spans(_matcher(term.kind, term.value, term.text), lowered(text)))
+    return list(_places(term, lowered(text)))
 
 
 def mentions(term: Term, lowered_text: str) -> bool:
     """Whether a text, given as `lowered` returns it, speaks of the term."""
-    return next(_spans(_matcher(term.kind, term.value, term.text), lowered_text), None) is not None
+    return next(_places(term, lowered_text), None) is not None
 
 
 def lowered(text: str) -> str:
@@ -48,6 +48,14 @@ def singular(word: str) -> str:
     if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes")):
         return word[:-2]
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+
+
+def _places(term: Term, text: str) -> Iterator[tuple[int, int]]:
+    first = None if term.kind in _MATCHERS else _WORD.search(lowered(str(term.value)))
+    if first and first[0][:2] not in text:
+        # Compiling a pattern costs more than searching, and a word whose first letters never occur needs none.
+        return iter(())
+    return _spans(_matcher(term.kind, term.value, term.text), text)
 
 
 def _spans(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
@@ -117,7 +125,7 @@ def _size_pattern(value: float | str, text: str) -> str:
     numbers = [_number(figure.replace(",", "")) for figure in figures]
     unit = next((unit for unit in UNITS.values() if re.search(rf"\d[\s-]?{unit}", text)), "")
     if not unit and len(numbers) == 1:
-        return _words_pattern(value, text)
+        return rf"(?:size\W{{0,3}})?{numbers[0]}"
     if len(numbers) == 1:
         return rf"{numbers[0]}[\s-]?{unit}"
     side = rf"\s?{UNIT}?(?:\s?[whdl]\b)?\s?(?:x|×|by)\s?"

@@ -66,7 +66,7 @@ _PATTERNS: dict[str, str] = {
     rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{MONTH}(?:,?\s\d{{4}}\b)?|\b\d{{1,2}}/\d{{1,2}}(?:/\d{{2,4}})?\b",
     "size": rf"(?:{FIGURE})\s?{UNIT}?(?:\s?[whdl]\b)?"
     rf"(?:\s?(?:x|×|by)\s?(?:{FIGURE})\s?{UNIT}?(?:\s?[whdl]\b)?){{1,3}}(?!\w)"
-    rf"|(?:\bsize\s)?(?:{FIGURE})[\s-]?{UNIT}(?!\w)|\bsize\s(?:{FIGURE})\b"
+    rf"|(?:\bsize\s)?(?:{FIGURE})[\s-]?{UNIT}(?!\w)|\bsize[\s-](?:{FIGURE})\b"
     r"|\b(?:x{1,4}|\d{1,2}x)-?(?:large|small|l|s)\b",
     "id": r"#?\b(?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Za-z_])(?:[A-Za-z]{1,24}_[\w-]{1,40}|[A-Z0-9]{5,24})\b"
     r"|#\w{3,24}\b|\b\d{6,24}\b",

@@ -9,6 +9,7 @@ from console.terms import COUNTS, TermKind, lowered, mentions, words
 
 _ANSWERING = frozenset({"finish", "answer", "final_answer", "submit", "submit_answer", "conclude"})
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")
+_CHOICE = re.compile(r"\b(?:or|which of|who of|between)\b")
 _UNSURE = re.compile(
     r"\b(?:not (?:clear|sure|certain|mention\w*|specif\w*|found|stated|listed)|unclear|unknown|unable|"
     r"cannot|can't|couldn't|could not|assum\w+|guess\w*|probably|perhaps|presumably|no information|"
@@ -17,7 +18,7 @@ _UNSURE = re.compile(
 )
 _NO_ANSWER = frozenset({"", "unknown", "n/a", "none", "not found", "no answer", "unclear"})
 _NUMBER_WORDS = frozenset((*COUNTS, "hundred", "thousand", "million"))
-_NEAR = 250
+_NEAR, _TOP = 250, 300
 
 
 def answer(evidence: Evidence) -> str | None:
@@ -29,41 +30,49 @@ def answer(evidence: Evidence) -> str | None:
 
 
 def answer_unseen(evidence: Evidence) -> Finding | None:
-    """An answer, or words of it, that nothing before it said."""
+    """An answer, or words of it, that no page said."""
     given = answer(evidence)
-    if given is None or _is_yes_or_no(given) or lowered(given) in evidence.seen:
+    if given is None or _is_yes_or_no(given) or lowered(given) in evidence.read:
         return None
-    own = words(given)
-    seen = set(words(evidence.known))
-    unseen = [word for word in own if word not in seen]
-    if not unseen and own:
-        return Finding(0.5, f"The answer {quoted([given])} was never read in these words; only its single words were.")
+    known = set(words(evidence.instruction)) | set(words(evidence.read))
+    unseen = [word for word in words(given) if word not in known]
+    if not unseen and given:
+        return Finding(0.5, f"No page says {quoted([given])} in these words; only its single words were read.")
     return Finding(1.0, f"The answer has words that no page showed: {quoted(unseen or [given])}.")
 
 
 def answer_not_last_read(evidence: Evidence) -> Finding | None:
-    """An answer that is not on the page read last."""
+    """An answer that is not on the page read last, or only far down on it."""
     given = answer(evidence)
-    if not given or _is_yes_or_no(given) or not evidence.acts:
+    if not given or not evidence.acts or _is_yes_or_no(given) or _is_choice(given, evidence):
         return None
-    if lowered(given) in lowered(evidence.acts[-1].observation):
+    at = lowered(evidence.acts[-1].observation).find(lowered(given))
+    if 0 <= at < _TOP:
         return None
+    if at > 0:
+        return Finding(0.5, f"The page read last says {quoted([given])} only far down.")
     return Finding(1.0, f"The page read last does not say {quoted([given])}.")
 
 
 def answer_out_of_context(evidence: Evidence) -> Finding | None:
     """An answer that was read, but never near the words of the question."""
     given = answer(evidence)
-    if not given or _is_yes_or_no(given) or not evidence.asked_words:
+    if not given or not evidence.asked_words or _is_yes_or_no(given) or _is_choice(given, evidence):
         return None
-    places = [match.start() for match in re.finditer(re.escape(lowered(given)), evidence.seen)][:20]
-    if not places:
-        return None
+    places = [match.start() for match in re.finditer(re.escape(lowered(given)), evidence.read)][:20]
     asked = evidence.asked_words - set(words(given))
-    near = max(_shared(evidence.seen[max(0, at - _NEAR) : at + _NEAR], asked) for at in places)
+    near = max((_shared(evidence.read[max(0, at - _NEAR) : at + _NEAR], asked) for at in places), default=1.0)
     if near >= 0.5:
         return None
     return Finding(1.0 - 2 * near, f"Where {quoted([given])} was read, little of the question stood nearby.")
+
+
+def answer_several(evidence: Evidence) -> Finding | None:
+    """An answer that lists several things."""
+    given = answer(evidence)
+    if not given or not re.search(r",\s|\band\b|\bor\b", lowered(given)) or lowered(given) in evidence.instruction:
+        return None
+    return Finding(1.0, f"The answer names several things: {quoted([given])}.")
 
 
 def answer_wordy(evidence: Evidence) -> Finding | None:
@@ -117,6 +126,11 @@ def many_searches(evidence: Evidence) -> Finding | None:
 
 def _shared(text: str, asked: frozenset[str]) -> float:
     return len(asked & set(words(text))) / len(asked) if asked else 1.0
+
+
+def _is_choice(given: str, evidence: Evidence) -> bool:
+    """Whether the question itself offers the answer, as in `which came first, A or B`."""
+    return lowered(given) in evidence.instruction and bool(_CHOICE.search(evidence.instruction))
 
 
 def _is_yes_or_no(given: str) -> bool:

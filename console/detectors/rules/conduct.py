@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from console.detectors.rules.evidence import Evidence, Finding, quoted
+
+_REFUSING = re.compile(r"\b(?:unable|cannot|can't|not (?:possible|allowed|eligible|able|permitted))\b", re.IGNORECASE)
 
 
 def failures(evidence: Evidence) -> Finding | None:
@@ -25,13 +28,13 @@ def failure_ignored(evidence: Evidence) -> Finding | None:
 
 
 def repeated(evidence: Evidence) -> Finding | None:
-    """Actions tried more than once."""
-    counts = Counter(act.action for act in evidence.acts if not act.talks)
-    again = [action for action, count in counts.items() if count > 1]
+    """Actions tried more than once that brought back the same again."""
+    counts = Counter((act.action, act.observation) for act in evidence.acts if not act.talks)
+    again = [action for (action, _), count in counts.items() if count > 1]
     if not again:
         return None
     extra = sum(count - 1 for count in counts.values())
-    return Finding(1 - 0.6**extra, f"Done more than once: {quoted(again, 2)}.")
+    return Finding(1 - 0.6**extra, f"Done again although it brought nothing new: {quoted(again, 2)}.")
 
 
 def done_before(evidence: Evidence) -> Finding | None:
@@ -52,3 +55,20 @@ def tool_failed_before(evidence: Evidence) -> Finding | None:
         return None
     told = refused[-1].observation.strip()[:100]
     return Finding(1 - 0.5 ** len(refused), f'"{refused[-1].call.name}" was refused before: "{told}".')
+
+
+def said_impossible(evidence: Evidence) -> Finding | None:
+    """The agent told the user that something cannot be done, and now it does something."""
+    if not evidence.checkpoint.action.rstrip().endswith(")"):
+        return None
+    refusals = (_REFUSING.search(act.action[:5_000]) for act in evidence.acts if act.talks)
+    said = next((refusal[0] for refusal in refusals if refusal), None)
+    return Finding(1.0, f'The agent told the user "{said}" on the way; is this still what was asked?') if said else None
+
+
+def many_turns(evidence: Evidence) -> Finding | None:
+    """A long talk with the user before the action."""
+    turns = sum(act.talks for act in evidence.acts)
+    return (
+        Finding(min(1.0, (turns - 4) / 6), f"It took {turns} turns with the user to get here.") if turns > 4 else None
+    )

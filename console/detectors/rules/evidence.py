@@ -59,6 +59,11 @@ class Evidence:
         return lowered("\n".join(act.observation for act in self.acts)[-SEEN_LIMIT:])
 
     @cached_property
+    def read(self) -> str:
+        """What the environment showed where an action worked; lists of similar names after a miss are left out."""
+        return lowered("\n".join(act.observation for act in self.acts if not act.failed)[-SEEN_LIMIT:])
+
+    @cached_property
     def known(self) -> str:
         """What the agent was told or shown: the instruction, the opening and the observations."""
         return "\n".join((self.instruction, lowered(self.checkpoint.opening), self.seen))

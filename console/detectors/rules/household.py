@@ -15,8 +15,8 @@ _HANDLED = re.compile(
 _PLACING = frozenset({"put", "move", "place"})
 _CHANGES = {
     "clean": ("clean", "wash", "rins"),
-    "heat": ("hot", "heat", "warm", "cook", "microwave"),
-    "cool": ("cool", "cold", "chill", "refrigerat"),
+    "heat": ("hot", "heat", "warm", "cook"),
+    "cool": ("cool", "cold", "chill"),
 }
 
 
@@ -57,6 +57,23 @@ def change_missing(evidence: Evidence) -> Finding | None:
     asked = [verb for verb, stems in _CHANGES.items() if re.search(rf"\b(?:{'|'.join(stems)})", evidence.instruction)]
     missing = [verb for verb in asked if verb not in done]
     return Finding(1.0, f"The task asks for it, but nothing was done to {missing[0]} the object.") if missing else None
+
+
+def placing_missing(evidence: Evidence) -> Finding | None:
+    """The trial ends before everything was put where the task wants it."""
+    asked = re.search(r"\b(?:put|place|move)\b", evidence.instruction)
+    if evidence.checkpoint.kind is not CheckpointKind.END or not asked or not _plays_house(evidence):
+        return None
+    wanted = 2 if re.search(r"\b(?:two|2)\b", evidence.instruction) else 1
+    tried = [act.action for act in evidence.acts if not act.failed] + [evidence.checkpoint.action]
+    done = sum(bool((handled := _HANDLED.match(action.strip())) and handled["verb"] in _PLACING) for action in tried)
+    if done >= wanted:
+        return None
+    return Finding(1.0, f"The task asks to put {wanted} object(s) somewhere; the trial ends with {done} put down.")
+
+
+def _plays_house(evidence: Evidence) -> bool:
+    return any(_HANDLED.match(act.action.strip()) for act in evidence.acts)
 
 
 def _named(thing: str, evidence: Evidence) -> bool:

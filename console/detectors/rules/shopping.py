@@ -106,17 +106,18 @@ def _choices(evidence: Evidence) -> list[tuple[str, str, str]]:
     shown = evidence.page
     found = []
     for name, options in shown.options if shown else ():
-        chosen = [option for option in options if shown and option in shown.chosen]
-        closest = max(options, key=lambda option: _closeness(option, evidence, option in chosen[-1:]))
-        best = closest if _closeness(closest, evidence, False) > 0 else ""
-        found.append((name, best, chosen[-1] if chosen else ""))
+        chosen = next((option for option in reversed(options) if shown and option in shown.chosen), "")
+        stated = [term for term in _wanted(evidence) if mentions(term, lowered("\n".join(options)))]
+        best = max(options, key=lambda option: (*_closeness(option, stated), option == chosen))
+        found.append((name, best if _closeness(best, stated)[0] > 0 else "", chosen))
     return found
 
 
-def _closeness(option: str, evidence: Evidence, chosen: bool) -> float:
-    own = set(words(option))
-    fitting = len(own & (evidence.asked_words - _GENERIC))
-    return fitting / (len(own) or 1) + (1e-6 if chosen else 0.0)
+def _closeness(option: str, stated: list[Term]) -> tuple[float, float]:
+    """How much of what is stated the option says, sizes and the like twice; then how little else it says."""
+    fits = [term for term in stated if mentions(term, lowered(option))]
+    told = sum(2.0 if term.kind in _EXACT else 1.0 for term in fits)
+    return told, -float(len(set(words(option)) - {word for term in fits for word in words(term.text)}))
 
 
 def _wanted(evidence: Evidence) -> list[Term]:
