@@ -7,7 +7,7 @@ from functools import cached_property
 
 from console.critical import Call, Checkpoint, calls, is_thought
 from console.detectors.rules.acts import Act, acts
-from console.detectors.rules.pages import Page, last_page
+from console.detectors.rules.pages import Choice, Page, choices, last_page, wanted
 from console.terms import Term, lowered, terms, words
 
 SEEN_LIMIT = 200_000
@@ -42,6 +42,16 @@ class Evidence:
     def page(self) -> Page | None:
         """The page with one price that was opened last, with the choices made on it."""
         return last_page(self.acts)
+
+    @cached_property
+    def wanted(self) -> list[Term]:
+        """What the instruction states and a page can be expected to show."""
+        return wanted(self.terms)
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """For each group of options on the page what fits the instruction best, and what was chosen."""
+        return choices(self.page, self.wanted) if self.page else []
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:

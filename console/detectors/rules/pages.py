@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from console.detectors.rules.acts import Act
-from console.terms import lowered
+from console.terms import Term, TermKind, lowered, mentions, words
 
 _PRICE = re.compile(
     r"\bprice\"?\s?[:=]?\s?[$€£]?\s?(\d[\d,]*(?:\.\d+)?)(?:\s?(?:to|-)\s?[$€£]?\s?(\d[\d,]*(?:\.\d+)?))?", re.IGNORECASE
@@ -15,6 +15,11 @@ _OPTIONS = re.compile(
     r"^[ \t]*([A-Za-z][\w &/.-]{0,40}?)[ \t]*:?[ \t]*((?:\[[^\[\]\n]{1,120}\][ \t]?)+)$", re.MULTILINE
 )
 _BRACKETED = re.compile(r"\[([^\[\]\n]*)\]")
+_GENERIC_WORDS = "color colour size style flavor scent type model product item name pack set count price"
+_GENERIC = frozenset(_GENERIC_WORDS.split())
+_LEFT_OUT = (TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE, TermKind.NEGATION)
+EXACT = (TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER, TermKind.ATTRIBUTE)
+"""Kinds that a page must meet to the letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,15 @@ class Page:
         return not re.match(r"\s*(?:\{|\[\s*[{\"])", self.text)
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A group of options: its name, the option closest to what is stated, and the one chosen; empty for none."""
+
+    name: str
+    best: str
+    chosen: str
+
+
 def last_page(acts: tuple[Act, ...]) -> Page | None:
     """The last page that shows one price, with the choices made on it; None where no such page was opened."""
     for index in range(len(acts) - 1, -1, -1):
@@ -42,6 +56,30 @@ def last_page(acts: tuple[Act, ...]) -> Page | None:
         if len(prices) == 1:
             return _page(act.observation[:50_000], prices[0], acts[index + 1 :])
     return None
+
+
+def wanted(terms: tuple[Term, ...]) -> list[Term]:
+    """The terms that a page can be expected to show."""
+    return [term for term in terms if term.kind not in _LEFT_OUT and lowered(term.text) not in _GENERIC]
+
+
+def choices(page: Page, stated: list[Term]) -> list[Choice]:
+    """For each group of options on the page what fits best, and what was chosen."""
+    found = []
+    for name, options in page.options:
+        chosen = next((option for option in reversed(options) if option in page.chosen), "")
+        offered = [term for term in stated if mentions(term, lowered("\n".join(options)))]
+        fits = {option: (*_closeness(option, offered), option == chosen) for option in options}
+        best = max(fits, key=fits.__getitem__)
+        found.append(Choice(name, best if fits[best][0] > 0 else "", chosen))
+    return found
+
+
+def _closeness(option: str, stated: list[Term]) -> tuple[float, float]:
+    """How much of what is stated the option says, sizes and the like twice; then how little else it says."""
+    fits = [term for term in stated if mentions(term, lowered(option))]
+    told = sum(2.0 if term.kind in EXACT else 1.0 for term in fits)
+    return told, -float(len(set(words(option)) - {word for term in fits for word in words(term.text)}))
 
 
 def _page(observation: str, price: re.Match[str], later: tuple[Act, ...]) -> Page:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from console.detectors.rules.evidence import Evidence, Finding, quoted
-from console.terms import Term, TermKind, lowered, mentions, words
-
-_GENERIC_WORDS = "color colour size style flavor scent type model product item name pack set count price"
-_GENERIC = frozenset(_GENERIC_WORDS.split())
-_PRICES = (TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE)
-_EXACT = (TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER, TermKind.ATTRIBUTE)
+from console.detectors.rules.pages import EXACT
+from console.terms import TermKind, mentions
 
 
 def price_above_limit(evidence: Evidence) -> Finding | None:
@@ -34,20 +30,20 @@ def price_below_floor(evidence: Evidence) -> Finding | None:
 
 def option_not_chosen(evidence: Evidence) -> Finding | None:
     """Options that the instruction speaks of, were offered, and were left alone."""
-    left = [(name, best) for name, best, chosen in _choices(evidence) if best and not chosen]
+    left = [choice for choice in evidence.choices if choice.best and not choice.chosen]
     if not left:
         return None
-    told = "; ".join(f'{name} "{best[:60]}"' for name, best in left[:3])
+    told = "; ".join(f'{choice.name} "{choice.best[:60]}"' for choice in left[:3])
     return Finding(1.0, f"Asked for and offered, but never chosen: {told}.")
 
 
 def option_differs(evidence: Evidence) -> Finding | None:
     """A choice that fits the instruction less than another one that was offered."""
-    worse = [(name, best, chosen) for name, best, chosen in _choices(evidence) if best and chosen and best != chosen]
+    worse = [choice for choice in evidence.choices if choice.best and choice.chosen not in ("", choice.best)]
     if not worse:
         return None
-    name, best, chosen = worse[0]
-    return Finding(1.0, f'For {name} the agent chose "{chosen[:60]}"; "{best[:60]}" is closer to what the user asked.')
+    name, best, chosen = worse[0].name, worse[0].best[:60], worse[0].chosen[:60]
+    return Finding(1.0, f'For {name} the agent chose "{chosen}"; "{best}" is closer to what the user asked.')
 
 
 def options_left(evidence: Evidence) -> Finding | None:
@@ -63,14 +59,14 @@ def options_left(evidence: Evidence) -> Finding | None:
 
 def option_chosen(evidence: Evidence) -> Finding | None:
     """Choices that are what the instruction asks for; speaks for the agent."""
-    right = [chosen for _, best, chosen in _choices(evidence) if chosen and best == chosen]
+    right = [choice.chosen for choice in evidence.choices if choice.chosen and choice.best == choice.chosen]
     return Finding(min(1.0, len(right) / 2), f"Chosen as asked: {quoted(right)}.") if right else None
 
 
 def stated_missing(evidence: Evidence) -> Finding | None:
     """What the instruction states and the chosen page never showed."""
     shown = evidence.page
-    wanted = _wanted(evidence) if shown and shown.for_people else []
+    wanted = evidence.wanted if shown and shown.for_people else []
     if not shown or not wanted:
         return None
     missing = [term for term in wanted if not mentions(term, shown.text)]
@@ -84,7 +80,7 @@ def stated_missing(evidence: Evidence) -> Finding | None:
 def figures_missing(evidence: Evidence) -> Finding | None:
     """Sizes, quantities, colours and materials that the chosen page never showed."""
     shown = evidence.page
-    wanted = [term for term in _wanted(evidence) if term.kind in _EXACT] if shown and shown.for_people else []
+    wanted = [term for term in evidence.wanted if term.kind in EXACT] if shown and shown.for_people else []
     missing = [term.text for term in wanted if shown and not mentions(term, shown.text)]
     if not missing:
         return None
@@ -99,30 +95,3 @@ def choice_refused(evidence: Evidence) -> Finding | None:
     if not shown or not shown.for_people or not shown.refused:
         return None
     return Finding(1.0, f"The shop refused {quoted(list(shown.refused))}, and the agent went on.")
-
-
-def _choices(evidence: Evidence) -> list[tuple[str, str, str]]:
-    """For each group of options its name, the option closest to the instruction and the one chosen, empty for none."""
-    shown = evidence.page
-    found = []
-    for name, options in shown.options if shown else ():
-        chosen = next((option for option in reversed(options) if shown and option in shown.chosen), "")
-        stated = [term for term in _wanted(evidence) if mentions(term, lowered("\n".join(options)))]
-        best = max(options, key=lambda option: (*_closeness(option, stated), option == chosen))
-        found.append((name, best if _closeness(best, stated)[0] > 0 else "", chosen))
-    return found
-
-
-def _closeness(option: str, stated: list[Term]) -> tuple[float, float]:
-    """How much of what is stated the option says, sizes and the like twice; then how little else it says."""
-    fits = [term for term in stated if mentions(term, lowered(option))]
-    told = sum(2.0 if term.kind in _EXACT else 1.0 for term in fits)
-    return told, -float(len(set(words(option)) - {word for term in fits for word in words(term.text)}))
-
-
-def _wanted(evidence: Evidence) -> list[Term]:
-    return [
-        term
-        for term in evidence.terms
-        if term.kind not in _PRICES and term.kind is not TermKind.NEGATION and lowered(term.text) not in _GENERIC
-    ]
