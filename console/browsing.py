@@ -66,7 +66,7 @@ class Filter:
 def count(session: Session, run: tables.Run, wanted: Filter) -> int:
     """How many trajectories of the run match."""
     statement = select(func.count()).select_from(tables.Trajectory).join(tables.Task, _same_task())
-    return session.execute(statement.where(*_conditions(run, wanted))).scalar_one()
+    return int(session.execute(statement.where(*_conditions(run, wanted))).scalar_one())
 
 
 def page(session: Session, run: tables.Run, wanted: Filter, *, offset: int, limit: int) -> list[dict[str, Any]]:
@@ -96,10 +96,12 @@ def task_of(session: Session, trajectory_id: int) -> int:
 def previous(session: Session, trajectory_id: int) -> Trajectory | None:
     """The record of the same task's trial before, or None."""
     row = session.get(tables.Trajectory, trajectory_id)
+    if row is None:
+        raise Unknown("trajectory", trajectory_id)
     record = tables.Trajectory
     statement = (
-        select(record.id)  # type: ignore[call-overload]
-        .where(record.task_id == row.task_id, record.trial < row.trial)
+        select(col(record.id))
+        .where(col(record.task_id) == row.task_id, col(record.trial) < row.trial)
         .order_by(col(record.trial).desc())
         .limit(1)
     )

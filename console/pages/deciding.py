@@ -141,7 +141,7 @@ def _buttons(item: int, *, halted: bool, words: bool, editing: bool) -> None:
             st.button(key_label("Cancel", "E"), key=f"edit-{item}", on_click=_edit, args=(None,))
         else:
             _button("Approve", "A", f"approve-{item}", item, DecisionKind.APPROVE)
-            _button("Reject", "X", f"reject-{item}", item, DecisionKind.REJECT, primary=True)
+            _button("Reject", "X", f"reject-{item}", item, DecisionKind.REJECT)
             st.button(key_label("Edit", "E"), key=f"edit-{item}", on_click=_edit, args=(item,))
         st.button(key_label("Skip", "S"), key=f"skip-{item}", on_click=_skip, args=(item,))
         st.button(key_label("Undo", "U"), key=f"undo-{item}", on_click=_undo, args=(item,))

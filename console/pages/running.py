@@ -135,8 +135,8 @@ def _next(run_name: str) -> None:
     _note(
         (
             True,
-            f"{done.delivered} decisions delivered, {done.revealed} tasks got their next trial, {done.queued} new items "
-            f"wait, {done.nothing_recorded} tasks have no recorded next trial.",
+            f"{done.delivered} decisions delivered, {done.revealed} tasks got their next trial, "
+            f"{done.queued} new items wait, {done.nothing_recorded} tasks have no recorded next trial.",
         )
     )
     st.rerun()

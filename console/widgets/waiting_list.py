@@ -32,10 +32,11 @@ def age(elapsed_ms: int) -> str:
 
 def _row(row: dict[str, Any], now_ms: int) -> str:
     item = row["item"]
-    score = f"{row['score']:.2f}" if row["score"] is not None else "halted"
+    halted = row["score"] is None
+    score, css = ("halted", "ia-score ia-score-halted") if halted else (f"{row['score']:.2f}", "ia-score")
     why = (row["rationale"] or "The trial got stuck; it needs words.").splitlines()[0]
     return (
-        f'<li><span class="ia-score">{score}</span><span class="ia-what"><b>{plain(_short(row["instruction"]))}</b>'
+        f'<li><span class="{css}">{score}</span><span class="ia-what"><b>{plain(_short(row["instruction"]))}</b>'
         f"<small>{plain(_short(why))}</small></span>"
         f'<span class="ia-age">trial {item.trial} · {age(now_ms - item.created_ms)}</span></li>'
     )
