@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.environments.alfworld.catalogue import HOLLOW
 from console.environments.alfworld.household import Receptacle
-from console.environments.alfworld.state import MIDDLE_OF_THE_ROOM, State, accessible, contents, facing, reachable
+from console.environments.alfworld.state import MIDDLE_OF_THE_ROOM, State, contents, facing, in_hand, reachable
 from console.environments.alfworld.wording import HELP, MIDDLE, condition, joined, seen
 
 
@@ -28,16 +28,14 @@ def inventory(state: State) -> str:
 
 
 def examine(state: State, name: str) -> str | None:
-    """Looks at a receptacle before the agent, or at a thing that is held or lies in the open before the agent."""
+    """Looks at a receptacle before the agent, or at the thing in the hand; what only lies there cannot be examined."""
     if receptacle := reachable(state, name):
         return sight(state, receptacle)
-    if name != state.held and not accessible(state, state.where.get(name, "")):
+    thing = in_hand(state, name)
+    if thing is None:
         return None
-    kind = state.household.things[name].kind
-    if kind in HOLLOW:
+    if thing.kind in HOLLOW:
         return f"This is a normal {name}. In it, you see nothing."
-    if name in state.done["use"]:
-        return f"This {name} is on."
     hot, cooled, cleaned, sliced = (name in state.done[treatment] for treatment in ("heat", "cool", "clean", "slice"))
     return condition(name, hot=hot, cool=cooled, clean=cleaned, sliced=sliced)
 

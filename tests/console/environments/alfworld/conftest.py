@@ -24,7 +24,7 @@ TRAITS = {
 
 @pytest.fixture
 def textworld_game(tmp_path):
-    """A function from a task to `(opening, play)`, where `play(command)` gives the original's words and `won`."""
+    """A function from a task to the original's opening and a function `command -> (words, won, possible commands)`."""
     if find_spec("alfworld") is None or find_spec("textworld") is None:
         pytest.skip(REASON)
     started = []
@@ -34,11 +34,11 @@ def textworld_game(tmp_path):
         path.write_text(json.dumps(game(task)))
         world = original(path)
         started.append(world)
-        opening = world.reset().feedback
+        opening = world.reset()["feedback"]
 
         def play(command):
             state, _, _ = world.step(command)
-            return state.feedback, state["won"]
+            return state["feedback"], state["won"], set(state["admissible_commands"])
 
         return opening.removeprefix("-= Welcome to TextWorld, ALFRED! =-\n\n"), play
 
@@ -55,7 +55,7 @@ def original(path):
     textworld = import_module("textworld")
     demangler = import_module("alfworld.agents.environment.alfred_tw_env").AlfredDemangler
     patch.undo()
-    return textworld.start(str(path), textworld.EnvInfos(won=True), wrappers=[demangler()])
+    return textworld.start(str(path), textworld.EnvInfos(won=True, admissible_commands=True), wrappers=[demangler()])
 
 
 def game(task):
