@@ -7,16 +7,8 @@ import textwrap
 from collections.abc import Iterator
 
 from console.critical import Checkpoint
-from console.exhibit import (
-    Exhibit,
-    Flag,
-    Heading,
-    ShownStep,
-    checkpoint_exhibit,
-    is_long,
-    preview,
-    record_exhibit,
-)
+from console.excerpts import is_long, preview
+from console.exhibit import Exhibit, Flag, Heading, ShownStep, checkpoint_exhibit, record_exhibit
 from console.trajectory import Trajectory
 
 ODD = re.compile(
@@ -62,7 +54,7 @@ def _head(exhibit: Exhibit) -> Iterator[str]:
     stamp = f"  [{exhibit.stamp.upper()}]" if exhibit.stamp else ""
     yield from _block(exhibit.heading, exhibit.action + stamp)
     if exhibit.last_seen:
-        yield from _block(Heading.LAST_SEEN, exhibit.last_seen)
+        yield from _block(Heading.LAST_SEEN, "\n".join(f"step {number}: {text}" for number, text in exhibit.last_seen))
     if exhibit.belief is not None:
         yield from _block(Heading.BELIEVES, exhibit.belief)
         if exhibit.unbelieved:

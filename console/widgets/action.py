@@ -44,12 +44,14 @@ def _call(call: Call, stamp: str) -> str:
 
 
 def _value(value: Any) -> str:
+    css = "" if isinstance(value, str) else ' class="ia-json"'
+    return f"<td{css}>{plain(as_words(value))}</td>"
+
+
+def as_words(value: Any) -> str:
+    """An argument's value: a text as it is, anything else as JSON, a list of objects with one of them a line."""
     if isinstance(value, str):
-        return f"<td>{plain(value)}</td>"
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if _is_deep(value) else 0).decode()
-    return f'<td class="ia-json">{plain(text)}</td>'
-
-
-def _is_deep(value: Any) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(isinstance(each, (dict, list)) for each in inner)
+        return value
+    if isinstance(value, list) and any(isinstance(each, (dict, list)) for each in value):
+        return "\n".join(orjson.dumps(each).decode() for each in value)
+    return orjson.dumps(value).decode()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from console.exhibit import is_long, preview, spans
+from console.excerpts import is_long, preview, spans
 from console.showing import ODD, code_point
 from console.terms import Term
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from console.critical import Call
 from console.exhibit import Exhibit, Heading, ShownStep
 from console.terms import Term
+from console.widgets.action import as_words, json_calls
 from console.widgets.markup import fold, folded, plain, size
 
 LAST = "ia-last"
@@ -14,7 +16,8 @@ LAST = "ia-last"
 def timeline_html(exhibit: Exhibit) -> str:
     """The opening and the steps as HTML, with a link to the last step."""
     jump = f'<a class="ia-jump" href="#{LAST}">to the last</a>' if len(exhibit.steps) > 1 else ""
-    head = f'<div class="ia-stepshead"><h2>{len(exhibit.steps)} {plain(Heading.STEPS.lower())}</h2>{jump}</div>'
+    count = exhibit.steps[-1].number if exhibit.steps else 0
+    head = f'<div class="ia-stepshead"><h2>{count} {plain(Heading.STEPS.lower())}</h2>{jump}</div>'
     rows = "".join(_rows(exhibit))
     return f'<section class="ia-timeline">{head}{_opening(exhibit)}<ol class="ia-steps">{rows}</ol></section>'
 
@@ -46,10 +49,25 @@ def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:
 
 def _did(step: ShownStep, stated: Sequence[Term]) -> str:
     said = folded(step.spoken, stated, "ia-spoken") if step.spoken else ""
-    acted = folded(step.action, stated, "ia-act") if step.action else ""
+    acted = _acted(step.action, stated) if step.action else ""
     stamp = f'<span class="ia-stamp">{plain(step.stamp)}</span>' if step.stamp else ""
     thought = fold("thought", "", step.thought, stated, "ia-thought") if step.thought else ""
     return said + acted + stamp + thought
+
+
+def _acted(action: str, stated: Sequence[Term]) -> str:
+    drawn = json_calls(action)
+    if not drawn:
+        return folded(action, stated, "ia-act")
+    return "".join(_called(call, stated) for call in drawn)
+
+
+def _called(call: Call, stated: Sequence[Term]) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{plain(name)}</th><td>{folded(as_words(value), stated, "ia-value")}</td></tr>'
+        for name, value in call.arguments.items()
+    )
+    return f'<code class="ia-act">{plain(call.name)}</code><table class="ia-arguments">{rows}</table>'
 
 
 def _saw(step: ShownStep, stated: Sequence[Term]) -> str:

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Sequence
 import streamlit as st
 
 from console.critical import Checkpoint
-from console.exhibit import LIMITS, Exhibit, Flag, Heading, checkpoint_exhibit, record_exhibit
+from console.excerpts import LIMITS, WORDS
+from console.exhibit import Exhibit, Flag, Heading, checkpoint_exhibit, record_exhibit
 from console.terms import Term
 from console.trajectory import Trajectory
 from console.widgets.action import action_html
 from console.widgets.markup import marked, plain
 from console.widgets.timeline import timeline_html
+
+_CHIPS = 12
 
 
 def show_checkpoint(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> None:
@@ -67,28 +70,34 @@ def _task(exhibit: Exhibit) -> str:
 def _stated(term: Term, text: str, exhibit: Exhibit) -> str:
     absent = any(term.text.lower() == other.text.lower() for other in exhibit.missing)
     css = "ia-limit" if term.kind in LIMITS else "ia-miss" if absent else "ia-hit"
-    return f'<mark class="{css}">{plain(text[term.start : term.end])}</mark>'
+    return f'<mark class="{_shade(term, css)}">{plain(text[term.start : term.end])}</mark>'
+
+
+def _shade(term: Term, css: str) -> str:
+    return "ia-mild" if css == "ia-miss" and term.kind in WORDS else css
 
 
 def _terms(exhibit: Exhibit) -> str:
-    groups = (("found", "ia-hit", exhibit.found), ("not found", "ia-miss", exhibit.missing))
-    lists = [
-        f'<span class="ia-group"><b>{name}</b> {_chips(stated, css)}</span>' for name, css, stated in groups if stated
-    ]
-    return f'<p class="ia-terms">{"".join(lists)}</p>' if lists else ""
+    groups = _group("found", exhibit.found, "ia-hit") + _group("not found", exhibit.missing, "ia-miss")
+    return f'<p class="ia-terms">{groups}</p>' if groups else ""
 
 
-def _chips(stated: Sequence[Term], css: str) -> str:
-    return " ".join(f'<span class="ia-chip {css}">{plain(term.text)}</span>' for term in stated)
+def _group(name: str, stated: Sequence[Term], css: str) -> str:
+    if not stated:
+        return ""
+    chips = "".join(f'<span class="ia-chip {_shade(term, css)}">{plain(term.text)}</span>' for term in stated[:_CHIPS])
+    more = f" and {len(stated) - _CHIPS} more" if len(stated) > _CHIPS else ""
+    return f'<span class="ia-group"><b>{name}</b> {chips}{more}</span>'
 
 
 def _about(exhibit: Exhibit) -> str:
     stamp = f'<span class="ia-stamp">{plain(exhibit.stamp)}</span>' if exhibit.stamp else ""
     action = action_html(exhibit.action, stamp) if exhibit.action else _nothing(exhibit)
-    if not exhibit.last_seen:
-        return action
-    seen = marked(exhibit.last_seen, exhibit.terms)
-    return f'{action}<p class="ia-seen"><b>{plain(Heading.LAST_SEEN.lower())}</b> <span>{seen}</span></p>'
+    return action + "".join(
+        f'<p class="ia-seen"><b>{plain(Heading.LAST_SEEN.lower()) if not index else "before"}, step {number}</b> '
+        f"<span>{marked(text, exhibit.terms)}</span></p>"
+        for index, (number, text) in enumerate(exhibit.last_seen)
+    )
 
 
 def _nothing(exhibit: Exhibit) -> str:
@@ -101,7 +110,7 @@ def _belief(exhibit: Exhibit) -> str:
     text = f'<p class="ia-text">{marked(exhibit.belief or "", exhibit.terms)}</p>'
     if not exhibit.unbelieved:
         return text
-    return f'{text}<p class="ia-terms"><b>not in it</b> {_chips(exhibit.unbelieved, "ia-miss")}</p>'
+    return f'{text}<p class="ia-terms">{_group("not in it", exhibit.unbelieved, "ia-miss")}</p>'
 
 
 def _flag(flag: Flag) -> str:

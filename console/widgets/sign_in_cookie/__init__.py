@@ -1,4 +1,4 @@
-"""Keeps a sign-in in the browser: a cookie that only this site gets and `st.context.cookies` reads at the next connect."""
+"""Keeps a sign-in in the browser: a cookie for this site alone, read by `st.context.cookies` at the next connect."""
 
 from __future__ import annotations
 

@@ -1,0 +1,71 @@
+"""What of a long record is put before a person: previews, the terms found in it, and what was seen last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from console.critical import is_thought
+from console.terms import Term, TermKind, lowered, mentions, occurrences
+from console.trajectory import Step
+
+LONG_CHARS = 300
+LONG_LINES = 3
+PREVIEW_CHARS = 160
+_LAST_SEEN_CHARS = 420
+_TELLING_CHARS = 80
+WORDS = frozenset({TermKind.WORD})
+"""What a text may well say in other words, so that its absence tells little."""
+LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
+"""What a text keeps to without saying it, so neither found nor missing."""
+
+
+def preview(text: str, limit: int = PREVIEW_CHARS) -> str:
+    """The text on one line, cut at `limit` characters."""
+    flat = " ".join(text[: limit * 4].split())
+    return flat if len(flat) <= limit and len(text) <= limit * 4 else flat[: limit - 1].rstrip() + "…"
+
+
+def is_long(text: str) -> bool:
+    """Whether a text is folded behind its preview."""
+    return len(text) > LONG_CHARS or text.count("\n") >= LONG_LINES
+
+
+def spans(text: str, stated: Sequence[Term]) -> list[tuple[int, int]]:
+    """Where the terms occur in the text, merged and in order, as [start, end)."""
+    lower = lowered(text)
+    found = sorted(span for term in stated if mentions(term, lower) for span in occurrences(term, text))
+    merged: list[tuple[int, int]] = []
+    for start, end in found:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        elif end > start:
+            merged.append((start, end))
+    return merged
+
+
+def last_seen(steps: Sequence[Step]) -> tuple[tuple[int, str], ...]:
+    """Number and beginning of the last observation; where that is too short to tell, also of the last telling one."""
+    seen = [
+        (number, step.observation)
+        for number, step in enumerate(steps, start=1)
+        if step.observation.strip() and not is_thought(step.action)
+    ]
+    shown = seen[-1:]
+    if shown and len(shown[0][1]) < _TELLING_CHARS:
+        shown += [entry for entry in seen if len(entry[1]) >= _TELLING_CHARS][-1:]
+    return tuple((number, preview(text, _LAST_SEEN_CHARS)) for number, text in shown)
+
+
+def evidence(steps: Sequence[Step], action: str, instruction: str) -> str:
+    """What the agent did and saw; pages that repeat the task would make every term look found."""
+    text = "\n".join([*(f"{step.action}\n{step.observation}" for step in steps if not is_thought(step.action)), action])
+    return text.replace(instruction.strip(), " ") if instruction.strip() else text
+
+
+def compare(stated: Sequence[Term], text: str) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+    """The terms that the text speaks of, and those that it does not, the telling ones of these first."""
+    lower = lowered(text)
+    once = {term.text.lower(): term for term in reversed(stated) if term.kind not in LIMITS}
+    held = {term: mentions(term, lower) for term in reversed(once.values())}
+    missing = sorted((term for term in held if not held[term]), key=lambda term: term.kind in WORDS)
+    return tuple(term for term in held if held[term]), tuple(missing)

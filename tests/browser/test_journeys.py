@@ -1,0 +1,235 @@
+"""The reviewer's and the researcher's way through the console, in a real browser, worked by keyboard."""
+
+import csv
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from console import detection, importing
+from console.database import reading
+from console.sign_in import researcher_key
+from storage.tables import Decision
+from tests.logs import purchase, stuck, write_log
+
+
+@pytest.fixture
+def filled(tmp_path, data_dir):
+    """A run of six wrong and two right purchases and a stuck trial, judged, with five inspections."""
+
+    def fill(budget="5"):
+        records = [purchase(n, wrong=True) for n in range(6)] + [purchase(n, wrong=False) for n in (6, 7)]
+        log = write_log(tmp_path / "kettles.jsonl", *records, stuck(8))
+        report = importing.import_file(log, "kettles", "auto", lambda _: None)
+        assert report.imported == 9
+        importing.set_budget("kettles", budget)
+        detection.detect("kettles", ["rules"])
+
+    return fill
+
+
+def sign_in(page, settled, address, name="Ada", key=None):
+    page.goto(f"{address}/?key={key}" if key else address)
+    page.get_by_label("Your name").fill(name)
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("heading", name="Inbox").wait_for()
+    settled(page)
+
+
+def shown_item(page):
+    """The id of the item that the page shows, from the keys of its buttons."""
+    page.locator("[class*='st-key-skip-']").first.wait_for()
+    names = page.locator("[class*='st-key-skip-']").first.get_attribute("class")
+    return int(re.search(r"st-key-skip-(\d+)", names)[1])
+
+
+def press_until_next(page, settled, key):
+    before = shown_item(page)
+    page.wait_for_timeout(450)
+    page.keyboard.press(key)
+    page.wait_for_selector(f".st-key-skip-{before}", state="detached")
+    settled(page)
+
+
+def standing_answers():
+    from sqlmodel import select
+
+    with reading() as session:
+        rows = session.exec(select(Decision).order_by(Decision.id)).all()
+        return [(row.item_id, row.decision, row.feedback_text, row.superseded) for row in rows]
+
+
+def screenshot(page, name):
+    folder = os.environ.get("INFERACT_SCREENSHOTS")
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def test_reviewer_works_by_keyboard_until_the_budget_is_spent(filled, serve, open_page, settled):
+    filled()
+    page = open_page()
+    sign_in(page, settled, serve())
+    screenshot(page, "inbox")
+    page.get_by_role("button", name="Review next").click()
+    first = shown_item(page)
+    settled(page)
+    screenshot(page, "review")
+    assert page.get_by_text("price lower than 30.00 dollars").first.is_visible()
+    press_until_next(page, settled, "a")
+    second = shown_item(page)
+    assert second != first
+
+    press_until_next(page, settled, "u")
+    assert shown_item(page) == first
+    press_until_next(page, settled, "x")
+
+    third = shown_item(page)
+    page.get_by_role("textbox", name="Words to the agent").fill(
+        "The kettle costs more than 30 dollars; look for a cheaper one."
+    )
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(f".st-key-skip-{third}", state="detached")
+    settled(page)
+
+    for _ in range(3):
+        page.wait_for_timeout(450)
+        page.keyboard.press("x")
+        settled(page, quiet_ms=400)
+    page.get_by_text("The inspection budget is spent").first.wait_for()
+    assert "still wait" in page.locator("[data-testid=stMain]").inner_text()
+    screenshot(page, "budget-spent")
+
+    answers = standing_answers()
+    assert answers[0] == (first, "approve", "", True)
+    kept = [answer for answer in answers if not answer[3]]
+    assert len(kept) == 5
+    assert (first, "reject", "", False) in kept
+    assert (third, "reject", "The kettle costs more than 30 dollars; look for a cheaper one.", False) in kept
+
+
+def test_the_download_holds_exactly_what_was_done(filled, serve, open_page, settled, tmp_path):
+    filled(budget="2")
+    page = open_page()
+    address = serve()
+    sign_in(page, settled, address, name="Grace", key=researcher_key())
+    page.get_by_role("button", name="Review next").click()
+    shown_item(page)
+    settled(page)
+    for key in ("a", "x"):
+        page.wait_for_timeout(450)
+        page.keyboard.press(key)
+        settled(page, quiet_ms=500)
+    page.get_by_text("The inspection budget is spent").first.wait_for()
+    page.get_by_role("link", name="Export").click()
+    page.get_by_role("heading", name="Export").wait_for()
+    settled(page)
+    with page.expect_download() as coming:
+        page.get_by_role("button", name="Download").click()
+    coming.value.save_as(tmp_path / "decisions.csv")
+    with (tmp_path / "decisions.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["reviewer"], row["decision"], row["label"]) for row in rows] == [
+        ("Grace", "approve", "aligned"),
+        ("Grace", "reject", "misaligned"),
+    ]
+    assert [int(row["item_id"]) for row in rows] == [answer[0] for answer in standing_answers()]
+    assert {row["budget_cap"] for row in rows} == {"2"}
+    assert [row["budget_used"] for row in rows] == ["1", "2"]
+
+
+def test_a_held_key_and_a_double_click_decide_one_item(filled, serve, open_page, settled):
+    filled(budget="9")
+    page = open_page()
+    sign_in(page, settled, serve())
+    page.get_by_role("button", name="Review next").click()
+    first = shown_item(page)
+    page.wait_for_timeout(500)
+    page.locator(f".st-key-approve-{first} button").dblclick()
+    page.wait_for_selector(f".st-key-skip-{first}", state="detached")
+    settled(page, quiet_ms=300)
+    assert [answer[0] for answer in standing_answers()] == [first]
+    second = shown_item(page)
+    page.wait_for_timeout(500)
+    page.keyboard.down("x")
+    for _ in range(8):
+        page.keyboard.down("x")
+    page.keyboard.up("x")
+    page.wait_for_selector(f".st-key-skip-{second}", state="detached")
+    settled(page, quiet_ms=600)
+    assert [answer[:2] for answer in standing_answers()] == [(first, "approve"), (second, "reject")]
+
+
+def test_two_tabs_of_one_reviewer_never_decide_what_was_not_seen(filled, serve, open_page, settled):
+    filled(budget="9")
+    address = serve()
+    page = open_page()
+    sign_in(page, settled, address)
+    page.get_by_role("button", name="Review next").click()
+    first = shown_item(page)
+    settled(page)
+    other = open_page(f"{address}/review", context=page.context)
+    assert shown_item(other) == first
+    settled(other)
+    press_until_next(page, settled, "a")
+    other.wait_for_timeout(500)
+    other.keyboard.press("x")
+    other.get_by_text("already answered with approve").first.wait_for()
+    assert [answer[:2] for answer in standing_answers()] == [(first, "approve")]
+
+
+def test_words_survive_a_reload_and_a_restart(filled, serve, open_page, settled):
+    filled(budget="9")
+    page = open_page()
+    sign_in(page, settled, serve())
+    page.get_by_role("button", name="Review next").click()
+    first = shown_item(page)
+    settled(page)
+    page.get_by_role("textbox", name="Words to the agent").press_sequentially("Too dear, and the wrong colour")
+    page.get_by_text(re.compile("saved", re.I)).first.wait_for()
+    address = serve()
+    page.goto(f"{address}/review")
+    assert shown_item(page) == first
+    settled(page)
+    assert page.get_by_role("textbox", name="Words to the agent").input_value() == "Too dear, and the wrong colour"
+
+
+def test_a_reviewer_sees_neither_outcome_nor_the_researchers_pages(filled, serve, open_page, settled):
+    filled(budget="9")
+    page = open_page()
+    address = serve()
+    sign_in(page, settled, address)
+    assert page.get_by_role("link", name="Export").count() == 0
+    page.get_by_role("button", name="Review next").click()
+    shown_item(page)
+    settled(page)
+    html = page.content()
+    assert "Your score" not in html
+    assert "misaligned" not in html.split("decision-bar")[0]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
+def test_every_page_fits_and_nothing_leaves_the_machine(filled, serve, open_page, settled, theme, size):
+    filled()
+    address, key = serve(), researcher_key()
+    page = open_page(width=size[0], height=size[1], theme=theme)
+    sign_in(page, settled, address, key=key)
+    for path in ("", "review", "trajectories", "runs", "export"):
+        page.goto(f"{address}/{path}")
+        settled(page, quiet_ms=500)
+        screenshot(page, f"{path or 'inbox'}-{theme}-{size[0]}")
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 0, f"{path} is {wide} px wider than the window"
+        assert page.locator("[data-testid=stException]").count() == 0
+
+
+def test_the_first_page_says_what_to_do(data_dir, serve, open_page, settled):
+    page = open_page()
+    address = serve()
+    sign_in(page, settled, address)
+    assert page.get_by_text("Nothing to review yet").is_visible()
+    page.goto(f"{address}/review")
+    settled(page)
+    assert page.get_by_text("Nothing to review yet").is_visible()
