@@ -25,7 +25,7 @@ _PATHS: dict[str, Callable[[Sequence[Said]], Told]] = {
     "hotpotqa": hotpotqa_path,
     "alfworld": alfworld_path,
 }
-_NOT_GOLD = frozenset({"path", "trace_correct", "is_halted", "reflection", "env_name", "info"})
+_NOT_GOLD = frozenset({"path", "trace_correct", "is_halted", "reflection", "env_name", "info", "label"})
 
 
 def recognises(path: Path, head: bytes) -> bool:

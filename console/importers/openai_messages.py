@@ -32,6 +32,10 @@ _MARKS = ((".messages[].role",), ("[].role",), (".messages[].content",), (".mess
 _IDS = ("id", "task_id", "conversation_id")
 _RESULTS = ("label", "success", "reward", "score")
 _OWN = frozenset({"messages", "trial", "environment", "instruction", *_IDS, *_RESULTS})
+_LABELS = {
+    "aligned": (Outcome.SUCCEEDED, Label.ALIGNED),
+    "misaligned": (Outcome.FAILED, Label.MISALIGNED),
+}
 _TOOL_ROLES = ("tool", "function")
 
 
@@ -90,34 +94,30 @@ def _steps(message: Message, answers: Sequence[Message]) -> Iterator[Step]:
 
 def _results(calls: Sequence[Message], answers: Sequence[Message]) -> list[list[str]]:
     """The results of each call: by id where the ids tell these calls apart, else in the order that they came."""
-    ids = [call.get("id") for call in calls]
+    ids = [text_of(call.get("id")) for call in calls]
     places = {call_id: index for index, call_id in enumerate(ids)}
-    by_id = len(places) == len(ids) and all(answer.get("tool_call_id") in places for answer in answers)
+    answered = [text_of(answer.get("tool_call_id")) for answer in answers]
+    by_id = len(places) == len(ids) and places.keys() >= set(answered)
     results: list[list[str]] = [[] for _ in calls]
     for order, answer in enumerate(answers):
-        place = places[answer.get("tool_call_id")] if by_id else min(order, len(calls) - 1)
+        place = places[answered[order]] if by_id else min(order, len(calls) - 1)
         results[place].append(said(answer))
     return results
 
 
 def _result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
-    """The first of label, success, reward and score that tells something."""
+    """The first of label, success, reward and score that tells something; a label of another kind keeps its words."""
     told = {name: fields[name] for name in _RESULTS if fields.get(name) is not None}
-    for name, value in told.items():
-        if name == "label":
-            result = _by_label.get(str(value).strip().lower())
-        else:
-            number = number_of(value)
-            result = result_of(number) if number is not None and 0.0 <= number <= 1.0 else None
-        if result:
-            return result[0], told | {"label": str(result[1])}
-    told.pop("label", None)
-    return Outcome.FINISHED, told
+    result = next((found for name, value in told.items() if (found := _judged(name, value))), None)
+    gold = {"source_label" if name == "label" else name: value for name, value in told.items()}
+    return (result[0], {"label": str(result[1]), **gold}) if result else (Outcome.FINISHED, gold)
 
 
-_by_label = {
-    "aligned": (Outcome.SUCCEEDED, Label.ALIGNED),
-    "misaligned": (Outcome.FAILED, Label.MISALIGNED),
-}
+def _judged(name: str, value: object) -> tuple[Outcome, Label] | None:
+    if name == "label":
+        return _LABELS.get(text_of(value).strip().lower())
+    number = number_of(value)
+    return result_of(number) if number is not None and 0.0 <= number <= 1.0 else None
+
 
 IMPORTER = Importer(_NAME, "Conversations as OpenAI messages", recognises, read)

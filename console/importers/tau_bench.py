@@ -130,7 +130,8 @@ def _written_call(text: str) -> Mapping[str, Any] | None:
 def _result(
     run: Mapping[str, Any], info: Mapping[str, Any], task: Mapping[str, Any], steps: tuple[Step, ...]
 ) -> tuple[Outcome, dict[str, Any]]:
-    reward = number_of(run.get("reward", _object(run.get("reward_info")).get("reward")))
+    told = (run.get("reward"), _object(run.get("reward_info")).get("reward"))
+    reward = next((number for value in told if (number := number_of(value)) is not None), None)
     gold: dict[str, Any] = {} if reward is None else {"reward": reward}
     gold |= {name: task[name] for name in ("actions", "outputs") if name in task}
     if not steps:

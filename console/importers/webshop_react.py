@@ -33,6 +33,8 @@ class _Episode:
     lines: tuple[str, ...]
     measured: bool
     """Whether the running means after it were printed."""
+    last: bool = False
+    """Whether the file ends with it, without running means."""
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -45,11 +47,12 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The episodes; raises UnreadableFile where the last one lacks its end."""
     measured = False
     for episode in _episodes(path, text_lines(path, progress)):
-        if measured and not episode.measured:
+        found = Found(episode.line, _trajectory(path, episode))
+        if not episode.measured and (measured or (episode.last and not _ends_by_itself(found.trajectory))):
             reason = f"episode {episode.number} lacks the line of running means at its end; {CUT}"
             raise UnreadableFile(str(path), reason, episode.line)
         measured = episode.measured
-        yield Found(episode.line, _trajectory(path, episode))
+        yield found
 
 
 def _episodes(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Episode]:
@@ -71,7 +74,7 @@ def _episodes(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Episode
     if inside is not None:
         if last.strip():
             raise UnreadableFile(str(path), CUT, begun + len(inside))
-        yield _Episode(begun, number, tuple(inside), measured=False)
+        yield _Episode(begun, number, tuple(inside), measured=False, last=True)
 
 
 def _trajectory(path: Path, episode: _Episode) -> Trajectory:
@@ -122,6 +125,10 @@ def _instruction(opening: str) -> str:
 
 def _buys(step: Step) -> bool:
     return is_critical(step.action, _WORLD.critical) and not step.observation.startswith(_WORLD.not_executed)
+
+
+def _ends_by_itself(trajectory: Trajectory) -> bool:
+    return "score" in trajectory.gold
 
 
 def _result(steps: tuple[Step, ...], bought: list[Step]) -> tuple[Outcome, dict[str, Any]]:

@@ -9,11 +9,12 @@ from console.errors import UnreadableFile
 
 _UTF16 = "this is UTF-16 text; save it as UTF-8 and import it again"
 _BINARY = "this is not a text file, so it is no log; choose the log itself (unpack it first if it is an archive)"
+_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 _EMPTY = "the file is empty; check that the log was written completely"
 
 
 def beginning_of(path: Path, size: int) -> bytes:
-    """The first bytes of the file; raises UnreadableFile where it cannot be opened, is empty or is no text."""
+    """The first bytes, without a byte order mark; raises UnreadableFile where there are none or they are no text."""
     if path.is_dir():
         raise UnreadableFile(str(path), "this is a folder; name the files in it")
     try:
@@ -26,7 +27,7 @@ def beginning_of(path: Path, size: int) -> bytes:
             str(path), f"the file cannot be opened ({refused.strerror}); check its rights"
         ) from refused
     _refuse_other_than_text(path, head)
-    return head
+    return head.removeprefix(codecs.BOM_UTF8)
 
 
 def _refuse_other_than_text(path: Path, head: bytes) -> None:
@@ -36,7 +37,7 @@ def _refuse_other_than_text(path: Path, head: bytes) -> None:
         raise UnreadableFile(str(path), _UTF16, 1)
     if head.startswith((b"\x89PNG", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"%PDF", b"SQLite format 3\x00")):
         raise UnreadableFile(str(path), _BINARY)
-    if head[:1024].count(b"\0") > len(head[:1024]) // 10:
+    if len(head) - len(head.translate(None, _CONTROLS)) > len(head) // 20:
         raise UnreadableFile(str(path), _BINARY)
 
 

@@ -13,7 +13,7 @@ import orjson
 
 from console.errors import UnreadableFile
 from console.importers.parts.elements import elements
-from console.importers.parts.lines import broken_json, byte_lines, decoded
+from console.importers.parts.lines import BOM, broken_json, byte_lines, decoded
 from console.importers.parts.outline import base_of, outline
 from console.importers.records import Progress
 
@@ -41,7 +41,7 @@ class Record:
 def json_records(path: Path, progress: Progress | None, *alternatives: tuple[str, ...]) -> Iterator[Record]:
     """The records that carry the marks of one of the alternatives; raises UnreadableFile where the JSON is broken."""
     with path.open("rb") as stream:
-        head = stream.read(HEAD_BYTES)
+        head = stream.read(HEAD_BYTES).removeprefix(BOM)
     base = base_of(outline(head), *alternatives)
     if base is None:
         base = "[]" if head.lstrip().startswith(b"[") else ""

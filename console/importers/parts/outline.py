@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
 import ijson
 
-from console.importers.parts.lines import BOM
-
 WRAPPERS = ("results", "simulations", "trajectories", "records", "runs", "conversations", "data")
 """Names under which a JSON object may hold the list of records."""
 
 _DEPTH = 6
+_HALF = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+"""An escaped surrogate. Half ones, and bytes that are no UTF-8, make the parser forget all that it saw."""
 _OPENS = {"start_map", "start_array"}
 _CLOSES = {"end_map", "end_array"}
 
@@ -22,8 +23,9 @@ def outline(head: bytes) -> frozenset[str]:
     """The paths of the first top-level value, such as `[].traj[].role`; what comes after broken JSON is left out."""
     found: set[str] = set()
     trail: list[str] = []
+    readable = _HALF.sub(r"\\u0020", head.decode(errors="replace"))
     try:
-        for event, value in ijson.basic_parse(head.removeprefix(BOM), multiple_values=True):
+        for event, value in ijson.basic_parse(readable.encode(), multiple_values=True):
             if event in _CLOSES:
                 trail.pop()
                 if not trail:

@@ -7,6 +7,7 @@ import math
 from console.trajectory import Label, Outcome
 
 _CLOSE = 1e-6
+_MOST_TRIALS = 1_000_000
 
 
 def number_of(value: object) -> float | None:
@@ -30,4 +31,4 @@ def result_of(reward: float) -> tuple[Outcome, Label]:
 def trial_of(value: object) -> int:
     """The trial, counted from 0; 0 where none is told."""
     number = number_of(value)
-    return int(number) if number is not None and number >= 0 else 0
+    return int(number) if number is not None and 0 <= number <= _MOST_TRIALS else 0
