@@ -1,20 +1,20 @@
 """What every test starts from: a data directory of its own, and the shared real logs where they are present."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from console.settings import settings
 
+KEPT = {"INFERACT_REQUIRE_BROWSER", "INFERACT_SCREENSHOTS"}
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 @pytest.fixture(autouse=True)
 def data_dir(tmp_path, monkeypatch):
     """An empty data directory; every INFERACT_ setting of the developer's own shell is put aside."""
-    import os
-
-    for name in [name for name in os.environ if name.startswith("INFERACT_") and name != "INFERACT_REQUIRE_BROWSER"]:
+    for name in [name for name in os.environ if name.startswith("INFERACT_") and name not in KEPT]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("INFERACT_DATA_DIR", str(tmp_path / "data"))
     settings.cache_clear()

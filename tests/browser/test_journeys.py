@@ -89,6 +89,7 @@ def test_reviewer_works_by_keyboard_until_the_budget_is_spent(filled, serve, ope
     page.get_by_role("textbox", name="Words to the agent").fill(
         "The kettle costs more than 30 dollars; look for a cheaper one."
     )
+    page.wait_for_timeout(450)
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(f".st-key-skip-{third}", state="detached")
     settled(page)
