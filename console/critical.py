@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
@@ -20,13 +20,16 @@ import orjson
 from console.trajectory import Outcome, Step, Trajectory
 
 _BRACKETED = re.compile(r"^\s*(?P<name>[\w.-]+)\s*\[(?P<argument>.*)\]\s*$", re.DOTALL)
-_CALLED = re.compile(r"^\s*(?P<name>[\w.-]+)\((?P<arguments>\{.*\})\)\s*$", re.DOTALL)
+_CALLED = re.compile(r"^\s*(?P<name>[\w.-]+)\((?P<arguments>.*)\)\s*$", re.DOTALL)
 _THOUGHT_ACTION = re.compile(r"^\s*(?:>\s*)?think\s*(?:\[|:)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call in an action: `name({...})`, `name[argument]`, or a sentence whose first word is the name."""
+    """One call in an action: `name({...})`, `name[argument]`, or a sentence whose first word is the name.
+
+    What is not an object of named arguments stands whole under `argument`.
+    """
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -75,21 +78,18 @@ def is_thought(action: str) -> bool:
 
 def calls(action: str) -> list[Call]:
     """The calls in an action; several calls of one message stand one a line."""
-    found = [call for line in action.splitlines() if (call := _json_call(line))]
-    if found:
+    found = [call for line in action.splitlines() if (call := _written(line))]
+    whole = _written(action)
+    if len(found) > 1 or (found and not whole):
         return found
-    if call := _json_call(action):
-        return [call]
-    if match := _BRACKETED.match(action):
-        return [Call(match["name"], {"argument": match["argument"]})]
+    if whole:
+        return [whole]
     words = action.removeprefix("> ").split(None, 1)
     return [Call(words[0], {"argument": words[1] if len(words) > 1 else ""})] if words else []
 
 
 def is_critical(action: str, patterns: Sequence[str]) -> bool:
     """Whether any pattern matches the action, the name of a call in it, or one of its arguments."""
-    if not action or is_thought(action):
-        return False
     compiled = [_compiled(pattern) for pattern in patterns]
     return any(pattern.fullmatch(text) for text in _faces(action) for pattern in compiled)
 
@@ -126,7 +126,7 @@ def halted_checkpoint(trajectory: Trajectory) -> Checkpoint:
         environment=trajectory.environment,
         instruction=trajectory.instruction,
         opening=trajectory.opening,
-        steps=trajectory.steps,
+        steps=_shown(trajectory.steps),
         index=len(trajectory.steps),
         kind=CheckpointKind.HALTED,
     )
@@ -144,7 +144,7 @@ def _at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoint:
         environment=trajectory.environment,
         instruction=trajectory.instruction,
         opening=trajectory.opening,
-        steps=trajectory.steps[:index],
+        steps=_shown(trajectory.steps[:index]),
         index=index,
         kind=kind,
         thought=step.thought,
@@ -152,25 +152,42 @@ def _at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoint:
     )
 
 
+def _shown(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps without `extra`: a source may keep rewards or labels there."""
+    return tuple(replace(step, extra={}) if step.extra else step for step in steps)
+
+
 def _faces(action: str) -> Iterator[str]:
-    yield action.strip()
-    yield action.strip().removeprefix("> ")
-    for call in calls(action):
+    for part in dict.fromkeys((action, *action.splitlines())):
+        if part.strip() and not is_thought(part):
+            yield part.strip()
+            yield part.strip().removeprefix("> ")
+    for call in _calls_run(action):
         yield call.name
         for name, value in call.arguments.items():
             text = value if isinstance(value, str) else orjson.dumps(value).decode()
             yield f"{call.name}.{name}={text}"
 
 
-def _json_call(text: str) -> Call | None:
+def _calls_run(action: str) -> list[Call]:
+    """The calls in an action, thoughts left out; a call on a line after a thought counts."""
+    if not is_thought(action):
+        return calls(action)
+    return [call for line in action.splitlines() if not is_thought(line) and (call := _written(line))]
+
+
+def _written(text: str) -> Call | None:
+    """The call that a text is, unless it is a mere sentence; arguments that cannot be read keep the call's name."""
+    if match := _BRACKETED.match(text):
+        return Call(match["name"], {"argument": match["argument"]})
     match = _CALLED.match(text)
     if not match:
         return None
     try:
-        arguments = orjson.loads(match["arguments"])
+        arguments = orjson.loads(match["arguments"] or "{}")
     except orjson.JSONDecodeError:
-        return None
-    return Call(match["name"], arguments)
+        arguments = None
+    return Call(match["name"], arguments if isinstance(arguments, dict) else {"argument": match["arguments"]})
 
 
 @lru_cache(maxsize=512)
