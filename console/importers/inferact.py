@@ -25,7 +25,7 @@ _PATHS: dict[str, Callable[[Sequence[Said]], Told]] = {
     "hotpotqa": hotpotqa_path,
     "alfworld": alfworld_path,
 }
-_NOT_GOLD = frozenset({"path", "trace_correct", "is_halted", "reflection", "env_name", "info", "label"})
+_NOT_GOLD = frozenset({"path", "trace_correct", "is_halted", "reflection", "env_name", "label"})
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -57,7 +57,7 @@ def _trajectory(path: Path, record: Record, task_id: str) -> Trajectory:
         gold=gold,
         source={"file": path.name, "line": record.line, "format": _NAME}
         | {name: fields[name] for name in ("env_name",) if name in fields},
-        extra={name: fields[name] for name in ("info",) if name in fields} | record.notes,
+        extra=record.notes,
         opening=told.opening,
         memory=(*_reflections(fields.get("reflection")), *told.memory),
     )

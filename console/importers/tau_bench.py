@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ _MARKS = (
     (".task_id", ".reward_info", ".messages"),
 )
 _ANSWERED = "API output:"
+_WRITTEN = re.compile(r"^\s*Action:\s*$|^\s*Action:\s*\{", re.MULTILINE)
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -99,7 +101,7 @@ def _calls_are_text(messages: Sequence[Message]) -> bool:
     if any(tool_calls(message) for message in mine) or any(message.get("role") == "tool" for message in messages):
         return False
     answered = any(said(message).startswith(_ANSWERED) for message in messages if message.get("role") == "user")
-    return answered or any("Action:" in said(message) or _written_call(said(message)) for message in mine)
+    return answered or any(_WRITTEN.search(said(message)) or _written_call(said(message)) for message in mine)
 
 
 def _text_steps(messages: Sequence[Message]) -> tuple[Step, ...]:

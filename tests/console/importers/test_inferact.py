@@ -108,7 +108,7 @@ def test_alfworld(imported):
     assert found.memory == ("I forgot the sink.",)
     assert [step.action for step in found.steps] == ["think: first the cup", "clean cup 1 with sinkbasin 1"]
     assert found.critical_action == "clean cup 1 with sinkbasin 1"
-    assert found.label == "aligned"
+    assert found.gold == {"label": "aligned", "info": {"steps": 2}}
 
 
 def test_a_path_without_actions_is_an_error(imported):

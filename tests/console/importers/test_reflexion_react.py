@@ -162,3 +162,20 @@ def test_a_log_cut_between_two_records_is_refused_by_its_own_header(write, entri
     log = header(1, 3, 0, 0) + section("CORRECT", record("A?", RIGHT), record("B?", RIGHT))
     with pytest.raises(UnreadableFile, match="lists 2 of the 3 records"):
         entries(write("log", log))
+
+
+def test_records_without_numbers_and_with_a_context(write, trajectories):
+    log = "\n".join(
+        [
+            "Relevant Context: The town lies on the Mole.",
+            "Question: Which river?",
+            "Thought: Let me think.",
+            "Action: Finish[Mole]",
+            "Observation: Answer is CORRECT",
+            "Correct answer: Mole\n\n",
+        ]
+    )
+    first, second = trajectories(write("log", section("CORRECT", log, log.replace("river", "stream"))))
+    assert first.opening == second.opening == "Relevant Context: The town lies on the Mole."
+    assert [step.action for step in first.steps] == ["Finish[Mole]"]
+    assert first.label == "aligned"

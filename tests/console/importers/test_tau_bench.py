@@ -195,3 +195,8 @@ def test_a_record_without_messages_is_refused_with_its_line(write, entries, traj
     log = b"[\n" + orjson.dumps(run(assistant("Bye."))) + b",\n" + orjson.dumps(run(traj=traj)) + b"]"
     with pytest.raises(UnreadableFile, match=r"line 3: .*list of messages"):
         entries(write("log", log))
+
+
+def test_a_plain_answer_that_holds_the_word_action_is_whole(imported):
+    (found,) = imported(run(assistant("Required Action: please pay.")))
+    assert found.steps[0].action == 'respond({"content":"Required Action: please pay."})'
