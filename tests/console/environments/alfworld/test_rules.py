@@ -1,0 +1,186 @@
+"""What each command does in a small kitchen."""
+
+import pytest
+
+from console.environments.alfworld.household import Household, Receptacle, Thing, order
+from console.environments.alfworld.rules import perform
+from console.environments.alfworld.state import fresh
+
+FURNITURE = [
+    Receptacle("countertop", 1, 1, False),
+    Receptacle("drawer", 1, 2, True),
+    Receptacle("drawer", 2, 2, True),
+    Receptacle("fridge", 1, 3, True),
+    Receptacle("microwave", 1, 4, True),
+    Receptacle("sinkbasin", 1, 5, False),
+]
+STARTS = {
+    Thing("apple", 1): "countertop 1",
+    Thing("houseplant", 1): "countertop 1",
+    Thing("desklamp", 1): "countertop 1",
+    Thing("mug", 1): "countertop 1",
+    Thing("knife", 1): "drawer 1",
+    Thing("book", 1): "drawer 2",
+}
+NO = "Nothing happens."
+
+
+@pytest.fixture
+def kitchen():
+    """A fresh state of the small kitchen."""
+    return fresh(
+        Household(
+            receptacles={part.name: part for part in FURNITURE},
+            things={thing.name: thing for thing in sorted(STARTS, key=order)},
+            starts={thing.name: source for thing, source in STARTS.items()},
+        )
+    )
+
+
+def after(state, *commands):
+    """What the last of the commands is answered with."""
+    return [perform(state, command) for command in commands][-1]
+
+
+def test_walking_shows_what_is_there(kitchen):
+    seen = (
+        "You arrive at countertop 1. On the countertop 1, you see a apple 1, a desklamp 1, a houseplant 1, and a mug 1."
+    )
+    assert after(kitchen, "go to countertop 1") == seen
+    assert after(kitchen, "go to fridge 1") == "You arrive at fridge 1. The fridge 1 is closed."
+
+
+def test_going_to_where_one_stands_does_nothing_and_so_does_the_neighbouring_drawer(kitchen):
+    assert after(kitchen, "go to countertop 1", "go to countertop 1") == NO
+    assert after(kitchen, "go to drawer 1", "go to drawer 2") == NO
+
+
+def test_a_door_is_opened_once_and_closed_once(kitchen):
+    assert after(kitchen, "open fridge 1") == NO
+    opened = "You open the fridge 1. The fridge 1 is open. In it, you see nothing."
+    assert after(kitchen, "go to fridge 1", "open fridge 1") == opened
+    assert after(kitchen, "open fridge 1") == NO
+    assert after(kitchen, "close fridge 1") == "You close the fridge 1."
+    assert after(kitchen, "close fridge 1") == NO
+    assert after(kitchen, "go to countertop 1", "open countertop 1") == NO
+
+
+def test_one_hand_holds_one_thing(kitchen):
+    assert after(kitchen, "inventory") == "You are not carrying anything."
+    took = "You pick up the apple 1 from the countertop 1."
+    assert after(kitchen, "go to countertop 1", "take apple 1 from countertop 1") == took
+    assert after(kitchen, "inventory") == "You are carrying: a apple 1."
+    assert after(kitchen, "take mug 1 from countertop 1") == NO
+
+
+@pytest.mark.parametrize("thing", ["houseplant 1", "desklamp 1", "knife 1", "unicorn 1"])
+def test_what_is_fixed_or_elsewhere_is_not_taken(kitchen, thing):
+    assert after(kitchen, "go to countertop 1", f"take {thing} from countertop 1") == NO
+
+
+def test_nothing_goes_through_a_closed_door(kitchen):
+    assert after(kitchen, "go to drawer 1", "take knife 1 from drawer 1") == NO
+    after(kitchen, "go to countertop 1", "take apple 1 from countertop 1", "go to fridge 1")
+    assert after(kitchen, "move apple 1 to fridge 1") == NO
+    assert after(kitchen, "open fridge 1", "move apple 1 to fridge 1") == "You move the apple 1 to the fridge 1."
+    assert after(kitchen, "examine fridge 1") == "The fridge 1 is open. In it, you see a apple 1."
+
+
+def test_a_thing_is_put_only_where_it_fits(kitchen):
+    after(kitchen, "go to countertop 1", "take apple 1 from countertop 1", "go to drawer 1", "open drawer 1")
+    assert after(kitchen, "move apple 1 to drawer 1") == NO
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("clean apple 1 with sinkbasin 1", "sinkbasin 1"),
+        ("heat apple 1 with microwave 1", "microwave 1"),
+        ("cool apple 1 with fridge 1", "fridge 1"),
+    ],
+)
+def test_a_treatment_needs_the_thing_in_the_hand_and_its_appliance(kitchen, command, place):
+    assert after(kitchen, f"go to {place}", command) == NO
+    after(kitchen, "go to countertop 1", "take apple 1 from countertop 1")
+    assert after(kitchen, command) == NO
+    verb = command.split()[0]
+    assert after(kitchen, f"go to {place}", command) == f"You {verb} the apple 1 using the {place}."
+    other = "fridge 1" if place != "fridge 1" else "sinkbasin 1"
+    assert after(kitchen, f"go to {other}", f"{verb} apple 1 with {other}") == NO
+
+
+def test_cooling_undoes_heating_and_the_other_way_round(kitchen):
+    after(kitchen, "go to countertop 1", "take apple 1 from countertop 1")
+    after(kitchen, "go to microwave 1", "heat apple 1 with microwave 1")
+    assert after(kitchen, "examine apple 1") == "This is a hot apple 1."
+    assert (
+        after(kitchen, "go to fridge 1", "cool apple 1 with fridge 1", "examine apple 1") == "This is a cold apple 1."
+    )
+    after(kitchen, "go to microwave 1", "heat apple 1 with microwave 1")
+    assert after(kitchen, "examine apple 1") == "This is a hot apple 1."
+
+
+def test_slicing_needs_a_knife_in_the_hand_and_the_food_within_reach(kitchen):
+    assert after(kitchen, "go to countertop 1", "slice apple 1 with knife 1") == NO
+    after(kitchen, "go to drawer 1", "open drawer 1", "take knife 1 from drawer 1")
+    assert after(kitchen, "slice apple 1 with knife 1") == NO
+    assert after(kitchen, "go to countertop 1", "slice mug 1 with knife 1") == NO
+    assert after(kitchen, "slice apple 1 with knife 1") == "You sliced the apple 1 with the knife 1."
+
+
+def test_a_lamp_is_turned_on_and_never_off(kitchen):
+    assert after(kitchen, "use desklamp 1") == NO
+    assert after(kitchen, "go to countertop 1", "use desklamp 1") == "You turn on the desklamp 1."
+    assert after(kitchen, "use desklamp 1") == "You turn on the desklamp 1."
+    assert after(kitchen, "use mug 1") == NO
+
+
+def test_only_what_is_held_or_stood_before_is_examined(kitchen):
+    assert after(kitchen, "go to countertop 1", "examine mug 1") == NO
+    assert after(kitchen, "examine fridge 1") == NO
+    after(kitchen, "take mug 1 from countertop 1")
+    assert after(kitchen, "examine mug 1") == "This is a normal mug 1. In it, you see nothing."
+
+
+def test_looking_tells_what_one_faces_and_what_was_moved_next_door(kitchen):
+    middle = "You are in the middle of a room. Looking quickly around you, you see nothing."
+    assert after(kitchen, "look") == middle
+    facing = "You are facing the drawer 1, and drawer 2. Next to it, you see {}."
+    after(kitchen, "go to drawer 1", "open drawer 1", "open drawer 2")
+    assert after(kitchen, "look") == facing.format("nothing")
+    after(kitchen, "take book 1 from drawer 2", "move book 1 to drawer 1")
+    assert after(kitchen, "look") == facing.format("a book 1")
+    after(kitchen, "take book 1 from drawer 1", "go to countertop 1", "move book 1 to countertop 1")
+    assert after(kitchen, "go to drawer 1", "look") == facing.format("nothing")
+
+
+def test_help_names_every_command():
+    told = perform(fresh(Household({}, {}, {})), "help")
+    assert told.startswith("Available commands:\n")
+    assert [line.split()[0].rstrip(":") for line in told.splitlines()[1:]] == (
+        ["look", "inventory", "go", "open", "close", "take", "move", "examine", "use", "heat", "clean", "cool", "slice"]
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "Look",
+        "look around",
+        "go to",
+        "go  to fridge 1",
+        "go to Fridge 1",
+        "go to fridge",
+        "think: hm",
+        "\0",
+        "look\nlook",
+    ],
+)
+def test_anything_else_does_nothing(kitchen, text):
+    assert after(kitchen, text) == NO
+
+
+def test_blanks_around_a_command_do_not_matter(kitchen):
+    assert after(kitchen, "  go to fridge 1\n") == "You arrive at fridge 1. The fridge 1 is closed."
