@@ -14,10 +14,17 @@ from storage.errors import StorageError
 app = typer.Typer(
     name="inferact",
     help="Stops an agent's critical action until a person has looked at it.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def _contents(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
 
 _START, _WORK, _KEEP = "Start", "Work", "Keep"
 

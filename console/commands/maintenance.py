@@ -16,7 +16,8 @@ from console.database import database_url
 from console.errors import Refused
 from console.settings import settings
 from storage import backup as backups
-from storage.migrations import check, migrate
+from storage.check import check
+from storage.migrations import migrate
 
 db = typer.Typer(help="Keep the database: upgrade, check, back up, restore.", invoke_without_command=True)
 
