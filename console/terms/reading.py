@@ -136,7 +136,7 @@ def _value(text: str, kind: TermKind) -> float | str:
         return _date(text.lower())
     if kind is TermKind.NEGATION:
         return text.lower().split()[-1]
-    return text.strip('"“”').lower()
+    return text.strip('"“”').lower() if kind is TermKind.NAME else text.lower()
 
 
 def _figure(text: str) -> float:

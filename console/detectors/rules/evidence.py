@@ -41,7 +41,7 @@ class Evidence:
     @cached_property
     def page(self) -> Page | None:
         """The page with one price that was opened last, with the choices made on it."""
-        return last_page(self.acts)
+        return last_page(self.acts, self.checkpoint.instruction)
 
     @cached_property
     def wanted(self) -> list[Term]:

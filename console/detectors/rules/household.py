@@ -62,18 +62,13 @@ def change_missing(evidence: Evidence) -> Finding | None:
 def placing_missing(evidence: Evidence) -> Finding | None:
     """The trial ends before everything was put where the task wants it."""
     asked = re.search(r"\b(?:put|place|move)\b", evidence.instruction)
-    if evidence.checkpoint.kind is not CheckpointKind.END or not asked or not _plays_house(evidence):
-        return None
-    wanted = 2 if re.search(r"\b(?:two|2)\b", evidence.instruction) else 1
     tried = [act.action for act in evidence.acts if not act.failed] + [evidence.checkpoint.action]
-    done = sum(bool((handled := _HANDLED.match(action.strip())) and handled["verb"] in _PLACING) for action in tried)
-    if done >= wanted:
+    verbs = [handled["verb"].lower() for action in tried if (handled := _HANDLED.match(action.strip()))]
+    wanted = 2 if re.search(r"\b(?:two|2)\b", evidence.instruction) else 1
+    done = sum(verb in _PLACING for verb in verbs)
+    if evidence.checkpoint.kind is not CheckpointKind.END or not asked or not verbs or done >= wanted:
         return None
     return Finding(1.0, f"The task asks to put {wanted} object(s) somewhere; the trial ends with {done} put down.")
-
-
-def _plays_house(evidence: Evidence) -> bool:
-    return any(_HANDLED.match(act.action.strip()) for act in evidence.acts)
 
 
 def _named(thing: str, evidence: Evidence) -> bool:

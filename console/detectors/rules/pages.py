@@ -48,13 +48,17 @@ class Choice:
     chosen: str
 
 
-def last_page(acts: tuple[Act, ...]) -> Page | None:
-    """The last page that shows one price, with the choices made on it; None where no such page was opened."""
+def last_page(acts: tuple[Act, ...], instruction: str) -> Page | None:
+    """The last page that shows one price, with the choices made on it; None where no such page was opened.
+
+    Some shops repeat the instruction on every page; it is cut out, as it says nothing about what is sold.
+    """
     for index in range(len(acts) - 1, -1, -1):
         act = acts[index]
-        prices = list(_PRICE.finditer(act.observation[:50_000])) if not act.talks else []
+        shown = act.observation[:50_000].replace(instruction.strip() or "\0", "")
+        prices = list(_PRICE.finditer(shown)) if not act.talks else []
         if len(prices) == 1:
-            return _page(act.observation[:50_000], prices[0], acts[index + 1 :])
+            return _page(shown, prices[0], acts[index + 1 :])
     return None
 
 

@@ -1,0 +1,172 @@
+"""Patterns, calls and checkpoints: what counts as critical, and what may be seen before it."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.critical import (
+    Call,
+    CheckpointKind,
+    calls,
+    checkpoint_at,
+    checkpoints,
+    digest,
+    halted_checkpoint,
+    is_critical,
+    pending_action,
+)
+from console.trajectory import Outcome, Step, Trajectory
+
+BUY = "click[Buy Now]"
+
+
+def trip(*actions, **more):
+    steps = tuple(Step(f"thought {i}", action, f"seen {i}") for i, action in enumerate(actions))
+    return Trajectory("t", "webshop", "buy a kettle", steps, **more)
+
+
+@pytest.mark.parametrize(
+    ("action", "pattern"),
+    [
+        (BUY, "click[Buy Now]"),
+        ("CLICK[buy now]", "click[Buy Now]"),
+        ("  click[Buy Now] ", " click[Buy Now] "),
+        ("> clean mug 1 with sinkbasin 1", "clean * with *"),
+        ("Finish[a [b] c]", "Finish[*]"),
+        ("Finish[two\nlines]", "Finish[*]"),
+        ('refund_order({"id": 7})', "refund_*"),
+        ('refund_order({"id": 7})', "refund_order"),
+        ('transfer({"amount": 50, "to": {"name": "Ann"}})', "transfer.amount=5?"),
+        ('transfer({"amount": 50, "to": {"name": "Ann"}})', 'transfer.to=*"Ann"*'),
+        ('look({"id": 1})\nrefund_order({"id": 7})', "refund_order"),
+        ("search[kettle]\nclick[Buy Now]", "click[Buy Now]"),
+        ("think[it is cheap]\nclick[Buy Now]", "click[Buy Now]"),
+        ('think: it is cheap\nrefund_order({"id": 7})', "refund_order"),
+        ('refund_order({"id": 7)', "refund_order*"),
+        ("refund_order({not json})", "refund_order"),
+        ('refund_order({not json})\nlook({"id": 1})', "refund_order"),
+        ("refund_order(amount=7)", "refund_order"),
+        ("refund_order()", "refund_order"),
+    ],
+)
+def test_a_pattern_matches_the_action_the_tool_or_an_argument(action, pattern):
+    assert is_critical(action, [pattern])
+
+
+@pytest.mark.parametrize(
+    ("action", "pattern"),
+    [
+        ("", "*"),
+        ("   ", "*"),
+        ("click[B]", "click[Buy Now]"),
+        ("click[B]", "click[BN]"),
+        ("click B", "click[B]"),
+        ("think[shall I click[Buy Now]?]", "click[Buy Now]"),
+        ("think: click[Buy Now]", "*"),
+        ("> think: click[Buy Now]", "*"),
+        ('get_refund({"id": 7})', "refund*"),
+        ('say({"text": "refund_order"})', "refund_order"),
+        ("clean mug 1", "clean * with *"),
+        (BUY, "click.Buy Now"),
+    ],
+)
+def test_a_pattern_matches_nothing_else(action, pattern):
+    assert not is_critical(action, [pattern])
+
+
+def test_no_pattern_makes_nothing_critical():
+    assert not is_critical(BUY, [])
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ("click[Buy [Now]]", [Call("click", {"argument": "Buy [Now]"})]),
+        ('book({"seats": [1, 2]})', [Call("book", {"seats": [1, 2]})]),
+        ('book({\n"seats": 2\n})', [Call("book", {"seats": 2})]),
+        ('a({"x": 1})\nb({"y": 2})', [Call("a", {"x": 1}), Call("b", {"y": 2})]),
+        ("a[1]\nb[2]", [Call("a", {"argument": "1"}), Call("b", {"argument": "2"})]),
+        ("book([1, 2])", [Call("book", {"argument": "[1, 2]"})]),
+        ("> go to desk 1", [Call("go", {"argument": "to desk 1"})]),
+        ("look", [Call("look", {"argument": ""})]),
+        ("Search[a], Search[b]", [Call("Search", {"argument": "a], Search[b"})]),
+        ("  ", []),
+    ],
+)
+def test_the_calls_of_an_action(action, expected):
+    assert calls(action) == expected
+
+
+@given(st.text(max_size=200), st.text(max_size=20))
+def test_any_action_and_any_pattern_give_an_answer(action, pattern):
+    assert is_critical(action, [pattern]) in (True, False)
+    assert all(isinstance(call, Call) for call in calls(action))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60))
+def test_an_action_without_wildcards_matches_itself(action):
+    action = action.strip().replace("*", "").replace("?", "")
+    assert not action or is_critical(action, [action]) or action.lower().lstrip("> ").startswith("think")
+
+
+def test_each_critical_action_has_a_checkpoint_that_ends_before_it():
+    found = checkpoints(trip("search[x]", BUY, "search[y]", BUY), ["click[Buy Now]"])
+    assert [(at.index, at.kind, at.action, at.thought) for at in found] == [
+        (1, CheckpointKind.ACTION, BUY, "thought 1"),
+        (3, CheckpointKind.ACTION, BUY, "thought 3"),
+    ]
+    assert [len(at.steps) for at in found] == [1, 3]
+    assert "seen 1" not in repr(found[0])
+
+
+def test_what_a_source_keeps_beside_a_step_is_not_shown():
+    steps = (Step("", "search[x]", "seen", {"reward": "secret"}), Step("", BUY, "", {"reward": "secret"}))
+    at = checkpoints(Trajectory("t", "webshop", "i", steps), [BUY])[0]
+    assert "secret" not in repr(at)
+    assert "secret" not in repr(halted_checkpoint(Trajectory("t", "webshop", "i", steps)))
+
+
+def test_a_waiting_action_is_a_checkpoint_after_all_steps():
+    paused = trip("search[x]", critical_action=BUY, outcome=Outcome.PAUSED)
+    assert pending_action(paused) == BUY
+    (at,) = checkpoints(paused, [BUY])
+    assert (at.index, at.action, len(at.steps), at.kind) == (1, BUY, 1, CheckpointKind.ACTION)
+
+
+def test_an_action_that_ran_waits_no_more_unless_the_trial_is_paused_at_it_again():
+    done = trip("search[x]", BUY, critical_action=BUY, outcome=Outcome.SUCCEEDED)
+    assert pending_action(done) is None
+    assert pending_action(replace(done, outcome=Outcome.PAUSED)) == BUY
+    assert len(checkpoints(replace(done, outcome=Outcome.PAUSED), [BUY])) == 2
+
+
+def test_the_end_is_a_checkpoint_without_its_last_observation():
+    found = checkpoints(trip("go to desk 1", "look"), [], ends=True)
+    assert [(at.index, at.kind, at.action) for at in found] == [(1, CheckpointKind.END, "look")]
+    assert "seen 1" not in repr(found)
+
+
+def test_the_end_is_not_judged_twice_where_the_last_action_is_critical():
+    found = checkpoints(trip("search[x]", BUY), [BUY], ends=True)
+    assert [at.kind for at in found] == [CheckpointKind.ACTION]
+
+
+def test_a_halted_trial_has_no_end_and_shows_all_its_steps():
+    halted = trip("look", "look", outcome=Outcome.HALTED)
+    assert checkpoints(halted, [], ends=True) == []
+    at = halted_checkpoint(halted)
+    assert (at.kind, at.index, at.action, len(at.steps)) == (CheckpointKind.HALTED, 2, "", 2)
+
+
+def test_a_stored_place_gives_the_same_checkpoint_again():
+    whole = trip("search[x]", BUY, "look")
+    for at in checkpoints(whole, [BUY], ends=True):
+        assert checkpoint_at(whole, at.index, at.kind) == at
+    assert checkpoint_at(whole, 3, CheckpointKind.HALTED) == halted_checkpoint(whole)
+
+
+def test_a_digest_tells_actions_apart_to_the_letter():
+    assert digest(BUY) != digest(BUY + " ")
+    assert digest("\ud800") == digest("\ud800")
