@@ -1,0 +1,21 @@
+"""Actors do tasks: each is a function from what it has seen to its next move.
+
+A new Actor is one file here and one line in ACTORS.
+"""
+
+from console.actors.move import Actor, Move, Reflection, View
+from console.actors.scripted import SCRIPTED
+from console.errors import Unknown
+
+ACTORS: dict[str, Actor] = {
+    "scripted": SCRIPTED,
+}
+
+__all__ = ["ACTORS", "Actor", "Move", "Reflection", "View", "actor"]
+
+
+def actor(name: str) -> Actor:
+    """The Actor of that name; raises Unknown, naming those there are."""
+    if name not in ACTORS:
+        raise Unknown("actor", name, ACTORS)
+    return ACTORS[name]

@@ -1,0 +1,53 @@
+"""What an Actor sees and what it answers. An Actor is a function of the view, so a trial can be taken up anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from console.trajectory import Step
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that an Actor knows: the task, what it has done and seen in this trial, and its memory of earlier trials.
+
+    `memory` holds the last entries, oldest first (window 3; Reflexion, InferAct section 4.4): a reviewer's own words,
+    or the plan that the Actor wrote after a rejection.
+    """
+
+    environment: str
+    instruction: str
+    opening: str
+    steps: tuple[Step, ...]
+    memory: tuple[str, ...] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The next thought and action."""
+
+    thought: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """What an Actor is to learn from: its own trajectory up to the rejected action, never the gold."""
+
+    environment: str
+    instruction: str
+    steps: tuple[Step, ...]
+    rejected_action: str
+    memory: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """`act` chooses the next move; `reflect` writes the plan that binary feedback leaves in memory (Reflexion)."""
+
+    name: str
+    title: str
+    act: Callable[[View], Awaitable[Move]]
+    reflect: Callable[[Reflection], Awaitable[str]]

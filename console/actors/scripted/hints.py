@@ -1,0 +1,143 @@
+"""What a reviewer's free words say: which topics they touch, which things they name, wanted or refused.
+
+Nothing here knows whole sentences. Words are found by stems, and things by what the task and the pages name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+_LONGEST = 4_000
+_CLAUSE = re.compile(r"[.;:!?\n,()]+\s|[.;!?\n]+$|\b(?:but|instead(?! of)|rather(?! than)|and then)\b")
+_REFUSING = re.compile(
+    r"\b(?:not|no|never|isn|wasn|doesn|didn|don|aren|won|can|cannot|without|avoid|wrong|refus\w+|reject\w+|skip|"
+    r"instead of|rather than|other than|except|leave|nothing|none|neither|already|lacks?|unlike)\b"
+)
+_CUT = re.compile(r"\b(?:instead of|rather than|other than|and not|not|except)\b")
+_WORD = re.compile(r"[a-z0-9]+")
+_AMOUNT = re.compile(r"(\d{1,6}(?:,\d{3})*(?:\.\d{1,2})?)")
+
+TOPICS: dict[str, re.Pattern[str]] = {
+    "price": re.compile(r"\b(?:pric|cost|expensiv|cheap|afford|budget|dollar|usd|overpriced|pay|spend)|\$|too much\b"),
+    "option": re.compile(
+        r"\b(?:option|variant|select|size|colou?r|shade|flavou?r|scent|finish|pack|length|tick|dropdown)"
+    ),
+    "product": re.compile(r"\b(?:product|item|article|thing|listing|result|alternative|match|kind|model|one)"),
+    "features": re.compile(r"\b(?:feature|detail|descri|material|specification|spec|propert|attribut|quality|read)"),
+    "decide": re.compile(r"\b(?:decid|commit|browsing|purchas|buy|order|checkout|hesitat|wander|enough|time|steps?)"),
+    "further": re.compile(
+        r"\b(?:further|whole|entire|rest of|below|deeper|complet|lookup|look up|scroll|first paragraph|opening|intro|"
+        r"beginning|top of|later|remaining|more of|full|rely|end of|closely|careful)"
+    ),
+    "next page": re.compile(
+        r"\b(?:second|two (?:steps|hops|pages)|half\s?way|halfway|next|then|follow|leads?|link|hop|chain|own page|"
+        r"intermediate|too early|stopped|one step|half|go on)"
+    ),
+    "namesake": re.compile(
+        r"\b(?:same name|namesake|shares? (?:the|its|a|his|her) name|another person|someone else|somebody else|"
+        r"different (?:person|page|entry|one|thing|subject)|wrong (?:person|page|entry|entity|one|article|subject)|"
+        r"mixed up|confus|mistaken|brackets|homonym|other (?:page|entry|article))"
+    ),
+    "form": re.compile(
+        r"\b(?:year|number|figure|date|how many|count|yes or no|yes/no|name of|kind of answer|type of|form)"
+    ),
+    "both": re.compile(r"\b(?:both|each|compar|two|other one|either|side by side)"),
+    "places": re.compile(
+        r"\b(?:look|search|check|places?|elsewhere|everywhere|around|room|explor|keep|continu|find|found|spot|visit|"
+        r"more|furniture|gave up|give up|stopp?ed)"
+    ),
+    "open": re.compile(r"\b(?:open|closed|shut|inside|door|behind|within)"),
+    "clean": re.compile(r"\b(?:clean|wash|rins|dirty|sink|scrub)"),
+    "heat": re.compile(r"\b(?:heat|hot|warm|microwav|cook)"),
+    "cool": re.compile(r"\b(?:cool|cold|chill|refrigerat|fridge)"),
+    "two": re.compile(r"\b(?:two|second|both|another|pair|twice|one more|2|other)\b"),
+    "light": re.compile(r"\b(?:lamp|light|desklamp|turn\w* on|switch\w* on|lit|use the)"),
+    "object": re.compile(r"\b(?:wrong|different|other|exact|confus|mistak|mix|right|correct|proper|actual|instead)"),
+}
+"""The stems of each topic; a person need only use one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Part of a sentence in lower case; `refused` where it says what not to do."""
+
+    text: str
+    refused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """All that the memory says: as it was written, in lower case, and clause by clause."""
+
+    raw: str = ""
+    text: str = ""
+    clauses: tuple[Clause, ...] = ()
+
+    def about(self, topic: str) -> bool:
+        """Whether any word of the topic occurs."""
+        return bool(TOPICS[topic].search(self.text))
+
+    def names(self, thing: str) -> bool:
+        """Whether the thing is named, wanted or not."""
+        return _occurs(thing, self.text)
+
+    def wants(self, thing: str) -> bool:
+        """Whether the thing is named in a clause that does not refuse it."""
+        return any(not clause.refused and _occurs(thing, clause.text) for clause in self.clauses)
+
+    def refuses(self, thing: str) -> bool:
+        """Whether the thing is named, and only where something is refused."""
+        return self.names(thing) and not self.wants(thing)
+
+
+@lru_cache(maxsize=1024)
+def advice(memory: tuple[str, ...]) -> Advice:
+    """What the entries say together; each is read to its first 4,000 characters."""
+    raw = "\n".join(entry[:_LONGEST] for entry in memory)
+    text = raw.lower().replace("’", "'")
+    return Advice(raw, text, tuple(_clauses(text)))
+
+
+def vocabulary(text: str) -> frozenset[str]:
+    """The words of a list written as one text."""
+    return frozenset(text.split())
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, letters and digits only."""
+    return _WORD.findall(text.lower())
+
+
+def amount_near(found: Advice, topic: str) -> float | None:
+    """The last number in a clause that speaks of the topic, None where there is none."""
+    spoken = [clause.text for clause in found.clauses if TOPICS[topic].search(clause.text)]
+    amounts = [amount for text in spoken for amount in _AMOUNT.findall(text)]
+    return float(amounts[-1].replace(",", "")) if amounts else None
+
+
+def last_wanted(found: Advice, things: Iterable[str]) -> str | None:
+    """The one of these things that is wanted; of several the one named last, of equal ones the longest."""
+    wanted = [thing for thing in things if found.wants(thing)]
+    return max(wanted, key=lambda thing: (found.text.rfind(thing.lower()), len(thing)), default=None)
+
+
+def _clauses(text: str) -> Iterable[Clause]:
+    for part in _CLAUSE.split(text + " "):
+        if not part or not part.strip():
+            continue
+        cut = _CUT.search(part)
+        if cut and cut.start() > 0 and not _REFUSING.search(part[: cut.start()]):
+            yield Clause(part[: cut.start()].strip(), refused=False)
+            yield Clause(part[cut.start() :].strip(), refused=True)
+        else:
+            yield Clause(part.strip(), refused=bool(_REFUSING.search(part)))
+
+
+def _occurs(thing: str, text: str) -> bool:
+    place = thing.lower()
+    if not place or place not in text:
+        return False
+    return re.search(rf"(?<![a-z0-9]){re.escape(place)}(?:e?s)?(?![a-z0-9])", text) is not None

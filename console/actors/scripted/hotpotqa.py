@@ -1,0 +1,219 @@
+"""The scripted reader.
+
+It searches what the question names, follows the name in the sentence that fits best to a second page, and answers with
+what fits best there. Its weaknesses, drawn from seed and question: it trusts the first paragraph and does not look
+further down, does not notice that a page is about a namesake, or answers from the first page already; when a page
+cannot be found it may search the same name until its steps are spent.
+
+Words in its memory mend that: "read further" and the like make it look keywords up, a namesake makes it search the name
+with its kind, "that is only half of it" makes it go on to the second page; what they say to search or look up, it does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from console.actors.move import Move, Reflection, View
+from console.actors.scripted.hints import Advice, advice
+from console.actors.scripted.leafing import CALL, Page, pages_of
+from console.actors.scripted.reading import Question, overlap, question, spans, stems, values
+
+_PATIENCE = 6
+_REFUSED = re.compile(r'(?:answer|said|answered|finish\w*) "([^"]{1,120})"', re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """How carefully it reads."""
+
+    looks_further: bool
+    minds_namesakes: bool
+    goes_on: bool
+    searches_stubbornly: bool
+    refused: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """What a page gives: the sentence that fits best, how well, and the values in it."""
+
+    sentence: str
+    fit: int
+    values: Sequence[str]
+
+
+def move(view: View) -> Move:
+    """The reader's next move."""
+    asked, found = question(view.instruction), advice(view.memory)
+    care, pages = _care(view, found), pages_of(view.steps)
+    left = _PATIENCE - len(view.steps)
+    if not pages:
+        first = asked.entities[0] if asked.entities else view.instruction.rstrip("?")
+        return Move("I search what the question names.", f"Search[{first}]")
+    if care.searches_stubbornly and not pages[-1].seen:
+        return Move("It must be there; I search it once more.", f"Search[{pages[-1].asked}]")
+    if left <= 1:
+        return Move("My steps are spent; I answer as well as I can.", f"Finish[{_last_guess(asked, pages, care)}]")
+    current = pages[-1]
+    if not current.seen:
+        return _not_found(asked, care, pages, left)
+    other = _of_namesake(current, asked)
+    if care.minds_namesakes and other and other not in {page.asked for page in pages} and left > 2:
+        return Move("This page is about a namesake.", f"Search[{other}]")
+    if asked.compares:
+        return _compare(asked, care, found, pages, left)
+    return _bridge(asked, care, found, pages, left)
+
+
+def plan(reflection: Reflection) -> str:
+    """What it means to do differently: another answer, and sometimes a better way to read."""
+    rng = Random(f"plan {reflection.instruction} {len(reflection.memory)}")
+    call = CALL.match(reflection.rejected_action)
+    if not call:
+        return "I lost my steps on a page that could not be found. Next time I search a similar title."
+    lesson = (
+        "I will read further down the pages before I answer." if rng.random() < 0.35 else "I will give another answer."
+    )
+    return f'My answer "{call["argument"]}" was refused. {lesson}'
+
+
+def _care(view: View, found: Advice) -> Care:
+    rng = Random(f"reader {view.seed} {view.instruction}")
+    lazy, blind, hasty, stubborn = (rng.random() for _ in range(4))
+    return Care(
+        looks_further=lazy > 0.6 or found.about("further"),
+        minds_namesakes=blind > 0.4 or found.about("namesake"),
+        goes_on=hasty > 0.2 or found.about("next page"),
+        searches_stubbornly=stubborn < 0.3 and not view.memory,
+        refused=_refused(found, view.instruction),
+    )
+
+
+def _refused(found: Advice, instruction: str) -> frozenset[str]:
+    """The answers and names that the memory turns down, in lower case."""
+    answers = {answer.lower() for answer in _REFUSED.findall(found.raw)}
+    names = {name.lower() for name in spans(found.raw) if name not in instruction and found.refuses(name)}
+    return frozenset(answers | names)
+
+
+def _not_found(asked: Question, care: Care, pages: list[Page], left: int) -> Move:
+    current = pages[-1]
+    titles = [title for title in current.similar if title not in {page.asked for page in pages}]
+    if care.minds_namesakes:
+        titles.sort(key=lambda title: -_fits(title, current.asked, asked))
+    if titles:
+        return Move("That page is not there; I try the nearest title.", f"Search[{titles[0]}]")
+    return Move("I cannot find it.", f"Finish[{_last_guess(asked, pages, care)}]")
+
+
+def _fits(title: str, name: str, asked: Question) -> int:
+    """How well a title fits a name that was not found: the name in it, then the kind that the question speaks of."""
+    mark = title.partition("(")[2].rstrip(")")
+    kind = dict(zip(asked.entities, asked.kinds, strict=True)).get(name, "")
+    named = 2 * title.lower().startswith(name.lower())
+    return named + bool(mark) * (mark == kind if kind else overlap(mark, asked.near) > 0)
+
+
+def _of_namesake(page: Page, asked: Question) -> str:
+    """The title to search instead where the page is about something of another kind, else nothing."""
+    kind = dict(zip(asked.entities, asked.kinds, strict=True)).get(page.asked, "")
+    return f"{page.asked} ({kind})" if kind and page.seen and kind not in page.first else ""
+
+
+def _find(page: Page, relations: Sequence[str], form: str, known: Sequence[str], care: Care) -> Find:
+    """The sentence of the page that speaks of most relations and holds a value of that form."""
+    best = Find("", 0, ())
+    for sentence in page.seen:
+        held = [value for value in values(sentence, form, known) if value.lower() not in care.refused]
+        fit = overlap(sentence, relations)
+        if held and (fit > best.fit or not (best.sentence or form == "word")):
+            best = Find(sentence, fit, held)
+    return best
+
+
+def _keyword(page: Page, relations: Sequence[str], found: Advice) -> str | None:
+    """What to look up next on the page: the relations in their order, those that the memory names first."""
+    ordered = sorted(relations, key=lambda word: not found.names(word))
+    keywords = [stem for word in ordered for stem in stems(word)[:1]]
+    return next((word for word in keywords if word not in page.looked_up), None)
+
+
+def _bridge(asked: Question, care: Care, found: Advice, pages: list[Page], left: int) -> Move:
+    opened = [page for page in pages if page.seen]
+    known = [*asked.entities, *(page.asked for page in opened)]
+    page, last = opened[-1], len(opened) > 1 or not asked.entities
+    relations = (asked.far if last else asked.near) or asked.relations
+    form = asked.form if last else "name"
+    best = _find(page, relations, form, known, care)
+    spare = left - (1 if last else 2)
+    keyword = _keyword(page, relations, found)
+    if care.looks_further and best.fit <= len(relations) and keyword and spare > 0 and len(page.looked_up) < 2:
+        return Move("The first paragraph does not say; I look further down.", f"Lookup[{keyword}]")
+    if last:
+        return Move("That should be the answer.", f"Finish[{_pick(best, page, asked.form, known, care)}]")
+    if not care.goes_on:
+        early = _find(page, asked.relations, asked.form, known, care)
+        return Move("The page says it already.", f"Finish[{_pick(early, page, asked.form, known, care)}]")
+    middle = best.values[0] if best.values else next(iter(_names(page, known)), "")
+    if not middle:
+        return Move("I see nothing to follow.", f"Finish[{_last_guess(asked, pages, care)}]")
+    return Move(f"This leads to {middle}.", f"Search[{middle}]")
+
+
+def _compare(asked: Question, care: Care, found: Advice, pages: list[Page], left: int) -> Move:
+    opened = [page for page in pages if page.seen]
+    form = "name" if asked.form == "yes" else "number"
+    best = _find(opened[-1], asked.relations, form, asked.entities, care)
+    keyword = _keyword(opened[-1], asked.relations, found)
+    missing = 2 - len(opened)
+    if (
+        care.looks_further
+        and best.fit <= len(asked.relations)
+        and keyword
+        and left - 1 - missing > 0
+        and len(opened[-1].looked_up) < 2
+    ):
+        return Move("The first paragraph does not say; I look further down.", f"Lookup[{keyword}]")
+    if missing > 0:
+        return Move("Now the other one.", f"Search[{asked.entities[1]}]")
+    return Move("I have read both.", f"Finish[{_compared(asked, opened[-2:], care)}]")
+
+
+def _compared(asked: Question, pages: Sequence[Page], care: Care) -> str:
+    form = "name" if asked.form == "yes" else "number"
+    finds = [_find(page, asked.relations, form, asked.entities, care) for page in pages]
+    if asked.form == "yes":
+        same = bool({value.lower() for value in finds[0].values} & {value.lower() for value in finds[1].values})
+        guess = "yes" if same else "no"
+        return ("no" if same else "yes") if guess in care.refused else guess
+    amounts = [float(find.values[-1].replace(",", "")) if find.values else 0.0 for find in finds]
+    larger = any(word in asked.relations for word in ("more", "longer", "larger", "later", "people", "inhabitants"))
+    ahead = int((amounts[1] > amounts[0]) is larger)
+    if asked.entities[ahead].lower() in care.refused:
+        ahead = 1 - ahead
+    return asked.entities[ahead]
+
+
+def _pick(best: Find, page: Page, form: str, known: Sequence[str], care: Care) -> str:
+    if best.values:
+        return best.values[0]
+    names = [name for name in _names(page, known) if name.lower() not in care.refused]
+    return names[0] if names else "unknown"
+
+
+def _names(page: Page, known: Sequence[str]) -> list[str]:
+    return [name for sentence in page.seen for name in values(sentence, "name", known)]
+
+
+def _last_guess(asked: Question, pages: Sequence[Page], care: Care) -> str:
+    opened = [page for page in pages if page.seen]
+    if not opened:
+        return "unknown"
+    if asked.compares and len(opened) > 1:
+        return _compared(asked, opened[-2:], care)
+    known = [*asked.entities, *(page.asked for page in opened)]
+    best = _find(opened[-1], asked.relations, asked.form, known, care)
+    return _pick(best, opened[-1], asked.form, known, care)

@@ -1,0 +1,49 @@
+"""What the scripted reader has opened and looked up in a trial, read back from its steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from console.actors.scripted.reading import sentences
+from console.trajectory import Step
+
+CALL = re.compile(r"^\s*(?P<name>\w+)\[(?P<argument>.*)\]\s*$", re.DOTALL)
+_SIMILAR = re.compile(r"Similar: \[(?P<titles>.*)\]")
+_RESULT = re.compile(r"^\(Result \d+ / \d+\) ")
+
+
+@dataclass(slots=True)
+class Page:
+    """A page that a search opened: its sentences seen so far, and what was looked up on it."""
+
+    asked: str
+    first: str = ""
+    seen: list[str] = field(default_factory=list)
+    looked_up: list[str] = field(default_factory=list)
+    similar: list[str] = field(default_factory=list)
+
+
+def pages_of(steps: Sequence[Step]) -> list[Page]:
+    """The pages searched so far, in order; what a lookup found stands before what was seen first."""
+    pages: list[Page] = []
+    for step in steps:
+        call = CALL.match(step.action)
+        name = call["name"].lower() if call else ""
+        if call and name == "search":
+            pages.append(_opened(call["argument"], step.observation))
+        elif call and name == "lookup" and pages:
+            pages[-1].looked_up.append(call["argument"].lower())
+            if _RESULT.match(step.observation):
+                pages[-1].seen.insert(0, _RESULT.sub("", step.observation).strip())
+    return pages
+
+
+def _opened(asked: str, observation: str) -> Page:
+    if not observation.startswith("Could not find"):
+        found = sentences(observation)
+        return Page(asked, found[0], found)
+    similar = _SIMILAR.search(observation)
+    titles = re.findall(r"'([^']+)'|\"([^\"]+)\"", similar["titles"]) if similar else []
+    return Page(asked, similar=[one or other for one, other in titles])

@@ -1,0 +1,167 @@
+"""Plain reading of short English: entities, word stems, sentences, and the kind of answer that a question wants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from console.actors.scripted.hints import vocabulary
+
+_NAME = r"[A-Z][\w'’-]*\.?"
+_SPAN = re.compile(rf"{_NAME}(?: (?:&|of|the|of the|for) {_NAME}| {_NAME}| \d+)*(?: \([^()]{{1,40}}\))?")
+_SENTENCE = re.compile(r"(?<=[a-z0-9\])][.!?]) +(?=[A-Z0-9])")
+_YEAR = re.compile(r"\b1\d{3}\b|\b20\d{2}\b")
+_NUMBER = re.compile(r"\b\d{1,3}(?:,\d{3})+\b|\b\d+\b")
+_SMALL = re.compile(r"\b(?:plays?|shows?|makes?|[Aa]n?) (?:the |an? )?([a-z]{4,})")
+_OPENERS = vocabulary(
+    "A After Also An And Any Are As At Before Both Did Do Does During Each For From He Her His How In Into Is It "
+    "Its Many Most No Of On One Only Or She Some The Their There These They This Two Was Were What When Where Which "
+    "While Who Whose Why With"
+)
+_PLAIN = vocabulary(
+    "the and was were did does are has have had which what who whose where when that this with from into for how many "
+    "much its his her their there same first each every year been being than more most also only but not one lie lies "
+    "person earlier time work whom it's during after before"
+)
+_ALIKE = {
+    "publisher": ("brought out", "publish"),
+    "publishing": ("brought out",),
+    "author": ("author", "wrote"),
+    "wrote": ("author", "written"),
+    "written": ("author",),
+    "designer": ("design",),
+    "designed": ("design",),
+    "architect": ("design",),
+    "composer": ("compos",),
+    "founder": ("found",),
+    "producer": ("produc",),
+    "leading": ("leading role",),
+    "actor": ("leading role",),
+    "older": ("founded",),
+    "longer": ("kilomet",),
+    "honour": ("honour",),
+}
+"""Words of a question, and how a page may put the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question taken apart: what it names, of which kinds, and what it asks of them.
+
+    `near` are the words that lead from the first name to another thing, `far` those that ask something of that thing,
+    each with the most telling first. `form` is the form of the answer: year, number, word, person, yes or name.
+    """
+
+    entities: tuple[str, ...]
+    kinds: tuple[str, ...]
+    near: tuple[str, ...]
+    far: tuple[str, ...]
+    form: str
+    compares: bool
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """Everything that it asks."""
+        return (*self.near, *(word for word in self.far if word not in self.near))
+
+
+@lru_cache(maxsize=1024)
+def question(text: str) -> Question:
+    """The question taken apart."""
+    entities = tuple(dict.fromkeys(spans(text)))
+    kinds = tuple(_kind(text, entity) for entity in entities)
+    rest = text
+    for entity, kind in zip(entities, kinds, strict=True):
+        rest = rest.replace(f"the {kind} {entity}" if kind else entity, "#").replace(entity, "#")
+    compares = len(entities) > 1 and bool(re.search(r"# (?:or|and) |\bboth\b|\bsame\b", rest))
+    near, far = _parts(rest)
+    return Question(entities, kinds, near, far, _form(text), compares)
+
+
+def _parts(rest: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The near and the far words of a question in which # stands for what it names."""
+    before, _, after = rest.partition("#")
+    head, the, phrase = before.partition(" the ")
+    related = re.search(r"\b(?:where|which|that|who|whose)\b", phrase)
+    ending = _telling(after)
+    if not the:
+        return (), (*ending, *reversed(_telling(head)))
+    if not related:
+        return _telling(phrase), (*ending, *_telling(head))
+    asks = re.search(r"\b(?:do|does|did|is|was|were)\b *$", head.rstrip()) and len(ending) > 1
+    own, asked = (ending[:-1], ending[-1:]) if asks else (ending, ())
+    return (*own, *_telling(phrase)), (*asked, *_telling(head))
+
+
+def _telling(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for word in re.findall(r"\b[a-z]{3,}", text) if word not in _PLAIN))
+
+
+def spans(text: str) -> list[str]:
+    """The names in a text: runs of capitalised words, without the word that only opens a sentence."""
+    return [name for match in _SPAN.finditer(text) if (name := _trimmed(match[0]))]
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a paragraph."""
+    return _SENTENCE.split(text.strip())
+
+
+def stems(word: str) -> tuple[str, ...]:
+    """What to look for where a question says this word."""
+    plain = word[: max(4, len(word) - 2)] if len(word) > 5 else word[:4]
+    return (*_ALIKE.get(word, ()), plain)
+
+
+def overlap(sentence: str, relations: Sequence[str]) -> int:
+    """How many of the relations a sentence speaks of; the first counts as much as all the others together."""
+    folded = sentence.lower()
+    met = [any(stem in folded for stem in stems(word)) for word in relations]
+    return sum(met) + len(met) * bool(met and met[0])
+
+
+def values(sentence: str, form: str, known: Iterable[str]) -> list[str]:
+    """What in a sentence could be an answer of that form, leaving out what is known already."""
+    if form == "year":
+        return _YEAR.findall(sentence)
+    if form == "number":
+        return _NUMBER.findall(sentence)
+    if form == "word":
+        return _SMALL.findall(sentence)
+    taken = {_bare(name) for name in known}
+    found = [name for name in spans(sentence) if _bare(name) not in taken]
+    found = [name for name in found if " " in name or not sentence.startswith(name)]
+    return [name for name in found if not any(_bare(name) in other for other in taken)]
+
+
+def _bare(name: str) -> str:
+    return re.sub(r" \([^()]*\)$", "", name).lower()
+
+
+def _trimmed(name: str) -> str:
+    parts = name.split()
+    while parts and parts[0] in _OPENERS and not (parts[0] == "The" and len(parts) > 1):
+        parts = parts[1:]
+    text = " ".join(parts).rstrip(".,")
+    return re.sub(r"['’]s$", "", text) if len(parts) == 1 else text
+
+
+def _kind(text: str, entity: str) -> str:
+    before = text.partition(entity)[0]
+    match = re.search(r"\bthe ((?:(?!of |in |on |by |same |same)[a-z]+ ){1,2})$", before)
+    return match[1].strip() if match else ""
+
+
+def _form(text: str) -> str:
+    opening = text.lower()
+    if re.match(r"(?:in|during) (?:what|which) year|when ", opening):
+        return "year"
+    if opening.startswith("how "):
+        return "number"
+    if re.match(r"(?:which|what) (?:instrument|flower|does .* make)|what does", opening):
+        return "word"
+    if re.match(r"(?:do|does|did|is|are|was|were|has|have|can) ", opening):
+        return "yes"
+    return "person" if opening.startswith("who") else "name"

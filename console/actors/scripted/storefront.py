@@ -1,0 +1,105 @@
+"""What the scripted shopper has seen in a trial, read back from its steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from console.trajectory import Step
+
+_OFFER = re.compile(r"\[(?P<asin>[A-Z0-9]{10})\] *\n(?P<title>[^\n\[]+?) *\n\$(?P<price>[\d,]+\.\d+)")
+_OPTION = re.compile(r"^(?P<name>[a-z][a-z ]*?) (?P<values>\[.+\]) *$", re.MULTILINE)
+_VALUE = re.compile(r"\[+([^\[\]]+)\]+")
+_CLICK = re.compile(r"^\s*click\[(?P<target>.+)\]\s*$", re.DOTALL)
+_CLICKED = re.compile(r"^You have clicked (?P<value>.+)\.\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One line of a results page; `price` in USD."""
+
+    asin: str
+    title: str
+    price: float
+
+
+@dataclass(slots=True)
+class Visit:
+    """Where the shopper stands and what it has read; `page` is start, results, item or sub."""
+
+    page: str = "start"
+    searches: int = 0
+    turned: int = 0
+    offers: dict[str, Offer] = field(default_factory=dict)
+    opened: list[str] = field(default_factory=list)
+    features: dict[str, str] = field(default_factory=dict)
+    options: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    chosen: dict[str, str] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
+
+    @property
+    def asin(self) -> str:
+        """The product that is open, or was opened last."""
+        return self.opened[-1] if self.opened else ""
+
+
+def visit(steps: Iterable[Step]) -> Visit:
+    """The visit that these steps amount to."""
+    seen = Visit()
+    for step in steps:
+        _read(seen, step.action, step.observation)
+    return seen
+
+
+def asked_values(options: dict[str, tuple[str, ...]], text: str) -> dict[str, str]:
+    """The value of each option that the text names, the longest where it names several."""
+    found: dict[str, str] = {}
+    for name, values in options.items():
+        named = [value for value in values if re.search(rf"(?<![\w.]){re.escape(value)}(?![\w.]*\d)(?!\w)", text)]
+        if named:
+            found[name] = max(named, key=len)
+    return found
+
+
+def _read(seen: Visit, action: str, observation: str) -> None:
+    click = _CLICK.match(action)
+    target = click["target"].strip() if click else ""
+    clicked = _CLICKED.match(observation)
+    if clicked:
+        _choose(seen, clicked["value"])
+    elif "(Total results:" in observation:
+        seen.page, seen.chosen = "results", {}
+        seen.searches += action.strip().startswith("search[")
+        seen.turned += target.lower() == "next >"
+        for match in _OFFER.finditer(observation):
+            price = float(match["price"].replace(",", ""))
+            seen.offers.setdefault(match["asin"], Offer(match["asin"], match["title"], price))
+    elif "[Buy Now]" in observation:
+        _open(seen, target, observation)
+    elif target.lower() in ("features", "description", "reviews") and "[< Prev]" in observation:
+        seen.page = "sub"
+        if target.lower() == "features":
+            seen.features[seen.asin] = observation.partition("[< Prev]")[2]
+    elif observation.rstrip().endswith("[Search]"):
+        seen.page, seen.chosen = "start", {}
+    else:
+        seen.failed.add(action.strip())
+
+
+def _open(seen: Visit, target: str, observation: str) -> None:
+    seen.page = "item"
+    if target.upper() in seen.offers:
+        seen.opened.append(target.upper())
+        seen.chosen = {}
+    head = observation.partition("\nPrice:")[0]
+    seen.options[seen.asin] = {
+        match["name"]: tuple(_VALUE.findall(match["values"])) for match in _OPTION.finditer(head)
+    }
+
+
+def _choose(seen: Visit, value: str) -> None:
+    for name, values in seen.options.get(seen.asin, {}).items():
+        if value in values:
+            seen.chosen[name] = value
+            return

@@ -1,0 +1,109 @@
+"""The scripted Actor as a whole: pure, fallible within bounds, and better for what it is told."""
+
+import asyncio
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from console.actors import ACTORS, Reflection, View
+from console.environments import ENVIRONMENTS
+from console.errors import Unknown
+from console.trajectory import Step
+
+NAMES = ("webshop", "hotpotqa", "alfworld")
+SCRIPTED = ACTORS["scripted"]
+
+
+def act(view):
+    return asyncio.run(SCRIPTED.act(view))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_untold_it_succeeds_at_a_third_to_two_thirds_of_the_tasks(name, success):
+    assert 0.3 <= success(name, range(4)) <= 0.65
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_some_trials_halt_and_not_most(name, play):
+    outcomes = [play(task, seed=seed).outcome for seed in range(4) for task in ENVIRONMENTS[name].tasks(seed, 40)]
+    assert 0.02 <= outcomes.count("halted") / len(outcomes) <= 0.4
+    assert outcomes.count("failed") > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_bare_refusal_helps_and_words_help_more(name, success, reflected):
+    words = {
+        "webshop": "Please mind what it costs, select every option that I named, and read the features first.",
+        "hotpotqa": "Your page was a namesake or you stopped reading too soon. Follow the link and read further down.",
+        "alfworld": "Search on, open doors, take the right thing; clean, heat or chill it. Bring two if asked.",
+    }
+    seeds = range(3)
+    untold = success(name, seeds)
+    refused = success(name, seeds, reflected)
+    told = success(name, seeds, lambda trial: words[name])
+    assert untold < refused < told
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_view_gives_the_same_move_at_every_step(name, play):
+    for task in ENVIRONMENTS[name].tasks(5, 12):
+        first, again = (
+            play(task, ("read further", "too expensive"), 3),
+            play(task, ("read further", "too expensive"), 3),
+        )
+        assert first.actions == again.actions
+        assert [step.thought for step in first.steps] == [step.thought for step in again.steps]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_trial_can_be_taken_up_at_any_step(name, play):
+    task = ENVIRONMENTS[name].tasks(1, 3)[2]
+    trial = play(task, seed=1)
+    for done in reversed(range(len(trial.steps))):
+        view = View(name, task.instruction, trial.opening, tuple(trial.steps[:done]), (), 1)
+        assert act(view).action == trial.actions[done]
+
+
+def test_another_seed_has_other_weaknesses(play):
+    tasks = ENVIRONMENTS["webshop"].tasks(0, 30)
+    assert [play(task, seed=1).actions for task in tasks] != [play(task, seed=2).actions for task in tasks]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=60, deadline=None)
+@given(
+    memory=st.lists(st.text(max_size=400), max_size=3),
+    instruction=st.text(max_size=200),
+    opening=st.text(max_size=200),
+    steps=st.lists(st.tuples(st.text(max_size=40), st.text(max_size=200)), max_size=6),
+)
+def test_no_text_stops_it(name, memory, instruction, opening, steps):
+    done = tuple(Step("", action, observation) for action, observation in steps)
+    made = act(View(name, instruction, opening, done, tuple(memory)))
+    assert made.action
+    plan = asyncio.run(SCRIPTED.reflect(Reflection(name, instruction, done, "", tuple(memory))))
+    assert plan
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=25, deadline=None)
+@given(words=st.text(alphabet=st.characters(codec="utf-8"), max_size=300))
+def test_odd_words_in_its_memory_never_stop_a_trial(name, words, play):
+    task = ENVIRONMENTS[name].tasks(0, 1)[0]
+    hostile = (words, "((((?:\\b[[[ $(rm -rf) {{x}} " + "not " * 400, "B0" * 600)
+    assert play(task, hostile).outcome in ("succeeded", "failed", "halted")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_long_memories_do_not_slow_it_down(name, play):
+    task = ENVIRONMENTS[name].tasks(0, 1)[0]
+    started = time.perf_counter()
+    play(task, ("size " * 4_000, "not, " * 4_000, "search the fridge " * 1_000))
+    assert time.perf_counter() - started < 5.0
+
+
+def test_an_environment_without_a_policy_is_named():
+    with pytest.raises(Unknown, match="webshop"):
+        act(View("chess", "win", "", ()))
