@@ -62,4 +62,4 @@ class _Route:
 
 
 def _first(household: Household, kind: str) -> str:
-    return min((part.name for part in household.receptacles.values() if part.kind == kind), key=len)
+    return next(part.name for part in household.receptacles.values() if part.kind == kind)
