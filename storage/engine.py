@@ -45,6 +45,12 @@ def engine(url: str, durability: Durability = Durability.NORMAL) -> Engine:
     return _engine(url, durability, os.getpid())
 
 
+def close(url: str) -> None:
+    """Closes every idle connection of this process to that database; the next use opens new ones."""
+    for durability in Durability:
+        engine(url, durability).dispose()
+
+
 def sqlite_path(url: str) -> Path | None:
     """The file of an SQLite URL, None for another database; raises StorageError for one in memory."""
     parts = make_url(url)

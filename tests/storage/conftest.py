@@ -4,7 +4,7 @@ import pytest
 from sqlmodel import Session
 
 from storage import tables
-from storage.engine import writing
+from storage.engine import close, writing
 from storage.migrations import migrate
 from storage.queue import HALTED, NewItem, Queue
 
@@ -16,7 +16,8 @@ def url(tmp_path):
     """The URL of a fresh database."""
     made = f"sqlite:///{tmp_path / 'console.db'}"
     migrate(made)
-    return made
+    yield made
+    close(made)
 
 
 @pytest.fixture

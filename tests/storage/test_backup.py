@@ -1,0 +1,157 @@
+"""Backups taken and put back while others work."""
+
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlmodel import select
+
+from storage import tables
+from storage.backup import backup, restore
+from storage.check import check
+from storage.engine import reading, writing
+from storage.errors import NewerSchema, NotOurs, StorageError
+from storage.migrations import head, revision
+from storage.migrations.upgrading import upgrade
+
+
+def add(url, name):
+    with writing(url) as session:
+        session.add(tables.Run(name=name, kind="live", environment="webshop", created_ms=1))
+
+
+def names(url):
+    with reading(url) as session:
+        return list(session.exec(select(tables.Run.name).order_by(tables.Run.id)))
+
+
+def test_a_backup_holds_everything_in_one_file(url, tmp_path):
+    add(url, "a")
+    copy = backup(url, tmp_path / "deep" / "copy.db")
+    assert [path.name for path in copy.parent.iterdir()] == ["copy.db"]
+    assert names(f"sqlite:///{copy}") == ["a"]
+    assert check(f"sqlite:///{copy}") == []
+
+
+def test_a_backup_never_writes_over_a_file(url, tmp_path):
+    there = tmp_path / "there.db"
+    there.write_text("mine")
+    with pytest.raises(StorageError, match="is already there"):
+        backup(url, there)
+    assert there.read_text() == "mine"
+
+
+def test_what_cannot_be_backed_up(tmp_path):
+    with pytest.raises(StorageError, match="There is no database at"):
+        backup(f"sqlite:///{tmp_path / 'none.db'}", tmp_path / "copy.db")
+    with pytest.raises(StorageError, match="pg_dump"):
+        backup("postgresql+psycopg://host/name", tmp_path / "copy.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_backups_while_writers_are_busy_are_each_one_state(url, tmp_path):
+    stop = threading.Event()
+
+    def pairs():
+        place = 0
+        while not stop.is_set():
+            with writing(url) as session:
+                for half in "ab":
+                    session.add(tables.Run(name=f"{place}{half}", kind="live", environment="w", created_ms=1))
+            place += 1
+
+    writer = threading.Thread(target=pairs)
+    writer.start()
+    try:
+        copies = [backup(url, tmp_path / f"copy{i}.db") for i in range(5)]
+    finally:
+        stop.set()
+        writer.join()
+    assert all(len(names(f"sqlite:///{copy}")) % 2 == 0 for copy in copies)
+
+
+def test_restoring_puts_the_rows_back_under_open_connections_and_keeps_the_replaced(url, tmp_path):
+    add(url, "a")
+    copy = backup(url, tmp_path / "copy.db")
+    add(url, "b")
+    assert names(url) == ["a", "b"]
+    kept = restore(url, copy)
+    assert names(url) == ["a"]
+    add(url, "c")
+    assert names(url) == ["a", "c"]
+    assert names(f"sqlite:///{kept}") == ["a", "b"]
+    assert kept.name.startswith("console.db.replaced-2")
+    assert check(url) == []
+
+
+def test_restoring_where_nothing_was(url, tmp_path):
+    add(url, "a")
+    copy, fresh = backup(url, tmp_path / "copy.db"), f"sqlite:///{tmp_path / 'new' / 'console.db'}"
+    assert restore(fresh, copy) is None
+    assert names(fresh) == ["a"]
+
+
+def test_an_older_backup_is_brought_up_to_date(url, tmp_path):
+    upgrade(f"sqlite:///{tmp_path / 'old.db'}", "0001")
+    restore(url, tmp_path / "old.db")
+    assert revision(url) == head()
+    assert revision(f"sqlite:///{tmp_path / 'old.db'}") == "0001"
+    assert check(url) == []
+
+
+def test_a_damaged_database_can_be_replaced(url, tmp_path):
+    add(url, "a")
+    copy, lost = backup(url, tmp_path / "copy.db"), tmp_path / "lost" / "console.db"
+    lost.parent.mkdir()
+    lost.write_text("not a database any more, " * 400)
+    kept = restore(f"sqlite:///{lost}", copy)
+    assert kept.read_text().startswith("not a database any more")
+    assert names(f"sqlite:///{lost}") == ["a"]
+
+
+def damaged(path: Path, url: str) -> None:
+    backup(url, path)
+    content = bytearray(path.read_bytes())
+    content[4096 * 3 : 4096 * 6] = b"\x5a" * (4096 * 3)
+    path.write_bytes(content)
+
+
+def newer(path: Path, url: str) -> None:
+    backup(url, path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.commit()
+
+
+def foreign(path: Path, url: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE recipe (id INTEGER PRIMARY KEY)")
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("make", "refusal", "words"),
+    [
+        (damaged, StorageError, "is not sound"),
+        (newer, NewerSchema, "schema 9999"),
+        (foreign, NotOurs, "not one of this console"),
+        (lambda path, _: path.write_text("words, " * 200), NotOurs, "cannot be read as a database"),
+        (lambda path, _: path.touch(), NotOurs, "is empty"),
+        (lambda path, _: None, StorageError, "There is no backup at"),
+    ],
+)
+def test_what_is_no_sound_backup_is_refused_and_changes_nothing(url, tmp_path, make, refusal, words):
+    add(url, "a")
+    source = tmp_path / "source.db"
+    make(source, url)
+    with pytest.raises(refusal, match=words):
+        restore(url, source)
+    assert names(url) == ["a"]
+    assert not [path for path in tmp_path.iterdir() if "replaced" in path.name]
+
+
+def test_the_database_is_no_backup_of_itself(url):
+    with pytest.raises(StorageError, match="is the database itself"):
+        restore(url, url.removeprefix("sqlite:///"))

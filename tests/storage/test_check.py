@@ -1,0 +1,70 @@
+"""Every kind of damage is found and said in words."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from storage.check import check
+from storage.migrations.upgrading import upgrade
+
+DAMAGE = [
+    ("UPDATE budget SET used = 3", "Budget 1: 3 used, but its ledger adds up to 2."),
+    ("UPDATE slot SET units = 0 WHERE id = 1", "Budget 1: 2 used, but its claims and decisions cost 1."),
+    ("UPDATE budget SET halted = 1", "Budget 1: 1 halted items counted, but 0 are claimed or decided."),
+    ("DELETE FROM ledger WHERE slot_id = 1", "Review slot 1: its ledger adds up to 0, but it stands decided."),
+    (
+        "UPDATE item SET reviews_required = 2 WHERE id = 1",
+        "Item 1: 0 slots open and 1 taken, but 2 reviews are required.",
+    ),
+    (
+        "UPDATE item SET status = 'pending' WHERE id = 1",
+        "Item 1 stands pending, but 0 slots are open and 0 claims live.",
+    ),
+    ("UPDATE decision SET superseded = 1", "Review slot 1 is decided and has 0 current decisions."),
+    ("UPDATE decision SET superseded = 1, delivered_ms = 1", "Decision 1 was delivered, although it was taken back."),
+    ("UPDATE item SET status = 'delivered' WHERE id = 1", "Item 1 stands delivered, but decision 1 is not."),
+    ("DELETE FROM trajectory_body WHERE trajectory_id = 2", "Trajectory 2 has lost its text."),
+    ("UPDATE item SET trajectory_id = 99 WHERE id = 3", "Row 3 of table item points at a missing trajectory."),
+]
+
+
+@pytest.fixture
+def worked(url, stock, answer):
+    """A database with one decision and one live claim."""
+    queue, at = stock(url, 3, cap=5), {"run_id": 1, "trial": 0, "now_ms": 0, "lease_ms": 1_000}
+    mine = queue.claim(reviewer="ann", **at)
+    queue.decide(item_id=1, reviewer="ann", token=mine.token, now_ms=1, undo_ms=0, **answer("k"))
+    queue.claim(reviewer="bob", **at)
+    return url
+
+
+def change(url, statement):
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def test_a_sound_database_has_no_problems(worked):
+    assert check(worked) == []
+
+
+@pytest.mark.parametrize(("statement", "sentence"), DAMAGE)
+def test_damage_is_named(worked, statement, sentence):
+    change(worked, statement)
+    assert sentence in check(worked)
+
+
+def test_a_long_list_is_cut(url, stock):
+    stock(url, 30)
+    change(url, "DELETE FROM trajectory_body")
+    problems = check(url)
+    assert len(problems) == 21
+    assert problems[-1] == "... and 10 more of this kind."
+
+
+def test_a_missing_or_old_database_is_named(tmp_path):
+    url = f"sqlite:///{tmp_path / 'console.db'}"
+    assert check(url) == ["There is no database yet; any command makes it."]
+    upgrade(url, "0001")
+    assert "schema 0001, this console is of" in check(url)[0]
