@@ -15,6 +15,7 @@ from console.terms.wording import COUNTS, FIGURE, FUNCTION_WORDS, MONTHS, UNIT, 
 
 _NUMBER = re.compile(FIGURE)
 _WORD = re.compile(r"[^\W_]+")
+_PLAIN = str.maketrans("‐‑‒–—−‘’‛“”„\u00a0\u2009", "------'''\"\"\"  ")
 _GAP = r"[\W_]{0,3}"
 
 
@@ -29,7 +30,9 @@ def mentions(term: Term, lowered_text: str) -> bool:
 
 
 def lowered(text: str) -> str:
-    """The text in lower case, every character at its old place."""
+    """The text in lower case with plain dashes, quotes and blanks, every character at its old place."""
+    if not text.isascii():
+        text = text.translate(_PLAIN)
     lower = text.lower()
     return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 

@@ -93,7 +93,7 @@ def conditions(evidence: Evidence) -> Finding | None:
     if not _has_arguments(evidence):
         return None
     stated = [term.text for term in evidence.terms if term.kind is TermKind.NEGATION]
-    stated += re.findall(r"\b(?:if|unless|only|but) \w+(?: \w+)?", evidence.instruction)
+    stated += re.findall(r"\b(?:if|unless|only) \w+(?: \w+){0,2}", evidence.instruction)
     if len(stated) < 2:
         return None
     return Finding(

@@ -72,9 +72,8 @@ def stated_missing(evidence: Evidence) -> Finding | None:
     missing = [term for term in wanted if not mentions(term, shown.text)]
     if not missing:
         return None
-    return Finding(
-        len(missing) / len(wanted), f"Not seen on the chosen page: {quoted([term.text for term in missing])}."
-    )
+    told = [term.text for term in missing if term.kind not in EXACT] or [term.text for term in missing]
+    return Finding(len(missing) / len(wanted), f"Not seen on the chosen page: {quoted(told)}.")
 
 
 def figures_missing(evidence: Evidence) -> Finding | None:
