@@ -1,0 +1,150 @@
+"""What a reviewer may see: the checkpoint, their own words, and of a blind run nothing else."""
+
+import random
+import string
+from dataclasses import replace
+
+import pytest
+
+from console import detection, importing, inbox, review, runs, sheets
+from console.database import now_ms, reading, review_queue, writing
+from console.importers import read_log
+from console.importers.records import Found
+from console.trajectory import Outcome
+from console.widgets.earlier_trials import earlier_trials_html
+from console.widgets.trajectory_view import checkpoint_html
+from tests.logs import write_log
+
+
+def drawn(sheet):
+    """The Review page's HTML for a sheet."""
+    flag, belief = sheets.flag(sheet.verdict), sheets.belief(sheet.verdict)
+    return checkpoint_html(sheet.checkpoint, flag=flag, belief=belief) + earlier_trials_html(
+        sheet.earlier, sheets.actions(sheet.checkpoint)
+    )
+
+
+def next_sheet(run_name, reviewer, *, unblinded=False):
+    with reading() as session:
+        run = runs.get(session, run_name)
+        claim = review.next_item(review_queue(), session, run, reviewer, now_ms())
+        return run, claim, sheets.sheet(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
+
+
+def every_sheet(run_name):
+    found = {}
+    reviewer = 0
+    while True:
+        reviewer += 1
+        with reading() as session:
+            run = runs.get(session, run_name)
+            claim = review.next_item(review_queue(), session, run, f"r{reviewer}", now_ms())
+            if not hasattr(claim, "item_id"):
+                return found
+            sheet = sheets.sheet(session, review_queue(), run, claim, f"r{reviewer}", unblinded=False)
+        found[sheet.checkpoint.instruction, claim.trial, claim.step, claim.kind] = drawn(sheet)
+
+
+def review_trial_0(run_name):
+    """Ada rejects kettle 0 and Bo kettle 1, each in their own words; the stuck trial is skipped by nobody."""
+    for reviewer in ("ada", "bo"):
+        run, claim, _ = next_sheet(run_name, reviewer)
+        answer = review.Answer("reject", f"words of {reviewer}")
+        review.submit(review_queue(), run, claim, reviewer, answer, now_ms())
+
+
+def second_trial(run_name, reviewer, *, unblinded=False):
+    """The page of kettle 1's second trial for that reviewer."""
+    with reading() as session:
+        run = runs.get(session, run_name)
+        (item,) = [row["item_id"] for row in inbox.listing(session, run) if row["trial"] == 1]
+        claim = review.open_item(review_queue(), session, run, reviewer, item, now_ms())
+        sheet = sheets.sheet(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
+    review_queue().release(item_id=item, reviewer=reviewer, token=claim.token, now_ms=now_ms())
+    return drawn(sheet)
+
+
+def test_a_blind_reviewer_sees_earlier_actions_and_own_words_only(two_trials):
+    review_trial_0(two_trials)
+    ada, bo = second_trial(two_trials, "ada"), second_trial(two_trials, "bo")
+    assert "words of" not in ada
+    assert "words of bo" in bo
+    assert "click[B0000001]" in ada
+    for page in (ada, bo):
+        assert "<dt>outcome</dt>" not in page
+        assert "<dt>decision</dt>" not in page
+
+
+def test_a_researcher_and_an_open_run_show_words_decision_and_outcome(two_trials):
+    review_trial_0(two_trials)
+    researcher = second_trial(two_trials, "ada", unblinded=True)
+    with writing() as session:
+        runs.get(session, two_trials).blind = False
+    assert second_trial(two_trials, "ada") == researcher
+    assert "words of bo" in researcher
+    assert "reject by bo" in researcher
+    assert "<dt>outcome</dt>" in researcher
+    assert "Your score" not in researcher
+
+
+def canaried(record, draw, patterns):
+    """The record with all that came after its first critical action, and all ground truth, replaced by canaries."""
+    from console.critical import is_critical
+
+    at = next((i for i, step in enumerate(record.steps) if is_critical(step.action, patterns)), None)
+    if at is None:
+        return None
+    steps = [*record.steps[:at], replace(record.steps[at], observation=draw())]
+    steps += [replace(step, thought=draw(), observation=draw()) for step in record.steps[at + 1 :]]
+    gold = {key: draw() for key in record.gold if key != "label"}
+    return replace(
+        record,
+        steps=tuple(steps),
+        gold=gold,
+        outcome=Outcome.FINISHED,
+        memory=tuple(draw() for _ in record.memory),
+        extra={"canary": draw()},
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "reflexion/reflexion/50_sample_react_reflect_correct.txt",
+        "webshop/react_webshop_run_000-249.txt",
+        "tau-bench/gpt-4o-airline.even.json",
+        "tau-bench/react-grok-4-fast-reasoning-airline.even.json",
+        "alfworld/expert_traj.jsonl",
+    ],
+)
+def test_the_review_page_holds_no_canary(shared_data, tmp_path, name):
+    """Everything after the critical action replaced by canaries: the page of each item is the same to the byte."""
+    from console.environments import environment
+
+    dice = random.Random(7)
+    canaries = []
+
+    def draw():
+        canaries.append("canary" + "".join(dice.choices(string.ascii_lowercase, k=12)))
+        return canaries[-1]
+
+    real, false = [], []
+    for record in (found.trajectory for found in read_log(shared_data(name))[1] if isinstance(found, Found)):
+        patterns = environment(record.environment).critical
+        other = canaried(record, draw, patterns)
+        if other is not None:
+            real.append(record)
+            false.append(other)
+    pages = []
+    for run, records in (("real", real), ("false", false)):
+        importing.import_file(write_log(tmp_path / f"{run}.jsonl", *records), run, "auto", lambda _: None)
+        with writing() as session:
+            runs.get(session, run).ends = False
+        detection.detect(run, ["full-validation"])
+        pages.append(every_sheet(run))
+    assert pages[0].keys() == pages[1].keys()
+    assert pages[0] == pages[1]
+    whole = "".join(pages[1].values())
+    assert not [canary for canary in canaries if canary in whole]
+    for sentence in ("Answer is CORRECT", "Answer is INCORRECT", "Your score (min"):
+        assert sentence not in whole
