@@ -18,11 +18,13 @@ from console.judging import verdict_row
 from console.trajectory import Outcome, Trajectory, from_json
 from storage import tables
 from storage.queue import NewItem
-from storage.tables import ItemStatus
+from storage.tables import ItemStatus, RunKind
 
 _PAGE = 200
 HALTED_PRIORITY = -1.0
 """Below every score: halted trials rank after all judged ones."""
+_AFTER_THE_FACT = (RunKind.ARCHIVE, RunKind.REPLAY)
+"""Elsewhere an action is judged and queued when it is about to run; what waits then is not for detection to change."""
 
 
 @dataclass(slots=True)
@@ -88,7 +90,7 @@ def _detect_one(
     bar = bar if threshold is None else threshold
     report = DetectionReport(run.name, judge.name, bar, routing=routing)
     _judge_all(run, judge, bar, report, progress)
-    if routing:
+    if routing and run.kind in _AFTER_THE_FACT:
         report.queued = _enqueue(run)
     return report
 
@@ -150,7 +152,8 @@ def _trajectory_ids(session: Session, run: tables.Run) -> list[list[int]]:
     record = tables.Trajectory
     statement = (
         select(record.id)
-        .where(record.run_id == run.id, col(record.carried_over).is_(False), record.recorded_outcome != Outcome.ERROR)
+        .where(record.run_id == run.id, col(record.carried_over).is_(False))
+        .where(col(record.recorded_outcome).not_in([Outcome.ERROR, Outcome.RUNNING]))
         .order_by(col(record.id))
     )
     ids = [id for id in session.exec(statement) if id is not None]

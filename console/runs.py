@@ -16,6 +16,7 @@ from sqlmodel import Session, col, select
 from console import events, suggestions
 from console.critical import calls
 from console.errors import BadInput, Refused, Unknown
+from console.successes import successes
 from console.trajectory import Outcome, from_json
 from storage import tables
 from storage.queue import Queue
@@ -91,13 +92,15 @@ def summary(session: Session, run: tables.Run) -> dict[str, Any]:
 
 
 def status(session: Session, run: tables.Run) -> dict[str, Any]:
-    """How each trial of a run stands, in the shape of `run status --json`."""
+    """How each trial of a run stands, in the shape of `run status --json`; a live run has two counts of success."""
     flagged, budgets = _flagged(session, run), _budgets(session, run)
+    counted = successes(session, run) if run.kind == RunKind.LIVE else {}
     trials = []
     for row in _outcomes(session, run):
         counts = dict(zip(("trial", "tasks", *_COUNTED), row, strict=True))
         trial = counts["trial"]
-        trials.append({**counts, "flagged": flagged.get(trial, 0), "budget": budgets.get(trial, _NO_BUDGET)})
+        counts |= {"flagged": flagged.get(trial, 0), **counted.get(trial, {})}
+        trials.append({**counts, "budget": budgets.get(trial, _NO_BUDGET)})
     return {"run": run.name, "trials": trials}
 
 

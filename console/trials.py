@@ -1,4 +1,4 @@
-"""Trials of a replay run: a recorded log revealed trial by trial, as feedback unlocks it.
+"""The next trial of a run: live runs go to their engine, replay runs reveal a recorded log as feedback unlocks it.
 
 Trial 0 of the source is there from the start. A decision that is due is delivered: an approved action "runs", that is,
 its recorded outcome becomes the outcome; feedback on a task reveals the task's recorded next trial.
@@ -7,7 +7,7 @@ its recorded outcome becomes the outcome; feedback on a task reveals the task's 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from sqlmodel import Session, col, func, select
@@ -16,25 +16,14 @@ from console import events, runs
 from console.database import now_ms, review_queue, writing
 from console.detection import detect
 from console.errors import Refused
+from console.live import engine
+from console.live.answers import RUNS_ACTION, is_feedback, standing
+from console.live.lineage import links
+from console.live.report import Advance
 from console.trajectories import Prepared, insert_prepared
-from console.trajectory import Label, Outcome
+from console.trajectory import Outcome
 from storage import tables
-from storage.tables import DecisionKind, ItemStatus, RunKind
-
-RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
-"""Only these let an action run."""
-
-
-@dataclass(slots=True)
-class Advance:
-    """What one delivery round did."""
-
-    delivered: int = 0
-    approved: int = 0
-    rejected: int = 0
-    revealed: int = 0
-    nothing_recorded: int = 0
-    queued: int = 0
+from storage.tables import ItemStatus, RunKind
 
 
 def start_replay(name: str, source: str, detector: str, **fields: Any) -> tables.Run:
@@ -69,11 +58,13 @@ def start_replay(name: str, source: str, detector: str, **fields: Any) -> tables
 
 
 def advance(run_name: str) -> Advance:
-    """Delivers what is due and reveals the next recorded trial of every task that got feedback; safe to repeat."""
+    """Delivers what is due and brings the next trial of every task that got feedback; safe to repeat."""
     queue, done = review_queue(), Advance()
     with writing() as session:
         run = runs.get(session, run_name)
         session.expunge(run)
+    if run.kind == RunKind.LIVE:
+        return engine.advance(run_name)
     if run.kind != RunKind.REPLAY:
         raise Refused(f"Run {run_name!r} is {run.kind}: there is no next trial to run. Replay it first.")
     due = queue.due(run_id=run.id or 0, now_ms=now_ms())
@@ -88,7 +79,10 @@ def advance(run_name: str) -> Advance:
 
 
 def lineage(session: Session, run: tables.Run, task_id: int) -> list[dict[str, Any]]:
-    """Trial by trial: outcome, and each decision's feedback; for researchers, or where a run is not blind."""
+    """Trial by trial: outcome, each decision's feedback, and what a live trial took from it and then did.
+
+    For researchers, or where a run is not blind.
+    """
     record = tables.Trajectory
     trials = session.exec(
         select(record).where(record.run_id == run.id, record.task_id == task_id).order_by(col(record.trial))
@@ -100,6 +94,7 @@ def lineage(session: Session, run: tables.Run, task_id: int) -> list[dict[str, A
             "outcome": found.outcome,
             "carried_over": found.carried_over,
             "decisions": _decisions(session, found.id),
+            **(links(session, found) if run.kind == RunKind.LIVE else {}),
         }
         for found in trials
     ]
@@ -142,7 +137,7 @@ def _settle(session: Session, run: tables.Run, done: Advance) -> None:
         .order_by(col(item.id))
     )
     for found, trajectory in session.exec(statement).all():
-        answers = _answers(session, found)
+        answers = standing(session, found.id)
         if found.kind != "halted" and all(answer.decision in RUNS_ACTION for answer in answers):
             trajectory.outcome = trajectory.recorded_outcome
             done.approved += 1
@@ -150,18 +145,8 @@ def _settle(session: Session, run: tables.Run, done: Advance) -> None:
             trajectory.outcome = Outcome.REJECTED
             done.rejected += 1
         session.add(trajectory)
-        if any(_is_feedback(answer) for answer in answers):
+        if any(is_feedback(answer, found.kind) for answer in answers):
             _unlock(session, run, trajectory, done)
-
-
-def _answers(session: Session, item: tables.Item) -> Sequence[tables.Decision]:
-    decision = tables.Decision
-    statement = select(decision).where(decision.item_id == item.id, col(decision.superseded).is_(False))
-    return [row for row in session.exec(statement) if row.decision != DecisionKind.ESCALATE]
-
-
-def _is_feedback(answer: tables.Decision) -> bool:
-    return answer.label == Label.MISALIGNED or (answer.decision == DecisionKind.RESPOND and bool(answer.feedback_text))
 
 
 def _unlock(session: Session, run: tables.Run, trajectory: tables.Trajectory, done: Advance) -> None:
@@ -259,6 +244,6 @@ def _recorded_trials(session: Session, run: tables.Run) -> int:
     return (highest or 0) + 1
 
 
-def as_dict(advance: Advance) -> dict[str, int]:
+def as_dict(advance: Advance) -> dict[str, Any]:
     """The shape that `run next --json` prints."""
     return asdict(advance)

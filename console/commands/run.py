@@ -1,19 +1,26 @@
-"""`inferact run`: start, list, status, next, settings."""
+"""`inferact run`: start, list, status, next, resume, settings."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from console import importing, runs, trials
-from console.commands.output import Json, emit_json, say, show_table
+from console.actors import ACTORS
+from console.commands.output import Json, emit_json, progress, say, show_table
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
+from console.live import engine, releasing, starting
+from console.live.players import playable
+from console.live.report import Advance
+from storage.tables import RunKind
 
 app = typer.Typer(help="Start runs, see how each trial stands, run the next trial.", invoke_without_command=True)
 
 Name = Annotated[str, typer.Argument(help="The run's name.")]
+Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials at once.")]
 
 
 @app.callback()
@@ -44,61 +51,83 @@ def status(run: Name, as_json: Json = False) -> None:
         return
     rows = [{**row, **{f"budget_{key}": value for key, value in row["budget"].items()}} for row in document["trials"]]
     columns = ("trial", "tasks", "succeeded", "failed", "halted", "paused", "rejected", "flagged", "budget_cap")
-    show_table(rows, (*columns, "budget_used", "budget_left"), empty=f"Run {run} has no trajectories yet.")
+    live = ("success_held", "success_paper") if rows and "success_held" in rows[0] else ()
+    show_table(rows, (*columns, "budget_used", "budget_left", *live), empty=f"Run {run} has no trajectories yet.")
 
 
-@app.command("start", epilog="Example: inferact run start --actor replay --from hotpot --name hotpot-live --budget 50%")
+@app.command("start", epilog="Example: inferact run start --env webshop --tasks 40 --name shop --budget 50%")
 def start(
     name: Annotated[str, typer.Option("--name", help="The new run's name.")],
-    source: Annotated[str, typer.Option("--from", help="The archive run whose log is replayed.")],
-    actor: Annotated[str, typer.Option(help="Who acts: replay reveals the recorded trials.")] = "replay",
+    source: Annotated[
+        str | None, typer.Option("--from", help="With --actor replay: the archive run to replay.")
+    ] = None,
+    actor: Annotated[str | None, typer.Option(help=f"Who acts: replay, {', '.join(ACTORS)}.")] = None,
+    env: Annotated[str | None, typer.Option(help=f"Where: {', '.join(playable())}; several with commas.")] = None,
+    tasks: Annotated[str, typer.Option(help="Tasks per environment; several numbers with commas.")] = "20",
+    trials: Annotated[int, typer.Option(min=1, help="Trials of a task at most, the first one included.")] = 4,
     detector: Annotated[str, typer.Option(help="The routing detector: it flags and ranks.")] = "rules",
     budget: Annotated[
         str | None, typer.Option(help="Inspections per trial: a number, or P% of the non-halted.")
     ] = None,
-    feedback: Annotated[str, typer.Option(help="nl (words) or binary.")] = "nl",
+    feedback: Annotated[str, typer.Option(help="nl (words), binary, or none (no inspections, plain retries).")] = "nl",
     threshold: Annotated[float | None, typer.Option(help="Flag above this score.")] = None,
-    seed: Annotated[int, typer.Option(help="For detectors that draw.")] = 0,
+    seed: Annotated[int, typer.Option(help="For tasks, Actors and detectors that draw.")] = 0,
     blind: Annotated[bool, typer.Option(help="Reviewers see no gold, outcomes or others' answers.")] = True,
     reviews_per_item: Annotated[int, typer.Option(min=1, help="Reviews that every item needs.")] = 1,
     halted_free: Annotated[bool, typer.Option(help="Halted trials cost nothing, as in the paper.")] = False,
     undo_seconds: Annotated[float, typer.Option(min=0, help="How long a decision can be taken back for sure.")] = 5.0,
+    concurrency: Concurrency = None,
     as_json: Json = False,
 ) -> None:
-    """Start a run: recorded trials are revealed as feedback unlocks them."""
-    if actor != "replay":
-        raise BadInput(f"There is no Actor named {actor!r} yet; use replay.")
-    if feedback not in ("nl", "binary"):
-        raise BadInput(f"Feedback is nl or binary, not {feedback!r}.")
+    """Start a run: an Actor does tasks and stops before critical actions, or a log is replayed trial by trial."""
     cap, percent = runs.parse_budget(budget)
-    run = trials.start_replay(
-        name,
-        source,
-        detector,
-        budget_cap=cap,
-        budget_percent=percent,
-        feedback_mode=feedback,
-        threshold=threshold,
-        seed=seed,
-        blind=blind,
-        reviews_per_item=reviews_per_item,
-        halted_free=halted_free,
-        undo_ms=round(undo_seconds * 1_000),
-    )
+    fields: dict[str, Any] = {
+        "budget_cap": cap,
+        "budget_percent": percent,
+        "feedback_mode": feedback,
+        "threshold": threshold,
+        "seed": seed,
+        "blind": blind,
+        "reviews_per_item": reviews_per_item,
+        "halted_free": halted_free,
+        "undo_ms": round(undo_seconds * 1_000),
+    }
+    if actor == "replay" or (actor is None and source is not None):
+        _start_replay(name, source, detector, fields)
+    else:
+        counts = _counts(env, tasks, source)
+        starting.start(name, counts, actor_name=actor or "scripted", detector_name=detector, trials=trials, **fields)
+        _play(name, engine.resume, concurrency)
     with reading() as session:
-        document = runs.status(session, runs.get(session, run.name))
-    _tell(document, as_json, f"Started {name}. Review it: inferact serve")
+        document = runs.status(session, runs.get(session, name))
+    _tell(document, as_json, f"Started {name}. Review it: inferact serve. Then: inferact run next {name}")
 
 
-@app.command("next", epilog="Example: inferact run next hotpot-live")
-def next_trial(run: Name, as_json: Json = False) -> None:
+@app.command("next", epilog="Example: inferact run next shop")
+def next_trial(run: Name, concurrency: Concurrency = None, as_json: Json = False) -> None:
     """Deliver the decisions that are due and run the next trial of every task that got feedback."""
-    done = trials.as_dict(trials.advance(run))
-    said = (
-        f"{done['delivered']} decisions delivered, {done['revealed']} tasks got their next trial, "
-        f"{done['queued']} new items wait, {done['nothing_recorded']} tasks have no recorded next trial."
-    )
-    _tell({"run": run, **done}, as_json, said)
+    if _kind(run) != RunKind.LIVE:
+        done = trials.advance(run)
+        recorded = f" {done.nothing_recorded} tasks have no recorded next trial."
+    else:
+        done = _play(run, engine.advance, concurrency)
+        recorded = ""
+    _tell({"run": run, **trials.as_dict(done)}, as_json, _said(done) + recorded)
+
+
+@app.command("resume", epilog="Example: inferact run resume shop")
+def resume(run: Name, concurrency: Concurrency = None, as_json: Json = False) -> None:
+    """Take up the trials that were under way when a run was stopped or a model failed; nothing new starts."""
+    done = _play(run, engine.resume, concurrency)
+    _tell({"run": run, **trials.as_dict(done)}, as_json, _said(done))
+
+
+@app.command("release", epilog="Example: inferact run release shop")
+def release(run: Name, as_json: Json = False) -> None:
+    """For experiments: let undecided actions run in the embedded environments, as the paper's numbers assume."""
+    with progress(f"{run}: released trials") as (bar, task):
+        done = releasing.release(run, progress=lambda n, total: bar.update(task, completed=n, total=total))
+    _tell({"run": run, **trials.as_dict(done)}, as_json, f"{done.released} undecided actions were released.")
 
 
 @app.command("critical", epilog='Example: inferact run critical support --add "refund_*" --add "*.amount=*"')
@@ -142,3 +171,43 @@ def _tell(document: dict[str, Any], as_json: bool, said: str) -> None:
         emit_json(document)
     else:
         say(said)
+
+
+def _start_replay(name: str, source: str | None, detector: str, fields: dict[str, Any]) -> None:
+    if source is None:
+        raise BadInput("Say which archive run is to be replayed: --from RUN.")
+    if fields["feedback_mode"] not in ("nl", "binary"):
+        raise BadInput(f"Feedback of a replay is nl or binary, not {fields['feedback_mode']!r}.")
+    trials.start_replay(name, source, detector, **fields)
+
+
+def _counts(env: str | None, tasks: str, source: str | None) -> dict[str, int]:
+    """How many tasks of each environment."""
+    if source is not None:
+        raise BadInput("--from goes with --actor replay; an Actor gets its tasks from --env.")
+    if env is None:
+        raise BadInput(f"Say where the Actor acts: --env {','.join(playable())}, or --actor replay --from RUN.")
+    names = [name.strip() for name in env.split(",") if name.strip()]
+    numbers = tasks.split(",")
+    if len(numbers) not in (1, len(names)) or not all(number.strip().isdecimal() for number in numbers):
+        raise BadInput(f"--tasks is one whole number, or one for each of {', '.join(names)}; not {tasks!r}.")
+    return dict(zip(names, map(int, numbers * (len(names) if len(numbers) == 1 else 1)), strict=True))
+
+
+def _kind(run: str) -> str:
+    with reading() as session:
+        return runs.get(session, run).kind
+
+
+def _play(run: str, work: Callable[..., Advance], concurrency: int | None) -> Advance:
+    """One round of a live run behind a progress bar."""
+    with progress(f"{run}: trials") as (bar, task):
+        return work(run, concurrency=concurrency, progress=lambda n, total: bar.update(task, completed=n, total=total))
+
+
+def _said(done: Advance) -> str:
+    parts = [f"{done.delivered} decisions delivered", f"{done.revealed} tasks got their next trial"]
+    parts += [f"{done.carried_over} solved ones were carried over"] if done.carried_over else []
+    parts += [f"{done.unknown} trials ended because nobody knows whether their action ran"] if done.unknown else []
+    sentence = f"{', '.join(parts)}, {done.queued} new items wait."
+    return " ".join([sentence, *done.problems, *(["Go on: inferact run resume."] if done.interrupted else [])])

@@ -1,0 +1,115 @@
+"""One round of a live run: take up what is open, deliver decisions, learn, try again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from console import runs
+from console.database import reading
+from console.errors import Refused
+from console.live import budgets, rows, settling, work
+from console.live.journal import Journal
+from console.live.lock import alone
+from console.live.memories import remember
+from console.live.players import Players, players_of
+from console.live.playing import Approved, play
+from console.live.report import Advance
+from console.live.retrying import next_trials
+from console.live.stage import NO_FEEDBACK, Stage
+from console.settings import settings
+from storage import tables
+from storage.tables import RunKind
+
+Progress = Callable[[int, int], None]
+"""Called with (trials played, trials to play)."""
+
+_JUDGES = 16
+_UNHURRIED = 64
+"""Trials at once where the Actor is a rule that answers in no time."""
+
+
+def advance(
+    run_name: str, *, players: Players | None = None, concurrency: int | None = None, progress: Progress | None = None
+) -> Advance:
+    """Takes up what is open, delivers what is due, and runs the next trial of every task that got feedback.
+
+    Raises Refused while another process works on the run. Killed at any point, it goes on when called again.
+    """
+    return _round(run_name, players, concurrency, progress, onward=True)
+
+
+def resume(
+    run_name: str, *, players: Players | None = None, concurrency: int | None = None, progress: Progress | None = None
+) -> Advance:
+    """Takes up what is open, after a crash or a failing model, and starts nothing new; raises Refused as `advance`."""
+    return _round(run_name, players, concurrency, progress, onward=False)
+
+
+def _round(
+    run_name: str, players: Players | None, concurrency: int | None, progress: Progress | None, *, onward: bool
+) -> Advance:
+    run = live_run(run_name)
+    players = players or players_of(run)
+    limit = concurrency or (_UNHURRIED if players.actor.name == "scripted" else settings().concurrency)
+    done = Advance()
+    with alone(run), ThreadPoolExecutor(min(limit, _JUDGES), "judge") as pool:
+        stage = Stage(run, players, Journal(), pool, done, limit)
+        asyncio.run(_rounds(stage, progress, onward))
+    return done
+
+
+def live_run(run_name: str) -> tables.Run:
+    """The live run of that name; raises Unknown and Refused."""
+    with reading() as session:
+        run = runs.get(session, run_name)
+        session.expunge(run)
+    if run.kind != RunKind.LIVE:
+        raise Refused(f"Run {run_name!r} is {run.kind}: no Actor of ours is at work in it.")
+    return run
+
+
+async def _rounds(stage: Stage, progress: Progress | None, onward: bool) -> None:
+    run, done = stage.run, stage.done
+    settling.cut_off_unknown(run, done)
+    if onward:
+        settling.deliver(run, done)
+    approved = settling.settle(run, done)
+    if run.feedback_mode != NO_FEEDBACK:
+        budgets.open_for(run, 0)
+    with reading() as session:
+        open_trials: list[tuple[int, Approved | None]] = [(id, None) for id in work.under_way(session, run)]
+    await _play_all(stage, [*approved, *open_trials], progress)
+    await _look_at_ends(stage)
+    budgets.freeze(run)
+    if onward:
+        await remember(stage)
+        await _play_all(stage, [(id, None) for id in next_trials(run, done)], progress)
+
+
+async def _play_all(stage: Stage, todo: Sequence[tuple[int, Approved | None]], progress: Progress | None) -> None:
+    with reading() as session:
+        trials = {trial.id: trial for trial in rows.load(session, [id for id, _ in todo])}
+    limit, played = asyncio.Semaphore(stage.limit), 0
+
+    async def one(id: int, approved: Approved | None) -> None:
+        nonlocal played
+        async with limit:
+            await play(stage, trials[id], approved)
+        played += 1
+        if progress:
+            progress(played, len(todo))
+
+    async with asyncio.TaskGroup() as group:
+        for id, approved in todo:
+            group.create_task(one(id, approved))
+
+
+async def _look_at_ends(stage: Stage) -> None:
+    if stage.run.feedback_mode == NO_FEEDBACK:
+        return
+    with reading() as session:
+        trials = rows.load(session, work.unseen_ends(session, stage.run))
+    for trial in trials:
+        await stage.inspect_end(trial)

@@ -1,0 +1,55 @@
+"""One engine per run: a lock that the death of its process frees."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import text
+
+from console.database import database_url
+from console.errors import Refused
+from storage import tables
+from storage.engine import engine, sqlite_path
+
+_SPACE = 0x1AF
+
+
+@contextmanager
+def alone(run: tables.Run) -> Iterator[None]:
+    """Holds the run for this engine; raises Refused while another one works on it."""
+    held = _on_file(run) if sqlite_path(database_url()) else _on_server(run)
+    with held:
+        yield
+
+
+@contextmanager
+def _on_file(run: tables.Run) -> Iterator[None]:
+    # An open SQLite transaction is the one file lock that Python has on every system.
+    path = sqlite_path(database_url())
+    lock = sqlite3.connect(f"{path}.run-{run.id}.lock", timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            raise _busy(run) from None
+        yield
+    finally:
+        lock.close()
+
+
+@contextmanager
+def _on_server(run: tables.Run) -> Iterator[None]:
+    key = {"space": _SPACE, "run": run.id}
+    with engine(database_url()).connect() as connection:
+        if not connection.execute(text("SELECT pg_try_advisory_lock(:space, :run)"), key).scalar():
+            raise _busy(run)
+        try:
+            yield
+        finally:
+            connection.execute(text("SELECT pg_advisory_unlock(:space, :run)"), key)
+
+
+def _busy(run: tables.Run) -> Refused:
+    return Refused(f"Run {run.name!r} is being worked on by another process; wait for it, or stop it first.")

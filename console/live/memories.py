@@ -1,0 +1,115 @@
+"""Feedback becomes memory: words as they are, a bare "misaligned" as the plan that the Actor writes (Reflexion)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import insert
+from sqlmodel import Session, col, select
+
+from console.actors import Reflection
+from console.critical import CheckpointKind, checkpoint_at
+from console.database import now_ms, reading
+from console.live import rows
+from console.live.answers import is_feedback, standing
+from console.live.stage import Stage
+from console.live.work import latest
+from console.trajectory import Outcome, Trajectory
+from storage import tables
+from storage.tables import ItemStatus
+
+WINDOW = 3
+"""Entries of memory that an Actor sees (Reflexion; InferAct, section 4.4)."""
+
+WORDS, REFLECTION = "words", "reflection"
+UNSOLVED = (Outcome.REJECTED, Outcome.FAILED, Outcome.HALTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """One decision to learn from; without words, the Actor reflects on what a reviewer saw."""
+
+    task_id: int
+    trial: int
+    decision_id: int
+    words: str
+    reflection: Reflection
+
+
+async def remember(stage: Stage) -> None:
+    """Adds one memory for every delivered feedback on an unsolved trial that has left none yet."""
+    with reading() as session:
+        lessons = _lessons(session, stage.run)
+    limit = asyncio.Semaphore(stage.limit)
+    await asyncio.gather(*(_learn(stage, lesson, limit) for lesson in lessons))
+
+
+def window(session: Session, task_id: int, before: int) -> list[str]:
+    """The last memories that earlier trials left for that trial of the task, oldest first."""
+    return [row.text for row in entries(session, task_id, before)]
+
+
+def entries(session: Session, task_id: int, before: int) -> Sequence[tables.Memory]:
+    """The memories that the Actor sees in that trial, oldest first."""
+    memory = tables.Memory
+    statement = (
+        select(memory)
+        .where(memory.task_id == task_id, memory.trial < before)
+        .order_by(col(memory.trial).desc(), col(memory.decision_id).desc())
+        .limit(WINDOW)
+    )
+    return list(reversed(session.exec(statement).all()))
+
+
+async def _learn(stage: Stage, lesson: Lesson, limit: asyncio.Semaphore) -> None:
+    text = lesson.words
+    if not text:
+        try:
+            async with limit:
+                text = await stage.players.actor.reflect(lesson.reflection)
+        except Exception as failure:
+            # The lesson waits; the next round asks the model again.
+            stage.done.interrupt(f"The Actor could not reflect ({type(failure).__name__}: {failure}).")
+            return
+    row = {
+        "task_id": lesson.task_id,
+        "trial": lesson.trial,
+        "decision_id": lesson.decision_id,
+        "origin": WORDS if lesson.words else REFLECTION,
+        "text": text,
+        "created_ms": now_ms(),
+    }
+    await stage.journal.write(lambda session: session.execute(insert(tables.Memory), [row]) and None)
+
+
+def _lessons(session: Session, run: tables.Run) -> list[Lesson]:
+    unsolved = [row.id or 0 for row in latest(session, run) if row.outcome in UNSOLVED]
+    item, memory = tables.Item, tables.Memory
+    found = []
+    for trial in rows.load(session, unsolved):
+        items = select(item).where(item.trajectory_id == trial.id, item.status == ItemStatus.DELIVERED)
+        for reviewed in session.exec(items.order_by(col(item.id))):
+            for answer in standing(session, reviewed.id):
+                learnt = session.exec(select(memory.id).where(memory.decision_id == answer.id)).first()
+                if learnt is None and is_feedback(answer, reviewed.kind):
+                    found.append(_lesson(session, trial, reviewed, answer))
+    return found
+
+
+def _lesson(session: Session, trial: rows.Trial, item: tables.Item, answer: tables.Decision) -> Lesson:
+    record = trial.record
+    seen = checkpoint_at(record, item.step, CheckpointKind(item.kind))
+    memory = tuple(window(session, trial.task_id, record.trial))
+    reflection = Reflection(
+        record.environment, record.instruction, seen.steps, _refused(seen.action, record, item), memory
+    )
+    return Lesson(trial.task_id, record.trial, answer.id or 0, answer.feedback_text.strip(), reflection)
+
+
+def _refused(action: str, record: Trajectory, item: tables.Item) -> str:
+    """What the reviewer refused: where they wrote another action, the one that the Actor had chosen."""
+    if item.kind != CheckpointKind.ACTION or item.step >= len(record.steps):
+        return action
+    return str(record.steps[item.step].extra.get("instead_of", action))

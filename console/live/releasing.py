@@ -1,0 +1,57 @@
+"""After a trial closes: its undecided actions run in the embedded environments, as the paper's numbers assume."""
+
+from __future__ import annotations
+
+from sqlalchemy import update
+from sqlmodel import col, select
+
+from console import events
+from console.database import now_ms, reading, review_queue, writing
+from console.errors import Refused
+from console.live import engine
+from console.live.lock import alone
+from console.live.players import Players, players_of
+from console.live.report import Advance
+from console.live.rows import RELEASED
+from console.trajectory import Outcome
+from storage import tables
+from storage.queue import HALTED
+from storage.tables import ItemStatus
+
+
+def release(run_name: str, *, players: Players | None = None, progress: engine.Progress | None = None) -> Advance:
+    """Runs every held action that nobody has decided on, marked as released by the simulation; for experiments only.
+
+    Raises Refused where an environment is not an embedded one, or another process works on the run.
+    """
+    run = engine.live_run(run_name)
+    players = players or players_of(run)
+    real = [name for name in run.environment.split(",") if not players.environment(name).replayable]
+    if real:
+        raise Refused(f"Actions in {', '.join(real)} cannot be taken back, so they never run without a decision.")
+    with alone(run):
+        released = _let_go(run)
+    done = engine.resume(run_name, players=players, progress=progress)
+    done.released = released
+    return done
+
+
+def _let_go(run: tables.Run) -> int:
+    """Marks the held trials and takes their items out of the queue; one that was decided meanwhile is let be."""
+    item, record = tables.Item, tables.Trajectory
+    undecided = (
+        select(item.id, item.trajectory_id)
+        .join(record, col(record.id) == item.trajectory_id)
+        .where(item.run_id == run.id, record.outcome == Outcome.PAUSED, item.kind != HALTED)
+        .where(col(item.step) == col(record.n_steps))
+        .where(col(item.status).not_in([ItemStatus.DECIDED, ItemStatus.DELIVERED]))
+    )
+    with reading() as session:
+        held = {item_id or 0: trajectory_id for item_id, trajectory_id in session.exec(undecided)}
+    review_queue().cancel(item_ids=list(held), now_ms=now_ms())
+    with writing() as session:
+        gone = select(item.trajectory_id).where(col(item.id).in_(held), item.status == ItemStatus.CANCELLED)
+        ids = list(session.exec(gone))
+        session.execute(update(record).where(col(record.id).in_(ids)).values(released_by=RELEASED))
+        events.record(session, run, "released", now_ms(), actor="engine", detail={"trajectories": len(ids)})
+    return len(ids)

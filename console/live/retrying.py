@@ -1,0 +1,74 @@
+"""The next trial: tasks with feedback get one, solved tasks are carried over unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlmodel import Session, select
+
+from console import events
+from console.database import now_ms, writing
+from console.live import budgets, rows
+from console.live.memories import UNSOLVED, window
+from console.live.report import Advance
+from console.live.stage import NO_FEEDBACK
+from console.live.work import latest
+from console.trajectories import Prepared, insert_prepared, prepare
+from console.trajectory import Outcome
+from storage import tables
+
+_AGAIN = (Outcome.FAILED, Outcome.HALTED)
+"""What the arm without feedback tries again."""
+
+
+def next_trials(run: tables.Run, done: Advance) -> list[int]:
+    """Makes the next trial of every task that is to get one, up to the run's number; returns their ids."""
+    with writing() as session:
+        last = latest(session, run)
+        wanted = [row for row in last if row.trial + 1 < run.trials and _retries(session, run, row)]
+        made = _insert(session, run, [_again(session, row) for row in wanted])
+        done.revealed += len(made)
+        done.carried_over += len(_carry_over(session, run, last, [row.trial + 1 for row in wanted]))
+        if made:
+            detail = {"tasks": len(made), "carried_over": done.carried_over}
+            events.record(session, run, "next trial", now_ms(), actor="engine", detail=detail)
+        started = sorted({row.trial + 1 for row in wanted})
+    if run.feedback_mode != NO_FEEDBACK:
+        for trial in started:
+            budgets.open_for(run, trial)
+    return made
+
+
+def _retries(session: Session, run: tables.Run, last: tables.Trajectory) -> bool:
+    if run.feedback_mode == NO_FEEDBACK:
+        return last.outcome in _AGAIN
+    memory = tables.Memory
+    learnt = select(memory.id).where(memory.task_id == last.task_id, memory.trial == last.trial)
+    return last.outcome in UNSOLVED and session.exec(learnt).first() is not None
+
+
+def _again(session: Session, last: tables.Trajectory) -> Prepared:
+    task = session.get_one(tables.Task, last.task_id)
+    trial = last.trial + 1
+    return rows.fresh(rows.spec(task), trial, window(session, last.task_id, trial))
+
+
+def _carry_over(
+    session: Session, run: tables.Run, last: Sequence[tables.Trajectory], started: Sequence[int]
+) -> list[int]:
+    """Copies each solved task into every trial that the run has reached."""
+    reached = max([*started, *(row.trial for row in last)], default=0)
+    solved = {row.id: row for row in last if row.outcome == Outcome.SUCCEEDED and row.trial < reached}
+    copies: list[Prepared] = []
+    for trial in rows.load(session, [id for id in solved if id is not None]):
+        old = solved[trial.id]
+        for number in range(old.trial + 1, reached + 1):
+            copy = prepare(replace(trial.record.as_carried_over(), trial=number), ())
+            kept = {"n_critical": old.n_critical, "released_by": old.released_by}
+            copies.append(rows.named(replace(copy, row=copy.row | kept), trial.task))
+    return _insert(session, run, copies)
+
+
+def _insert(session: Session, run: tables.Run, prepared: Sequence[Prepared]) -> list[int]:
+    return insert_prepared(session, run, prepared, {}, now_ms())

@@ -1,0 +1,146 @@
+"""Trials as rows: loaded to be played, written step by step; each function is part of the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+from sqlalchemy import insert, update
+from sqlmodel import Session, col, select
+
+from console import events
+from console.critical import digest
+from console.environments.facts import TaskSpec
+from console.trajectories import Prepared, count_critical, prepare
+from console.trajectory import Outcome, Trajectory, from_json
+from storage import tables
+
+RELEASED = "simulation"
+"""`released_by` of a trajectory whose undecided action an experiment let run."""
+
+_THOUGHT = "pending_thought"
+
+
+@dataclass(slots=True)
+class Trial:
+    """A trial under way; `record` is what of it is written."""
+
+    id: int
+    task_id: int
+    task: TaskSpec
+    record: Trajectory
+    released: bool = False
+
+    @property
+    def name(self) -> str:
+        """What an event or a sentence calls it."""
+        return f"{self.record.task_id}, trial {self.record.trial}"
+
+
+def load(session: Session, ids: Sequence[int]) -> list[Trial]:
+    """The trials of these trajectory ids, in their order."""
+    record, task, body = tables.Trajectory, tables.Task, tables.TrajectoryBody
+    statement = (
+        select(record, task, body.body)
+        .join(task, col(task.id) == record.task_id)
+        .join(body, col(body.trajectory_id) == col(record.id))
+        .where(col(record.id).in_(ids))
+        .order_by(col(record.id))
+    )
+    return [
+        Trial(row.id or 0, row.task_id, spec(asked), from_json(text), row.released_by is not None)
+        for row, asked, text in session.exec(statement)
+    ]
+
+
+def spec(task: tables.Task) -> TaskSpec:
+    """The environment's task of a stored one."""
+    return TaskSpec(
+        task.task_key, task.environment, task.instruction, orjson.loads(task.gold), orjson.loads(task.options)
+    )
+
+
+def fresh(task: TaskSpec, trial: int, memory: Sequence[str] = ()) -> Prepared:
+    """A trial that has not begun. A run holds one trajectory per task and trial: that is what its digest says."""
+    record = Trajectory(
+        task.task_id, task.environment, task.instruction, trial=trial, outcome=Outcome.RUNNING, memory=tuple(memory)
+    )
+    return named(prepare(record, ()), task)
+
+
+def named(prepared: Prepared, task: TaskSpec) -> Prepared:
+    """The rows with the task's own set-up, and known by task and trial instead of by what was done."""
+    asked = prepared.task | {
+        "gold": orjson.dumps(dict(task.gold)).decode(),
+        "options": orjson.dumps(dict(task.options)).decode(),
+    }
+    identity = f"live {task.task_id} {prepared.task['instruction_digest']} {prepared.row['trial']}"
+    return replace(prepared, task=asked, row=prepared.row | {"digest": digest(identity)})
+
+
+def write(session: Session, trial_id: int, record: Trajectory, patterns: Sequence[str]) -> None:
+    """Brings the trajectory's row and body up to the record."""
+    row = {
+        "outcome": str(record.outcome),
+        "recorded_outcome": str(record.outcome),
+        "label": record.label,
+        "critical_action": record.critical_action,
+        "n_steps": len(record.steps),
+        "n_critical": count_critical(record, patterns),
+    }
+    session.execute(update(tables.Trajectory).where(col(tables.Trajectory.id) == trial_id).values(**row))
+    body = tables.TrajectoryBody
+    session.execute(update(body).where(col(body.trajectory_id) == trial_id).values(body=record.to_json()))
+
+
+def intend(session: Session, trial: Trial, action: str, decision_id: int | None, at_ms: int) -> None:
+    """Says, before it does, that the critical action runs as the trial's next step; a second time it is refused."""
+    row = {
+        "trajectory_id": trial.id,
+        "step": len(trial.record.steps),
+        "action": action,
+        "action_digest": digest(action),
+        "decision_id": decision_id,
+        "started_ms": at_ms,
+    }
+    session.execute(insert(tables.Intent), [row])
+
+
+def fulfil(session: Session, trial_id: int, step: int, at_ms: int) -> None:
+    """Says that the action of that step has run and what came of it is written."""
+    intent = tables.Intent
+    session.execute(
+        update(intent).where(col(intent.trajectory_id) == trial_id, col(intent.step) == step).values(finished_ms=at_ms)
+    )
+
+
+def held(record: Trajectory, thought: str, action: str) -> Trajectory:
+    """The trajectory stopped before a critical action."""
+    extra = {**record.extra, _THOUGHT: thought}
+    return replace(record, outcome=Outcome.PAUSED, critical_action=action, extra=extra)
+
+
+def pending_thought(record: Trajectory) -> str:
+    """What the Actor thought when it chose the action that is held."""
+    return str(record.extra.get(_THOUGHT, ""))
+
+
+def moving(record: Trajectory, **changes: Any) -> Trajectory:
+    """The trajectory under way again, nothing pending."""
+    extra = {name: value for name, value in record.extra.items() if name != _THOUGHT}
+    return replace(record, **{"critical_action": None, "outcome": Outcome.RUNNING, "extra": extra, **changes})
+
+
+def stopped(record: Trajectory, outcome: Outcome, reason: str) -> Trajectory:
+    """The trajectory ended by us, with the reason; a pending action stays to be seen and never runs."""
+    return replace(record, outcome=outcome, extra={**record.extra, "reason": reason})
+
+
+def stop(session: Session, run: tables.Run, trial: Trial, outcome: Outcome, reason: str, at_ms: int) -> None:
+    """Writes the end of a trial that we stop, with an event that says why."""
+    trial.record = stopped(trial.record, outcome, reason)
+    write(session, trial.id, trial.record, orjson.loads(run.critical))
+    detail = {"trajectory_id": trial.id, "reason": reason}
+    events.record(session, run, f"trial {outcome}", at_ms, actor="engine", subject=trial.name, detail=detail)

@@ -1,0 +1,109 @@
+"""All that the trials of one round share: the run, its players, the journal, the detector's threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from console.critical import Checkpoint, CheckpointKind, checkpoint_at, checkpoints
+from console.database import now_ms, review_queue
+from console.detection import HALTED_PRIORITY
+from console.environments.facts import Environment
+from console.judging import judge_pending
+from console.live import budgets
+from console.live.journal import Journal
+from console.live.players import Players
+from console.live.report import Advance
+from console.live.rows import Trial
+from console.runs import patterns
+from console.trajectory import Outcome
+from storage import tables
+from storage.queue import HALTED, NewItem
+
+NO_FEEDBACK = "none"
+"""The arm without inspections: critical actions run unseen and unsolved tasks are tried again."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One round of one run, `limit` trials at once; threads of `pool` judge, so that no trial waits for another's."""
+
+    run: tables.Run
+    players: Players
+    journal: Journal
+    pool: Executor
+    done: Advance
+    limit: int
+
+    @property
+    def patterns(self) -> list[str]:
+        """The run's critical actions."""
+        return patterns(self.run)
+
+    def environment(self, trial: Trial) -> Environment:
+        """The environment that the trial is in."""
+        return self.players.environment(trial.task.environment)
+
+    def inspects(self, trial: Trial) -> bool:
+        """Whether the trial's critical actions are judged."""
+        return self.run.feedback_mode != NO_FEEDBACK and not trial.released
+
+    async def judge(self, trial: Trial) -> bool:
+        """Whether the pending action, or the end of the trial, is flagged; its item waits then."""
+        record = trial.record
+        return await self._judge(trial, checkpoint_at(record, len(record.steps), CheckpointKind.ACTION))
+
+    async def inspect_end(self, trial: Trial) -> None:
+        """Queues a halted trial, and judges the end of another where the run has checkpoints there."""
+        if not self.inspects(trial):
+            return
+        if trial.record.outcome is Outcome.HALTED:
+            queued = await self._off(lambda: _queue_halted(self.run, trial))
+            self.done.queued += queued
+        elif end := self._end(trial):
+            await self._judge(trial, end)
+
+    async def _judge(self, trial: Trial, seen: Checkpoint) -> bool:
+        flagged = await self._off(lambda: _judged(self.run, trial, seen))
+        self.done.queued += flagged
+        return flagged
+
+    def _end(self, trial: Trial) -> Checkpoint | None:
+        ends = self.environment(trial).ends if self.run.ends is None else self.run.ends
+        found = checkpoints(trial.record, self.patterns, ends=ends)
+        return found[-1] if found and found[-1].kind is CheckpointKind.END else None
+
+    async def _off(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self.pool, work)
+
+
+def _judged(run: tables.Run, trial: Trial, seen: Checkpoint) -> bool:
+    budgets.open_for(run, trial.record.trial)
+    judged = judge_pending(run, trial.id, trial.record.trial, seen)
+    if judged.flagged:
+        budgets.grow(run)
+    return judged.flagged
+
+
+def _queue_halted(run: tables.Run, trial: Trial) -> int:
+    budgets.open_for(run, trial.record.trial)
+    return review_queue().put(
+        [
+            NewItem(
+                run_id=run.id or 0,
+                trial=trial.record.trial,
+                trajectory_id=trial.id,
+                step=len(trial.record.steps),
+                kind=HALTED,
+                priority=HALTED_PRIORITY,
+                reviews_required=run.reviews_per_item,
+                verdict_id=None,
+                created_ms=now_ms(),
+            )
+        ]
+    )

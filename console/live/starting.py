@@ -1,0 +1,76 @@
+"""A new live run: its tasks, and a first trial of each that the engine then plays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from console import runs
+from console.actors import actor
+from console.database import now_ms, writing
+from console.detectors import detector
+from console.environments.facts import TaskSpec
+from console.errors import BadInput
+from console.live.players import Players
+from console.live.rows import fresh
+from console.trajectories import insert_prepared
+from storage import tables
+from storage.tables import RunKind
+
+FEEDBACK = ("nl", "binary", "none")
+
+
+def start(
+    name: str,
+    counts: Mapping[str, int],
+    *,
+    actor_name: str = "scripted",
+    players: Players | None = None,
+    seed: int = 0,
+    detector_name: str = "rules",
+    threshold: float | None = None,
+    **fields: Any,
+) -> tables.Run:
+    """Makes a run of so many tasks per environment, its first trials not begun; `engine.resume` plays them.
+
+    `fields` are further columns of the run. Raises BadInput, Unknown, and Refused if the name is taken.
+    """
+    players = players or Players(actor(actor_name))
+    judge = detector(detector_name)
+    if fields.get("feedback_mode", "nl") not in FEEDBACK:
+        raise BadInput(f"Feedback is {', '.join(FEEDBACK)}, not {fields['feedback_mode']!r}.")
+    tasks = [task for environment, count in counts.items() for task in _tasks(players, environment, count, seed)]
+    if not tasks:
+        raise BadInput("A run needs at least one task; name an environment and how many.")
+    with writing() as session:
+        run = runs.create(
+            session,
+            name,
+            RunKind.LIVE,
+            now_ms(),
+            actor=players.actor.name,
+            critical=orjson.dumps(_critical(players, counts)).decode(),
+            detector=judge.name,
+            threshold=judge.threshold if threshold is None else threshold,
+            seed=seed,
+            **fields,
+        )
+        run.environment = ",".join(counts)
+        insert_prepared(session, run, [fresh(task, 0) for task in tasks], {}, now_ms())
+        session.flush()
+        session.expunge(run)
+    return run
+
+
+def _tasks(players: Players, environment: str, count: int, seed: int) -> list[TaskSpec]:
+    make = players.environment(environment).tasks
+    if count < 1 or make is None:
+        raise BadInput(f"{count} tasks of {environment} is no number to run; give at least 1.")
+    return list(make(seed, count))
+
+
+def _critical(players: Players, counts: Mapping[str, int]) -> list[str]:
+    patterns = [pattern for name in counts for pattern in players.environment(name).critical]
+    return list(dict.fromkeys(patterns))
