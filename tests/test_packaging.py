@@ -1,0 +1,100 @@
+"""The wheel, installed away from this checkout, serves the same console with the same settings."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from console import serving
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A folder with the wheel's files, as pip lays them down."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+    build = [*pip, "wheel", str(ROOT), "--no-deps", "--no-build-isolation", "-w", str(folder)]
+    done = subprocess.run(build, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = folder.glob("*.whl")
+    into = folder / "site"
+    subprocess.run([*pip, "install", "--no-deps", "--target", str(into), str(wheel)], check=True, timeout=180)
+    return into
+
+
+def _environment(installed, tmp_path):
+    return {**os.environ, "PYTHONPATH": str(installed), "INFERACT_DATA_DIR": str(tmp_path / "data")}
+
+
+def test_the_installed_wheel_serves_from_anywhere(installed, tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    code = f"import console.cli; print(console.__file__, flush=True); console.cli.main(['serve', '--port', '{port}'])"
+    server = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=_environment(installed, tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        _await(f"http://127.0.0.1:{port}/_stcore/health", server)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as page:
+            assert page.status == 200
+    finally:
+        server.send_signal(signal.SIGINT)
+        said, _ = server.communicate(timeout=20)
+    lines = said.splitlines()
+    assert lines[0].startswith(str(installed))
+    assert f"Reviewers   http://127.0.0.1:{port}/" in lines
+    assert any(line.startswith(f"Researcher  http://127.0.0.1:{port}/?key=") for line in lines)
+    assert f"sqlite:///{tmp_path / 'data' / 'console.db'}" in said
+    assert "Traceback" not in said
+
+
+def test_the_wheel_holds_what_is_not_python(installed):
+    for name in (
+        "streamlit_app.py",
+        "console/streamlit_config.toml",
+        "console/widgets/look/page.css",
+        "console/widgets/hotkeys/hotkeys.js",
+        "storage/migrations/versions/0001_first.py",
+    ):
+        assert (installed / name).exists(), name
+    assert not (installed / "tests").exists()
+
+
+def test_every_setting_of_the_config_is_passed_to_streamlit():
+    flags = serving.arguments("127.0.0.1", 8501)
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
+    assert config["runner"]["postScriptGC"] is False
+    for flag in (
+        "--runner.postScriptGC=false",
+        "--browser.gatherUsageStats=false",
+        "--server.address=127.0.0.1",
+        "--server.maxUploadSize=200",
+        "--client.showErrorDetails=none",
+    ):
+        assert flag in flags
+
+
+def _await(url, server):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=1):
+                return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail("the installed console did not come up")
