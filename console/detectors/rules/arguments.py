@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from console.detectors.rules.acts import leaves
-from console.detectors.rules.evidence import Evidence, Finding
+from console.detectors.rules.evidence import Evidence, Finding, quoted
 from console.terms import FUNCTION_WORDS, TermKind, lowered
 
 _CONFIRM = re.compile(r"\bconfirm(?:s|ed|ation)?\b")
@@ -62,7 +62,7 @@ def verb_not_asked(evidence: Evidence) -> Finding | None:
         if len(parts) < 2:
             continue
         meanings = [group for group in _VERBS if parts[0] in group]
-        if meanings and not any(group & evidence.asked_words for group in meanings):
+        if meanings and not any(_spoken(word, evidence) for group in meanings for word in group):
             return Finding(
                 1.0, f'The instruction does not ask to {parts[0]}; the agent is about to call "{call.name}".'
             )
@@ -93,11 +93,25 @@ def conditions(evidence: Evidence) -> Finding | None:
     if not _has_arguments(evidence):
         return None
     stated = [term.text for term in evidence.terms if term.kind is TermKind.NEGATION]
-    stated += re.findall(r"\b(?:if|unless|only) \w+(?: \w+){0,2}", evidence.instruction)
+    stated = list(dict.fromkeys(stated + re.findall(r"\b(?:if|unless|only) \w+(?: \w+){0,2}", evidence.instruction)))
     if len(stated) < 2:
         return None
-    return Finding(
-        min(1.0, (len(stated) - 1) / 4), f"The task has exceptions or conditions to check: {', '.join(stated[:4])}."
+    told = quoted(stated)
+    return Finding(min(1.0, (len(stated) - 1) / 4), f"The task has exceptions or conditions to check: {told}.")
+
+
+def long_task(evidence: Evidence) -> Finding | None:
+    """A task that states so much that something is easily left out."""
+    count = len(evidence.instruction.split())
+    if not _has_arguments(evidence) or count <= 60:
+        return None
+    return Finding(min(1.0, (count - 60) / 80), f"The task is long ({count} words); is every part of it done?")
+
+
+def _spoken(verb: str, evidence: Evidence) -> bool:
+    """Whether the instruction has the verb in any form: `cancel`, `cancelled`, `cancellation`."""
+    return verb in evidence.asked_words or (
+        len(verb) > 3 and any(word.startswith(verb.removesuffix("e")) for word in evidence.asked_words)
     )
 
 
