@@ -44,7 +44,7 @@ VERDICTS = Source(
     ),
     run_id=_verdict.c.run_id,
     key=_verdict.c.id,
-    page=500,
+    page=1_000,
     needs=checkpoint_of(_verdict),
     amend=with_actions(_CELLS),
     for_researchers=True,

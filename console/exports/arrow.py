@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -34,6 +35,17 @@ def array(kind: Kind, values: Sequence[Any]) -> Any:
     except UnicodeEncodeError:
         coded = [None if value is None else value.encode("utf-8", "surrogatepass") for value in values]
         return _array(coded, pa.binary()).cast(pa.string(), safe=False)
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """Arrow takes its memory from the system for a while: its own allocator holds megabytes more than a page needs."""
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
 
 
 def _array(values: Sequence[Any], kind: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
 
-from console.exports.arrow import TYPES, arrays
+from console.exports.arrow import TYPES, arrays, little_memory
 from console.exports.columns import Column, Page
 
 _ROW_GROUP_BYTES = 8 * 2**20
@@ -18,7 +18,7 @@ def write(columns: Sequence[Column], pages: Iterable[Page], stream: BinaryIO) ->
     """Writes the rows in groups of about 8 MB; returns how many."""
     schema = pa.schema([(column.name, TYPES[column.kind]) for column in columns])
     count, waiting = 0, []
-    with ParquetWriter(stream, schema) as writer:
+    with little_memory(), ParquetWriter(stream, schema) as writer:
         for page in filter(None, pages):
             waiting.append(pa.record_batch(arrays(columns, page), schema=schema))
             count += len(page)
