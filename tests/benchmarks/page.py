@@ -1,0 +1,163 @@
+"""Submit to next item visible, in one browser: the Review page against the page floor, clicks alternating.
+
+Usage: python tests/benchmarks/page.py [--quick]
+"""
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from console.trajectory import Outcome, Step, Trajectory  # noqa: E402
+from tests.logs import write_log  # noqa: E402
+
+STEPS, CHARACTERS = 30, 600
+QUIET = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+CLICK = """
+() => new Promise((done) => {
+  const button = document.querySelector("[class*='st-key-approve-']")
+  const before = button.className
+  const sheet = document.querySelector(".ia-sheet").textContent
+  const started = performance.now()
+  const watch = new MutationObserver(() => {
+    const now = document.querySelector("[class*='st-key-approve-']")
+    const page = document.querySelector(".ia-sheet")
+    if (now && page && now.className !== before && page.textContent !== sheet) {
+      watch.disconnect()
+      done(performance.now() - started)
+    }
+  })
+  watch.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true })
+  button.querySelector("button").click()
+})
+"""
+
+
+def long_record(number: int) -> Trajectory:
+    """A trajectory of 30 steps of 600 characters, each like no other."""
+    words = " ".join(f"word{number * 31 + i * 7 % 997}" for i in range(80))[:CHARACTERS]
+    steps = tuple(Step(f"thought {i}", f"click[item {number}-{i}]", f"{i} {words}") for i in range(STEPS - 1))
+    return Trajectory(
+        task_id=f"task-{number}",
+        environment="webshop",
+        instruction=f"i want the red kettle number {number}, 2 litres, and price lower than 30.00 dollars",
+        steps=(*steps, Step("done", "click[Buy Now]", "")),
+        critical_action="click[Buy Now]",
+        outcome=Outcome.FINISHED,
+    )
+
+
+def fill(data_dir: Path, items: int) -> None:
+    """A run of that many flagged items in a data directory of its own."""
+    environment = {**os.environ, "INFERACT_DATA_DIR": str(data_dir)}
+    log = write_log(data_dir / "log.jsonl", *(long_record(number) for number in range(items)))
+    for command in (
+        ["trajectory", "import", str(log), "--run", "bench"],
+        ["detect", "bench", "--method", "rules", "--threshold", "0"],
+    ):
+        subprocess.run(
+            [sys.executable, "-m", "console.cli", *command], cwd=ROOT, env=environment, check=True, capture_output=True
+        )
+
+
+@contextmanager
+def served(script: Path, data_dir: Path):
+    """The address of a server of that script, with the console's own settings."""
+    from console.serving import arguments
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    flags = arguments("127.0.0.1", port)[2:]
+    environment = {**os.environ, "INFERACT_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "streamlit", "run", str(script), *flags]
+    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(300):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(timeout=10)
+
+
+def open_review(browser, address: str):
+    """A page that shows the first item."""
+    page = browser.new_context(viewport={"width": 1280, "height": 720}).new_page()
+    page.goto(address)
+    page.get_by_label("Your name").fill("Bench")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("heading", name="Inbox").wait_for()
+    page.wait_for_timeout(500)
+    page.goto(f"{address}/review")
+    page.locator("[class*='st-key-approve-']").wait_for()
+    page.wait_for_timeout(1_000)
+    return page
+
+
+def measure(clicks: int) -> tuple[list[float], list[float]]:
+    """(ms of the Review page, ms of the floor), one click each in turn."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder:
+        ours, floor = Path(folder) / "ours", Path(folder) / "floor"
+        for data_dir in (ours, floor):
+            data_dir.mkdir()
+            fill(data_dir, clicks + 10)
+        apps = Path(__file__).parent / "apps"
+        with (
+            served(ROOT / "streamlit_app.py", ours) as real,
+            served(apps / "floor_app.py", floor) as empty,
+            sync_playwright() as playwright,
+        ):
+            path = shutil.which("chromium") or shutil.which("google-chrome")
+            browser = playwright.chromium.launch(executable_path=path, args=QUIET)
+            pages = [open_review(browser, real), open_review(browser, empty)]
+            times: tuple[list[float], list[float]] = ([], [])
+            for number in range(clicks):
+                for page, found in zip(pages, times, strict=True):
+                    page.bring_to_front()
+                    page.wait_for_timeout(500)
+                    took = page.evaluate(CLICK)
+                    if number >= 3:
+                        found.append(took)
+            browser.close()
+    return times
+
+
+def main() -> None:
+    """Prints the two distributions and their ratio."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    clicks = 23 if parser.parse_args().quick else 103
+    ours, floor = measure(clicks)
+    figures = {}
+    for name, times in (("review", ours), ("floor", floor)):
+        ranked = statistics.quantiles(times, n=20)
+        figures[f"{name}_p50_ms"], figures[f"{name}_p95_ms"] = round(statistics.median(times), 1), round(ranked[18], 1)
+        print(f"{name:8} p50 {figures[f'{name}_p50_ms']:7} ms   p95 {figures[f'{name}_p95_ms']:7} ms   n {len(times)}")
+    figures["p95_ratio"] = round(figures["review_p95_ms"] / figures["floor_p95_ms"], 3)
+    figures["p50_ratio"] = round(figures["review_p50_ms"] / figures["floor_p50_ms"], 3)
+    goals = {"p95_ratio": ["<=", 1.3]}
+    met = figures["p95_ratio"] <= 1.3
+    print(json.dumps({"benchmark": "page", "figures": figures, "goals": goals, "met": met}))
+
+
+if __name__ == "__main__":
+    main()
