@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,6 @@ from console.trajectory import Outcome, Step, Trajectory
 def logs():
     spec = importlib.util.spec_from_file_location("logs", Path(__file__).with_name("logs.py"))
     module = importlib.util.module_from_spec(spec)
-    import sys
-
     sys.modules["logs"] = module
     spec.loader.exec_module(module)
     yield module
