@@ -1,0 +1,43 @@
+"""What is wrong with a trial, found with the gold in hand and named without it.
+
+A new environment is one file here and one line in FINDERS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from console.critical import CheckpointKind
+from console.errors import Unknown
+from console.reviewers.faults import alfworld, hotpotqa, webshop
+from console.reviewers.faults.fault import Fault
+from console.reviewers.opinion import Case
+from console.reviewers.sandbox import succeeds
+
+FINDERS: dict[str, Callable[[Case], Fault]] = {
+    "webshop": webshop.find,
+    "hotpotqa": hotpotqa.find,
+    "alfworld": alfworld.find,
+}
+
+ON_THE_WAY: dict[str, Callable[[Case], bool]] = {
+    "alfworld": alfworld.strays,
+}
+"""Where a critical action can come midway: whether it leads away from the task. Elsewhere it ends the trial."""
+
+__all__ = ["FINDERS", "ON_THE_WAY", "Fault", "fault_of", "misleads"]
+
+
+def misleads(case: Case) -> bool:
+    """Whether the action would lead to something else than success; raises BadInput without an embedded edition."""
+    seen = case.checkpoint
+    if seen.kind is CheckpointKind.ACTION and case.task.environment in ON_THE_WAY:
+        return ON_THE_WAY[case.task.environment](case)
+    return not succeeds(case.task, seen.steps, seen.action)
+
+
+def fault_of(case: Case) -> Fault:
+    """What is wrong, as far as it can be said without telling the target; raises Unknown for other environments."""
+    if case.task.environment not in FINDERS:
+        raise Unknown("simulated reviewer's environment", case.task.environment, FINDERS)
+    return FINDERS[case.task.environment](case)

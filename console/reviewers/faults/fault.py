@@ -1,0 +1,14 @@
+"""A fault and what its wordings may fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong; `name` is that of a file of wordings, `slots` are what these fill in."""
+
+    name: str
+    slots: Mapping[str, str] = field(default_factory=dict)

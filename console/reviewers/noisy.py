@@ -1,0 +1,29 @@
+"""A reviewer like a person: the oracle, that errs at stated rates and takes a stated time."""
+
+from __future__ import annotations
+
+from random import Random
+
+from console.reviewers import oracle
+from console.reviewers.opinion import Case, Noise, Opinion, Reviewer
+from console.reviewers.wording import GENERAL, worded
+from console.trajectory import Label
+
+
+def judge(case: Case, noise: Noise) -> Opinion:
+    """The oracle's opinion, turned round where the seeded draw says so; an aligned action is refused in general words.
+
+    The time is drawn evenly between half and one and a half times the seconds per item.
+    """
+    true = oracle.judge(case, noise)
+    rng = Random(f"{case.seed} {case.task.task_id} {case.trial} {case.checkpoint.index} {case.checkpoint.kind}")
+    error, pace = rng.random(), rng.random()
+    seconds = noise.seconds_per_item * (0.5 + pace)
+    if true.label is Label.MISALIGNED and error < noise.false_accept:
+        return Opinion(Label.ALIGNED, "", seconds)
+    if true.label is Label.ALIGNED and error < noise.false_reject:
+        return Opinion(Label.MISALIGNED, worded(case, GENERAL), seconds)
+    return Opinion(true.label, true.words, seconds)
+
+
+NOISY = Reviewer("noisy", "Noisy reviewer", judge)

@@ -1,0 +1,63 @@
+"""In which order a limited number of inspections is spent (InferAct, section 5.2, and its reference code).
+
+Every policy puts halted trials after all judged ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from console.errors import BadInput
+from console.trajectory import Label
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An item that waits: the detector's priority, and the label, None for a halted trial."""
+
+    priority: float
+    label: Label | None
+
+
+Policy = Callable[[Sequence[Candidate], int], list[int]]
+"""From the candidates and a seed to their positions in the order of inspection."""
+
+
+def by_priority(candidates: Sequence[Candidate], seed: int) -> list[int]:
+    """The highest priority first, equals as they came."""
+    return sorted(range(len(candidates)), key=lambda at: (_halted(candidates[at]), -candidates[at].priority, at))
+
+
+def fp_first(candidates: Sequence[Candidate], seed: int) -> list[int]:
+    """False positives before true ones, as if every inspection before a true one had been in vain; seeded among equals.
+
+    Within a budget that leaves `kept` true positives inspected.
+    """
+    order = list(range(len(candidates)))
+    Random(seed).shuffle(order)
+    return sorted(order, key=lambda at: (_halted(candidates[at]), candidates[at].label is Label.MISALIGNED))
+
+
+def kept(true_positives: int, false_positives: int, budget: int) -> int:
+    """The true positives that are inspected when false ones come first: min(TP, max(budget - FP, 0))."""
+    return min(true_positives, max(budget - false_positives, 0))
+
+
+def inspections(share: float, non_halted: int) -> int:
+    """The budget ceil(share x non-halted trajectories of trial 0); raises BadInput for a share outside 0 to 1."""
+    if not 0 <= share <= 1:
+        raise BadInput(f"A share of inspections lies between 0 and 1, not {share:g}.")
+    return math.ceil(round(share * non_halted, 9))
+
+
+POLICIES: dict[str, Policy] = {
+    "priority": by_priority,
+    "fp-first": fp_first,
+}
+
+
+def _halted(candidate: Candidate) -> bool:
+    return candidate.label is None

@@ -1,0 +1,92 @@
+"""Faults put into words: templates from files, filled, and never telling the target.
+
+A template file holds one wording a line (Jinja2); the seed, the task and the trial choose among them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from console.environments.facts import TaskSpec
+from console.errors import BadInput
+from console.reviewers.faults import Fault
+from console.reviewers.opinion import Case
+from console.settings import settings
+
+GENERAL = Fault("general")
+"""That something is wrong, and no more."""
+
+_JINJA = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
+_NUMBERED = re.compile(r"\b[a-z]+ \d+\b")
+
+
+def worded(case: Case, fault: Fault) -> str:
+    """The fault in words; where they would tell the target, only that something is wrong."""
+    for told in (fault, GENERAL):
+        text = _filled(case, told)
+        if not reveals(text, case.task):
+            return text
+    raise BadInput(f"The wordings of {case.task.environment}/{GENERAL.name} tell the target of {case.task.task_id}.")
+
+
+def reveals(text: str, task: TaskSpec) -> bool:
+    """Whether the text holds a string of the gold that the instruction lacks."""
+    folded, asked = text.lower(), task.instruction.lower()
+    return any(_holds(folded, secret) and not _holds(asked, secret) for secret in secrets(task))
+
+
+def secrets(task: TaskSpec) -> frozenset[str]:
+    """Every text of the gold in lower case, and every numbered thing named in one."""
+    leaves = {leaf.lower() for leaf in _leaves(task.gold) if leaf.strip()}
+    return frozenset(leaves | {name for leaf in leaves for name in _NUMBERED.findall(leaf)})
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for part in value.values():
+            yield from _leaves(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _leaves(part)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+def _holds(text: str, secret: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(secret)}(?!\w)", text) is not None
+
+
+def _filled(case: Case, fault: Fault) -> str:
+    lines = _lines(case.wordings, case.task.environment, fault.name)
+    rng = Random(f"words {case.seed} {case.task.task_id} {case.trial} {fault.name}")
+    return _JINJA.from_string(rng.choice(lines)).render(fault.slots)
+
+
+def _lines(folder: Path | None, environment: str, name: str) -> tuple[str, ...]:
+    return _read(folder or _own(environment, name), environment, name)
+
+
+def _own(environment: str, name: str) -> Path | None:
+    """The user's folder of prompts where it has that file."""
+    chosen = settings().prompts_dir
+    return chosen / "feedback" if chosen and (chosen / "feedback" / environment / f"{name}.txt").exists() else None
+
+
+@lru_cache(maxsize=256)
+def _read(folder: Path | None, environment: str, name: str) -> tuple[str, ...]:
+    root = folder or files("prompts") / "feedback"
+    file = root / environment / f"{name}.txt"
+    if not file.is_file():
+        raise BadInput(f"There are no wordings for {name!r} in {environment}: {file} is missing.")
+    lines = tuple(line.strip() for line in file.read_text("utf-8").splitlines() if line.strip())
+    if not lines:
+        raise BadInput(f"{file} is empty; write one wording a line.")
+    return lines

@@ -1,0 +1,61 @@
+"""How a limited number of inspections is spent."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.errors import BadInput
+from console.reviewers.policies import POLICIES, Candidate, inspections, kept
+from console.trajectory import Label
+
+CANDIDATES = st.lists(
+    st.builds(Candidate, st.floats(0, 1), st.sampled_from([Label.ALIGNED, Label.MISALIGNED, None])), max_size=30
+)
+
+
+@pytest.mark.parametrize(("non_halted", "budget"), [(272, 136), (240, 120), (105, 53)])
+def test_half_of_the_papers_trajectories(non_halted, budget):
+    assert inspections(0.5, non_halted) == budget
+
+
+@pytest.mark.parametrize(
+    ("true_positives", "false_positives", "budget", "expected"),
+    [(100, 100, 136, 36), (100, 0, 136, 100), (10, 140, 136, 0), (50, 70, 120, 50), (0, 10, 53, 0)],
+)
+def test_kept_when_false_alarms_come_first(true_positives, false_positives, budget, expected):
+    assert kept(true_positives, false_positives, budget) == expected
+
+
+@given(CANDIDATES, st.integers(0, 40), st.integers(0, 5))
+def test_fp_first_inspects_exactly_the_kept_ones_within_a_budget(candidates, budget, seed):
+    judged = [candidate for candidate in candidates if candidate.label is not None]
+    false_alarms = sum(candidate.label is Label.ALIGNED for candidate in judged)
+    inspected = [candidates[at] for at in POLICIES["fp-first"](candidates, seed)[:budget]]
+    found = sum(candidate.label is Label.MISALIGNED for candidate in inspected)
+    assert found == kept(len(judged) - false_alarms, false_alarms, budget)
+
+
+@given(CANDIDATES, st.integers(0, 5))
+def test_every_policy_looks_at_each_once_and_at_halted_trials_last(candidates, seed):
+    for policy in POLICIES.values():
+        order = policy(candidates, seed)
+        assert sorted(order) == list(range(len(candidates)))
+        halted = [candidates[at].label is None for at in order]
+        assert halted == sorted(halted)
+
+
+@given(CANDIDATES)
+def test_priority_goes_from_high_to_low(candidates):
+    order = POLICIES["priority"](candidates, 0)
+    priorities = [candidates[at].priority for at in order if candidates[at].label is not None]
+    assert priorities == sorted(priorities, reverse=True)
+
+
+def test_the_seed_mixes_equals():
+    candidates = [Candidate(0.5, Label.MISALIGNED)] * 20
+    assert POLICIES["fp-first"](candidates, 1) != POLICIES["fp-first"](candidates, 2)
+
+
+def test_a_share_is_no_percentage():
+    with pytest.raises(BadInput, match="between 0 and 1"):
+        inspections(50, 272)
