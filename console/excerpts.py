@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from console.critical import is_thought
 from console.terms import Term, TermKind, lowered, mentions, occurrences
@@ -13,6 +13,8 @@ LONG_LINES = 3
 PREVIEW_CHARS = 160
 _LAST_SEEN_CHARS = 420
 _TELLING_CHARS = 80
+# Where everything is marked, nothing is; and each mark is one more element to swap when the next item comes.
+_MARKS, _WORD_MARKS = 3, 1
 WORDS = frozenset({TermKind.WORD})
 """What a text may well say in other words, so that its absence tells little."""
 LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
@@ -31,9 +33,8 @@ def is_long(text: str) -> bool:
 
 
 def spans(text: str, stated: Sequence[Term]) -> list[tuple[int, int]]:
-    """Where the terms occur in the text, merged and in order, as [start, end)."""
-    lower = lowered(text)
-    found = sorted(span for term in stated if mentions(term, lower) for span in occurrences(term, text))
+    """Where the terms occur in the text, merged and in order, as [start, end): the first few places of each."""
+    found = sorted(span for term in stated for span in occurrences(term, text)[: _most(term)])
     merged: list[tuple[int, int]] = []
     for start, end in found:
         if merged and start <= merged[-1][1]:
@@ -41,6 +42,10 @@ def spans(text: str, stated: Sequence[Term]) -> list[tuple[int, int]]:
         elif end > start:
             merged.append((start, end))
     return merged
+
+
+def _most(term: Term) -> int:
+    return _WORD_MARKS if term.kind in WORDS else _MARKS
 
 
 def last_seen(steps: Sequence[Step]) -> tuple[tuple[int, str], ...]:
@@ -60,6 +65,12 @@ def evidence(steps: Sequence[Step], action: str, instruction: str) -> str:
     """What the agent did and saw; pages that repeat the task would make every term look found."""
     text = "\n".join([*(f"{step.action}\n{step.observation}" for step in steps if not is_thought(step.action)), action])
     return text.replace(instruction.strip(), " ") if instruction.strip() else text
+
+
+def occurring(stated: Sequence[Term], texts: Iterable[str]) -> tuple[Term, ...]:
+    """The terms that occur anywhere in the texts."""
+    lower = lowered("\n".join(texts))
+    return tuple(term for term in stated if mentions(term, lower))
 
 
 def compare(stated: Sequence[Term], text: str) -> tuple[tuple[Term, ...], tuple[Term, ...]]:

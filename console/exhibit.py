@@ -75,6 +75,11 @@ class ShownStep:
     stamp: str = ""
     after: bool = False
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that the row says."""
+        return self.action, self.spoken, self.thought, self.observation
+
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from console.critical import Call, calls
-from console.widgets.markup import plain
+from console.widgets.markup import fold, plain
 
 _LARGE_CHARS = 160
 
@@ -19,8 +19,7 @@ def action_html(action: str, stamp: str) -> str:
         css = "ia-action" if len(action) <= _LARGE_CHARS else "ia-action ia-lengthy"
         return f'<div class="ia-line"><pre class="{css}">{plain(action)}</pre>{stamp}</div>'
     tables = "".join(_call(call, stamp if index == 0 else "") for index, call in enumerate(drawn))
-    exact = f'<details class="ia-fold ia-exact"><summary>exact text</summary><pre>{plain(action)}</pre></details>'
-    return tables + exact
+    return tables + fold("exact text", "", action, (), "ia-exact")
 
 
 def json_calls(action: str) -> list[Call]:

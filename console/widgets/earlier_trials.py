@@ -61,6 +61,6 @@ def _trial(trial: EarlierTrial, now: Sequence[str]) -> str:
     change = f"{kinds.count('added')} added, {kinds.count('removed')} removed, {kinds.count('kept')} kept"
     return (
         f'<section class="ia-trial"><h3>trial {trial.trial}</h3>{told}'
-        f'<details class="ia-fold"><summary>actions, then and now <span class="ia-size">{change}</span></summary>'
+        f'<details class="ia-fold"><summary data-note="{change}">actions, then and now</summary>'
         f"{diff_of_actions(trial.actions, now)}</details></section>"
     )

@@ -33,22 +33,21 @@ def marked(text: str, stated: Sequence[Term]) -> str:
         parts += [text[end:start], _OPEN, text[start:stop], _CLOSE]
         end = stop
     drawn = plain("".join([*parts, text[end:]]))
-    return drawn.replace(_OPEN, '<mark class="ia-hit">').replace(_CLOSE, "</mark>") if parts else drawn
+    return drawn.replace(_OPEN, "<mark>").replace(_CLOSE, "</mark>") if parts else drawn
 
 
 def folded(text: str, stated: Sequence[Term], css: str) -> str:
     """A short text as it is; a long one folded behind its first words."""
     if not is_long(text):
         return f'<pre class="{css}">{marked(text, stated)}</pre>'
-    return fold(f'<span class="ia-preview">{marked(preview(text), stated)}</span>', size(text), text, stated, css)
+    return fold(marked(preview(text), stated), size(text), text, stated, f"ia-cut {css}")
 
 
 def fold(summary: str, note: str, text: str, stated: Sequence[Term], css: str) -> str:
-    """A <details> with ready HTML as its summary, a short note, and the whole text inside."""
-    note = f' <span class="ia-size">{plain(note)}</span>' if note else ""
+    """A <details> with ready HTML as its summary, a note that the style sheet writes, and the whole text inside."""
+    noted = f' data-note="{plain(note)}"' if note else ""
     return (
-        f'<details class="ia-fold {css}"><summary>{summary}{note}</summary>'
-        f'<pre class="{css}">{marked(text, stated)}</pre></details>'
+        f'<details class="ia-fold {css}"><summary{noted}>{summary}</summary><pre>{marked(text, stated)}</pre></details>'
     )
 
 

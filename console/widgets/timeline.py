@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from console.critical import Call
+from console.excerpts import occurring
 from console.exhibit import Exhibit, Heading, ShownStep
 from console.terms import Term
 from console.widgets.action import as_words, json_calls
@@ -30,36 +31,40 @@ def _opening(exhibit: Exhibit) -> str:
 
 def _rows(exhibit: Exhibit) -> Iterator[str]:
     after = False
+    stated = occurring(exhibit.terms, (text for step in exhibit.steps for text in step.texts))
     for index, step in enumerate(exhibit.steps):
         if step.after and not after:
             after = True
             yield f'<li class="ia-divider">{plain(Heading.AFTER)}</li>'
-        yield _row(step, exhibit.terms, last=index == len(exhibit.steps) - 1)
+        yield _row(step, stated, last=index == len(exhibit.steps) - 1)
 
 
 def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:
     states = (("ia-failed", step.failed), ("ia-critical", step.critical), ("ia-after", step.after))
     css = " ".join(["ia-step", *(name for name, holds in states if holds)])
     anchor = f' id="{LAST}"' if last else ""
-    return (
-        f'<li class="{css}"{anchor}><span class="ia-n">{step.number}</span>'
-        f'<div class="ia-did">{_did(step, stated)}</div><div class="ia-saw">{_saw(step, stated)}</div></li>'
-    )
+    return f'<li class="{css}"{anchor} value="{step.number}">{"".join(_parts(step, stated))}</li>'
 
 
-def _did(step: ShownStep, stated: Sequence[Term]) -> str:
-    said = folded(step.spoken, stated, "ia-spoken") if step.spoken else ""
-    acted = _acted(step.action, stated) if step.action else ""
-    stamp = f'<span class="ia-stamp">{plain(step.stamp)}</span>' if step.stamp else ""
-    thought = fold("thought", "", step.thought, stated, "ia-thought") if step.thought else ""
-    return said + acted + stamp + thought
+def _parts(step: ShownStep, stated: Sequence[Term]) -> Iterator[str]:
+    """The cells of a row, each one element: a page of many steps is slow to swap by the number of its elements."""
+    if step.spoken:
+        yield folded(step.spoken, stated, "ia-spoken")
+    if step.action:
+        yield _acted(step.action, stated)
+    if step.stamp:
+        yield f'<span class="ia-stamp">{plain(step.stamp)}</span>'
+    if step.thought:
+        yield fold("thought", "", step.thought, stated, "ia-thought")
+    if step.observation:
+        yield folded(step.observation, stated, "ia-obs")
 
 
 def _acted(action: str, stated: Sequence[Term]) -> str:
     drawn = json_calls(action)
     if not drawn:
         return folded(action, stated, "ia-act")
-    return "".join(_called(call, stated) for call in drawn)
+    return f'<div class="ia-act">{"".join(_called(call, stated) for call in drawn)}</div>'
 
 
 def _called(call: Call, stated: Sequence[Term]) -> str:
@@ -67,8 +72,4 @@ def _called(call: Call, stated: Sequence[Term]) -> str:
         f'<tr><th scope="row">{plain(name)}</th><td>{folded(as_words(value), stated, "ia-value")}</td></tr>'
         for name, value in call.arguments.items()
     )
-    return f'<code class="ia-act">{plain(call.name)}</code><table class="ia-arguments">{rows}</table>'
-
-
-def _saw(step: ShownStep, stated: Sequence[Term]) -> str:
-    return folded(step.observation, stated, "ia-obs") if step.observation else ""
+    return f'<code>{plain(call.name)}</code><table class="ia-arguments">{rows}</table>'

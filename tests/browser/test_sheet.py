@@ -56,10 +56,10 @@ def test_untrusted_text_is_inert(sheet):
 
 def test_what_was_unfolded_stays_open_until_the_next_item(sheet, settled):
     page = sheet()
-    page.click(".ia-step >> nth=0 >> .ia-saw summary")
+    page.click(".ia-step >> nth=0 >> .ia-obs summary")
     page.click(".st-key-again button")
     settled(page, quiet_ms=150)
-    assert page.evaluate("document.querySelector('.ia-step .ia-saw details').open")
+    assert page.evaluate("document.querySelector('.ia-step .ia-obs').open")
     page.click(".st-key-approve-1 button")
     page.wait_for_selector(".ia-task >> text=item 2")
     assert not page.evaluate("[...document.querySelectorAll('.ia-sheet details')].some(each => each.open)")

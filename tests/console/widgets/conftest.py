@@ -26,7 +26,8 @@ class Page(HTMLParser):
             self.unbalanced.append(tag)
 
     def handle_data(self, data):
-        self.texts.append((data, [name for _, css in self.open for name in css.split()]))
+        classes = [name for _, css in self.open for name in css.split()]
+        self.texts.append((data, classes, self.open[-1][0] if self.open else ""))
 
     def handle_comment(self, data):
         self.elements.append(("comment", {}))
@@ -37,7 +38,7 @@ class Page(HTMLParser):
     @property
     def text(self):
         """All text, in the order of reading."""
-        return "".join(data for data, _ in self.texts)
+        return "".join(data for data, _, _ in self.texts)
 
     @property
     def tags(self):
@@ -49,9 +50,14 @@ class Page(HTMLParser):
         """All attributes as (element, name, value)."""
         return [(tag, name, value) for tag, attrs in self.elements for name, value in attrs.items()]
 
+    @property
+    def marked(self):
+        """The marked texts."""
+        return [data for data, _, tag in self.texts if tag == "mark"]
+
     def within(self, css):
         """The text inside elements of that class."""
-        return "".join(data for data, classes in self.texts if css in classes)
+        return "".join(data for data, classes, _ in self.texts if css in classes)
 
 
 @pytest.fixture(scope="session")

@@ -50,9 +50,7 @@ def test_marking_adds_marks_and_changes_nothing(parse, text):
 def test_terms_are_marked_where_they_occur(parse):
     stated = terms("a white shade of 66 x 66 inches")
     page = parse(marked("WHITE roller shades, 66x66 inches", stated))
-    assert "WHITE" in page.within("ia-hit")
-    assert "shades" in page.within("ia-hit")
-    assert "roller" not in page.within("ia-hit")
+    assert page.marked == ["WHITE", "shades", "66x66 inches"]
 
 
 def test_short_texts_stand_open_and_long_ones_are_folded_whole(parse):
@@ -60,7 +58,8 @@ def test_short_texts_stand_open_and_long_ones_are_folded_whole(parse):
     text = "first words " + "x" * 400 + " last words"
     page = parse(folded(text, (), "ia-obs"))
     assert "details" in page.tags
-    assert page.within("ia-preview").endswith("…")
-    assert len(page.within("ia-preview")) <= 160
+    first_words = page.text.removesuffix(text)
+    assert first_words.endswith("…")
+    assert len(first_words) <= 160
     assert text in page.text
     assert "details" in parse(folded("a\nb\nc\nd", (), "ia-obs")).tags
