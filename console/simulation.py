@@ -1,0 +1,162 @@
+"""Simulated review: a reviewer by rule works through a run's queue, within its budget, in the order of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+from sqlmodel import Session, col, select
+
+from console import review, runs
+from console.critical import CheckpointKind, checkpoint_at
+from console.database import now_ms, reading, review_queue
+from console.environments.facts import TaskSpec
+from console.errors import BadInput, Unknown
+from console.reviewers import POLICIES, Case, Noise, Opinion, reviewer
+from console.reviewers.policies import Candidate
+from console.trajectory import Label, from_json
+from storage import tables
+from storage.queue import Claim, NoClaimReason, Queue
+from storage.tables import DecisionKind
+
+Progress = Callable[[int, int], None]
+"""Called with (items looked at, items that wait)."""
+
+RULE = "rule"
+"""`annotator_kind` of a decision that no person made."""
+
+_KINDS = {Label.ALIGNED: DecisionKind.APPROVE, Label.MISALIGNED: DecisionKind.REJECT, None: DecisionKind.RESPOND}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Who reviews, in which order, how well; `wordings` is a folder that takes the place of prompts/feedback."""
+
+    reviewer: str = "oracle"
+    policy: str = "priority"
+    noise: Noise = field(default_factory=Noise)
+    seed: int = 0
+    wordings: Path | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a simulated review did; `left` are the items that the budget did not reach."""
+
+    run: str
+    reviewer: str
+    policy: str
+    waiting: int = 0
+    inspected: int = 0
+    approved: int = 0
+    rejected: int = 0
+    responded: int = 0
+    left: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    item: tables.Item
+    opinion: Opinion
+
+
+def simulate(run_name: str, plan: Plan | None = None, progress: Progress | None = None) -> Tally:
+    """Decides every waiting item that the budget of its trial allows; raises Unknown, and BadInput without gold."""
+    plan = plan or Plan()
+    if plan.policy not in POLICIES:
+        raise Unknown("policy", plan.policy, POLICIES)
+    _check(plan.noise)
+    with reading() as session:
+        run = runs.get(session, run_name)
+        waiting = _judged(session, run, plan)
+        session.expunge(run)
+    # A rule takes nothing back, so its decisions need not wait for an undo.
+    run.undo_ms = 0
+    tally = Tally(run_name, plan.reviewer, plan.policy, waiting=len(waiting))
+    for done, found in enumerate(_ordered(waiting, plan), 1):
+        _inspect(review_queue(), run, found, plan, tally)
+        if progress:
+            progress(done, len(waiting))
+    return tally
+
+
+def _check(noise: Noise) -> None:
+    for name, rate in (("false-accept", noise.false_accept), ("false-reject", noise.false_reject)):
+        if not 0 <= rate <= 1:
+            raise BadInput(f"The {name} rate lies between 0 and 1, not {rate:g}.")
+    if noise.seconds_per_item < 0:
+        raise BadInput(f"Nobody reviews in {noise.seconds_per_item:g} seconds; give 0 or more.")
+
+
+def _judged(session: Session, run: tables.Run, plan: Plan) -> list[_Waiting]:
+    item, record, task, body = tables.Item, tables.Trajectory, tables.Task, tables.TrajectoryBody
+    statement = (
+        select(item, task, body.body)
+        .join(record, col(record.id) == item.trajectory_id)
+        .join(task, col(task.id) == record.task_id)
+        .join(body, col(body.trajectory_id) == col(record.id))
+        .where(item.run_id == run.id, item.open_slots > 0)
+        .order_by(col(item.trial), col(item.id))
+    )
+    judge = reviewer(plan.reviewer).judge
+    found = []
+    for waiting, asked, text in session.exec(statement).all():
+        session.expunge(waiting)
+        found.append(_Waiting(waiting, judge(_case(waiting, asked, text, plan), plan.noise)))
+    return found
+
+
+def _case(item: tables.Item, asked: tables.Task, text: str, plan: Plan) -> Case:
+    gold, options = orjson.loads(asked.gold), orjson.loads(asked.options)
+    if not gold:
+        raise BadInput(f"Task {asked.task_key!r} has no gold, so no simulated reviewer can judge it.")
+    spec = TaskSpec(asked.task_key, asked.environment, asked.instruction, gold, options)
+    seen = checkpoint_at(from_json(text), item.step, CheckpointKind(item.kind))
+    return Case(spec, seen, item.trial, plan.seed, plan.wordings)
+
+
+def _ordered(waiting: Sequence[_Waiting], plan: Plan) -> list[_Waiting]:
+    """Trial by trial in the order of the policy."""
+    ordered: list[_Waiting] = []
+    for trial in sorted({found.item.trial for found in waiting}):
+        of_trial = [found for found in waiting if found.item.trial == trial]
+        candidates = [Candidate(found.item.priority, found.opinion.label) for found in of_trial]
+        ordered += [of_trial[at] for at in POLICIES[plan.policy](candidates, plan.seed)]
+    return ordered
+
+
+def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: Plan, tally: Tally) -> None:
+    decided_ms = now_ms()
+    claimed = queue.claim(
+        run_id=found.item.run_id,
+        trial=found.item.trial,
+        reviewer=plan.reviewer,
+        now_ms=decided_ms - round(1_000 * found.opinion.seconds),
+        lease_ms=max(run.lease_ms, round(2_000 * found.opinion.seconds)),
+        item_id=found.item.id,
+        halted_free=run.halted_free,
+    )
+    if not isinstance(claimed, Claim):
+        tally.left += claimed.reason == NoClaimReason.BUDGET_SPENT
+        return
+    answer = _answer(found.opinion, run.feedback_mode)
+    review.submit(queue, run, claimed, plan.reviewer, answer, decided_ms)
+    tally.inspected += 1
+    tally.approved += answer.decision == DecisionKind.APPROVE
+    tally.rejected += answer.decision == DecisionKind.REJECT
+    tally.responded += answer.decision == DecisionKind.RESPOND
+    tally.seconds += found.opinion.seconds
+
+
+def _answer(opinion: Opinion, feedback_mode: str) -> review.Answer:
+    words = "" if feedback_mode == "binary" else opinion.words
+    return review.Answer(_KINDS[opinion.label], words, annotator_kind=RULE)
+
+
+def as_dict(tally: Tally) -> dict[str, Any]:
+    """The tally as `review simulate --json` prints it."""
+    return {name: getattr(tally, name) for name in Tally.__dataclass_fields__}
