@@ -34,20 +34,49 @@ def judge_pending(run: tables.Run, trajectory_id: int, trial: int, checkpoint: C
     A detector that fails is no verdict: its error goes up, and the action stays where it is.
     """
     with reading() as session:
-        found = _stored(session, run, trajectory_id, checkpoint)
+        found = stored_verdict(session, run, trajectory_id, checkpoint)
     if found is None:
-        judge = detector(run.detector or "rules")
-        bar = judge.threshold if run.threshold is None else run.threshold
-        row = verdict_row(run, judge, bar, trajectory_id, checkpoint)
+        row = routing_verdict(run, trajectory_id, checkpoint)
         with writing() as session:
-            found = _stored(session, run, trajectory_id, checkpoint)
-            if found is None:
-                session.execute(insert(tables.Verdict), [row])
-                found = _stored(session, run, trajectory_id, checkpoint)
-    if found is None or found.id is None:
-        raise LookupError("the verdict was written and cannot be read back")
+            found = keep_verdict(session, run, trajectory_id, checkpoint, row)
     item_id = _queued(run, trajectory_id, trial, checkpoint, found) if found.flagged else None
-    return Judged(found.id, found.score, found.flagged, item_id)
+    return Judged(found.id or 0, found.score, found.flagged, item_id)
+
+
+def routing_verdict(run: tables.Run, trajectory_id: int, checkpoint: Checkpoint) -> dict[str, Any]:
+    """What the run's routing detector says of a checkpoint, ready to insert; its errors go up."""
+    judge = detector(run.detector or "rules")
+    bar = judge.threshold if run.threshold is None else run.threshold
+    return verdict_row(run, judge, bar, trajectory_id, checkpoint)
+
+
+def keep_verdict(
+    session: Session, run: tables.Run, trajectory_id: int, checkpoint: Checkpoint, row: dict[str, Any]
+) -> tables.Verdict:
+    """Stores the routing detector's verdict, once; the one that was there first stands."""
+    if stored_verdict(session, run, trajectory_id, checkpoint) is None:
+        session.execute(insert(tables.Verdict), [row])
+    found = stored_verdict(session, run, trajectory_id, checkpoint)
+    if found is None:
+        raise LookupError("the verdict was written and cannot be read back")
+    return found
+
+
+def item_for(
+    run: tables.Run, trajectory_id: int, trial: int, checkpoint: Checkpoint, verdict: tables.Verdict
+) -> NewItem:
+    """The review item of a flagged checkpoint."""
+    return NewItem(
+        run_id=run.id or 0,
+        trial=trial,
+        trajectory_id=trajectory_id,
+        step=checkpoint.index,
+        kind=str(checkpoint.kind),
+        priority=verdict.score,
+        reviews_required=run.reviews_per_item,
+        verdict_id=verdict.id,
+        created_ms=now_ms(),
+    )
 
 
 def verdict_row(
@@ -75,7 +104,10 @@ def verdict_row(
     }
 
 
-def _stored(session: Session, run: tables.Run, trajectory_id: int, checkpoint: Checkpoint) -> tables.Verdict | None:
+def stored_verdict(
+    session: Session, run: tables.Run, trajectory_id: int, checkpoint: Checkpoint
+) -> tables.Verdict | None:
+    """The routing detector's verdict of that checkpoint, None where there is none yet."""
     verdict = tables.Verdict
     statement = select(verdict).where(
         verdict.trajectory_id == trajectory_id,
@@ -96,21 +128,7 @@ def _queued(
     with reading() as session:
         cap = runs.cap(session, run)
     runs.open_budgets(queue, run.id or 0, [trial], cap)
-    queue.put(
-        [
-            NewItem(
-                run_id=run.id or 0,
-                trial=trial,
-                trajectory_id=trajectory_id,
-                step=checkpoint.index,
-                kind=str(checkpoint.kind),
-                priority=verdict.score,
-                reviews_required=run.reviews_per_item,
-                verdict_id=verdict.id,
-                created_ms=now_ms(),
-            )
-        ]
-    )
+    queue.put([item_for(run, trajectory_id, trial, checkpoint, verdict)])
     item = tables.Item
     statement = select(item.id).where(
         item.trajectory_id == trajectory_id, col(item.step) == checkpoint.index, item.kind == str(checkpoint.kind)

@@ -123,10 +123,14 @@ def resume(run: Name, concurrency: Concurrency = None, as_json: Json = False) ->
 
 
 @app.command("release", epilog="Example: inferact run release shop")
-def release(run: Name, as_json: Json = False) -> None:
+def release(
+    run: Name,
+    trial: Annotated[int | None, typer.Option(min=0, help="Only that trial's.")] = None,
+    as_json: Json = False,
+) -> None:
     """For experiments: let undecided actions run in the embedded environments, as the paper's numbers assume."""
     with progress(f"{run}: released trials") as (bar, task):
-        done = releasing.release(run, progress=lambda n, total: bar.update(task, completed=n, total=total))
+        done = releasing.release(run, trial=trial, progress=lambda n, total: bar.update(task, completed=n, total=total))
     _tell({"run": run, **trials.as_dict(done)}, as_json, f"{done.released} undecided actions were released.")
 
 

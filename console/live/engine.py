@@ -55,7 +55,7 @@ def _round(
     limit = concurrency or (_UNHURRIED if players.actor.name == "scripted" else settings().concurrency)
     done = Advance()
     with alone(run), ThreadPoolExecutor(min(limit, _JUDGES), "judge") as pool:
-        stage = Stage(run, players, Journal(), pool, done, limit)
+        stage = Stage(run, players, Journal(lambda: budgets.grow(run)), pool, done, limit)
         asyncio.run(_rounds(stage, progress, onward))
     return done
 

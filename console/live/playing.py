@@ -70,7 +70,6 @@ async def _face(stage: Stage, trial: Trial, world: World, move: Move) -> bool:
 
 async def _flagged(stage: Stage, trial: Trial, move: Move) -> bool:
     trial.record = rows.held(trial.record, move.thought, move.action)
-    await _write(stage, trial)
     try:
         return await stage.judge(trial)
     except Exception as failure:
@@ -144,10 +143,6 @@ def _record(session: Session, stage: Stage, trial: Trial, fulfilled: int | None)
     rows.write(session, trial.id, trial.record, stage.patterns)
     if fulfilled is not None:
         rows.fulfil(session, trial.id, fulfilled, now_ms())
-
-
-async def _write(stage: Stage, trial: Trial) -> None:
-    await stage.journal.write(lambda session: rows.write(session, trial.id, trial.record, stage.patterns))
 
 
 async def _stop(stage: Stage, trial: Trial, outcome: Outcome, reason: str) -> None:

@@ -19,8 +19,16 @@ from storage.queue import HALTED
 from storage.tables import ItemStatus
 
 
-def release(run_name: str, *, players: Players | None = None, progress: engine.Progress | None = None) -> Advance:
+def release(
+    run_name: str,
+    *,
+    trial: int | None = None,
+    players: Players | None = None,
+    progress: engine.Progress | None = None,
+) -> Advance:
     """Runs every held action that nobody has decided on, marked as released by the simulation; for experiments only.
+
+    With `trial`, those of that trial alone. Released trials are not inspected any more and leave no memory.
 
     Raises Refused where an environment is not an embedded one, or another process works on the run.
     """
@@ -30,13 +38,13 @@ def release(run_name: str, *, players: Players | None = None, progress: engine.P
     if real:
         raise Refused(f"Actions in {', '.join(real)} cannot be taken back, so they never run without a decision.")
     with alone(run):
-        released = _let_go(run)
+        released = _let_go(run, trial)
     done = engine.resume(run_name, players=players, progress=progress)
     done.released = released
     return done
 
 
-def _let_go(run: tables.Run) -> int:
+def _let_go(run: tables.Run, trial: int | None) -> int:
     """Marks the held trials and takes their items out of the queue; one that was decided meanwhile is let be."""
     item, record = tables.Item, tables.Trajectory
     undecided = (
@@ -46,6 +54,8 @@ def _let_go(run: tables.Run) -> int:
         .where(col(item.step) == col(record.n_steps))
         .where(col(item.status).not_in([ItemStatus.DECIDED, ItemStatus.DELIVERED]))
     )
+    if trial is not None:
+        undecided = undecided.where(item.trial == trial)
     with reading() as session:
         held = {item_id or 0: trajectory_id for item_id, trajectory_id in session.exec(undecided)}
     review_queue().cancel(item_ids=list(held), now_ms=now_ms())

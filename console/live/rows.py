@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import insert, update
+from sqlalchemy import bindparam, insert, update
 from sqlmodel import Session, col, select
 
 from console import events
@@ -21,6 +21,20 @@ RELEASED = "simulation"
 """`released_by` of a trajectory whose undecided action an experiment let run."""
 
 _THOUGHT = "pending_thought"
+
+# Written for every step of every trial, so they are put together once.
+_TRAJECTORY, _TEXT = tables.Trajectory, tables.TrajectoryBody
+_ROW = (
+    update(_TRAJECTORY)
+    .where(col(_TRAJECTORY.id) == bindparam("trajectory"))
+    .values(
+        {
+            name: bindparam(name)
+            for name in ("outcome", "recorded_outcome", "label", "critical_action", "n_steps", "n_critical")
+        }
+    )
+)
+_BODY = update(_TEXT).where(col(_TEXT.trajectory_id) == bindparam("trajectory")).values(body=bindparam("body"))
 
 
 @dataclass(slots=True)
@@ -83,6 +97,7 @@ def named(prepared: Prepared, task: TaskSpec) -> Prepared:
 def write(session: Session, trial_id: int, record: Trajectory, patterns: Sequence[str]) -> None:
     """Brings the trajectory's row and body up to the record."""
     row = {
+        "trajectory": trial_id,
         "outcome": str(record.outcome),
         "recorded_outcome": str(record.outcome),
         "label": record.label,
@@ -90,9 +105,9 @@ def write(session: Session, trial_id: int, record: Trajectory, patterns: Sequenc
         "n_steps": len(record.steps),
         "n_critical": count_critical(record, patterns),
     }
-    session.execute(update(tables.Trajectory).where(col(tables.Trajectory.id) == trial_id).values(**row))
-    body = tables.TrajectoryBody
-    session.execute(update(body).where(col(body.trajectory_id) == trial_id).values(body=record.to_json()))
+    connection = session.connection()
+    connection.execute(_ROW, row)
+    connection.execute(_BODY, {"trajectory": trial_id, "body": record.to_json()})
 
 
 def intend(session: Session, trial: Trial, action: str, decision_id: int | None, at_ms: int) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TypeVar
+
+from sqlmodel import Session
 
 from console.critical import Checkpoint, CheckpointKind, checkpoint_at, checkpoints
-from console.database import now_ms, review_queue
+from console.database import now_ms
 from console.detection import HALTED_PRIORITY
 from console.environments.facts import Environment
-from console.judging import judge_pending
-from console.live import budgets
+from console.judging import item_for, keep_verdict, routing_verdict, stored_verdict
+from console.live import rows
 from console.live.journal import Journal
 from console.live.players import Players
 from console.live.report import Advance
@@ -25,8 +25,6 @@ from storage.queue import HALTED, NewItem
 
 NO_FEEDBACK = "none"
 """The arm without inspections: critical actions run unseen and unsolved tasks are tried again."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class Stage:
         return self.run.feedback_mode != NO_FEEDBACK and not trial.released
 
     async def judge(self, trial: Trial) -> bool:
-        """Whether the pending action, or the end of the trial, is flagged; its item waits then."""
+        """Writes the trial as held and says whether its action is flagged; an item waits then. Errors go up."""
         record = trial.record
         return await self._judge(trial, checkpoint_at(record, len(record.steps), CheckpointKind.ACTION))
 
@@ -63,47 +61,42 @@ class Stage:
         if not self.inspects(trial):
             return
         if trial.record.outcome is Outcome.HALTED:
-            queued = await self._off(lambda: _queue_halted(self.run, trial))
-            self.done.queued += queued
+            await self.journal.queue(_halted(self.run, trial))
+            self.done.queued += 1
         elif end := self._end(trial):
             await self._judge(trial, end)
-
-    async def _judge(self, trial: Trial, seen: Checkpoint) -> bool:
-        flagged = await self._off(lambda: _judged(self.run, trial, seen))
-        self.done.queued += flagged
-        return flagged
 
     def _end(self, trial: Trial) -> Checkpoint | None:
         ends = self.environment(trial).ends if self.run.ends is None else self.run.ends
         found = checkpoints(trial.record, self.patterns, ends=ends)
         return found[-1] if found and found[-1].kind is CheckpointKind.END else None
 
-    async def _off(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self.pool, work)
+    async def _judge(self, trial: Trial, seen: Checkpoint) -> bool:
+        loop, run = asyncio.get_running_loop(), self.run
+        known = await self.journal.write(lambda session: _hold(session, self, trial, seen))
+        if known is None:
+            row = await loop.run_in_executor(self.pool, routing_verdict, run, trial.id, seen)
+            known = await self.journal.write(lambda session: keep_verdict(session, run, trial.id, seen, row))
+        if known.flagged:
+            await self.journal.queue(item_for(run, trial.id, trial.record.trial, seen, known))
+            self.done.queued += 1
+        return known.flagged
 
 
-def _judged(run: tables.Run, trial: Trial, seen: Checkpoint) -> bool:
-    budgets.open_for(run, trial.record.trial)
-    judged = judge_pending(run, trial.id, trial.record.trial, seen)
-    if judged.flagged:
-        budgets.grow(run)
-    return judged.flagged
+def _hold(session: Session, stage: Stage, trial: Trial, seen: Checkpoint) -> tables.Verdict | None:
+    rows.write(session, trial.id, trial.record, stage.patterns)
+    return stored_verdict(session, stage.run, trial.id, seen)
 
 
-def _queue_halted(run: tables.Run, trial: Trial) -> int:
-    budgets.open_for(run, trial.record.trial)
-    return review_queue().put(
-        [
-            NewItem(
-                run_id=run.id or 0,
-                trial=trial.record.trial,
-                trajectory_id=trial.id,
-                step=len(trial.record.steps),
-                kind=HALTED,
-                priority=HALTED_PRIORITY,
-                reviews_required=run.reviews_per_item,
-                verdict_id=None,
-                created_ms=now_ms(),
-            )
-        ]
+def _halted(run: tables.Run, trial: Trial) -> NewItem:
+    return NewItem(
+        run_id=run.id or 0,
+        trial=trial.record.trial,
+        trajectory_id=trial.id,
+        step=len(trial.record.steps),
+        kind=HALTED,
+        priority=HALTED_PRIORITY,
+        reviews_required=run.reviews_per_item,
+        verdict_id=None,
+        created_ms=now_ms(),
     )

@@ -1,0 +1,234 @@
+"""Trials of a live run, from the first move to the last: what runs, what is held, what is kept."""
+
+import asyncio
+import time
+
+import pytest
+from sqlmodel import select
+
+from console.actors import Actor, Move
+from console.database import reading, writing
+from console.errors import BadInput, Refused, Unknown
+from console.live import engine, starting
+from console.live.lock import alone
+from console.live.players import Players
+from storage import tables
+from tests.console.live.worlds import office, players, seals_midway, sends_wrong_until_told
+
+
+def executed(ledger):
+    return ledger.read_text().splitlines()
+
+
+def test_a_flagged_action_is_held_and_has_not_run(start_run, trial, status, ledger):
+    done = start_run(players(sends_wrong_until_told, ledger))
+    row, record = trial(1)
+    assert (row.outcome, row.critical_action, row.label) == ("paused", "send wrong", None)
+    assert [step.action for step in record.steps] == ["note a", "note b"]
+    assert record.steps[0].observation == "1: you note a"
+    assert done.queued == 3
+    assert executed(ledger) == []
+    assert status()[0]["paused"] == 3
+
+
+def test_an_unflagged_action_runs_and_the_world_tells_the_outcome(start_run, trial, status, ledger):
+    start_run(players(sends_wrong_until_told, ledger), threshold=1.0)
+    assert trial(0)[0].outcome == "succeeded"
+    assert trial(0)[0].label == "aligned"
+    assert (trial(1)[0].outcome, trial(1)[0].label) == ("failed", "misaligned")
+    assert trial(1)[1].gold == {"label": "misaligned", "score": 0.0}
+    assert sorted(executed(ledger)) == ["letter-0|3|send 0", "letter-1|3|send wrong", "letter-2|3|send 2"]
+    with reading() as session:
+        intents = session.exec(select(tables.Intent)).all()
+    assert all(intent.finished_ms for intent in intents)
+    assert len(intents) == 3
+    assert status()[0]["success_paper"] == 2
+
+
+def test_an_approved_action_runs_once_with_the_decision_behind_it(start_run, answer, trial, ledger):
+    cast = players(sends_wrong_until_told, ledger)
+    start_run(cast)
+    answer(lambda *_: "approve")
+    done = engine.advance("run", players=cast)
+    assert (done.delivered, done.approved, done.revealed) == (3, 3, 0)
+    assert len(executed(ledger)) == 3
+    assert trial(0)[0].outcome == "succeeded"
+    with reading() as session:
+        intent = session.exec(select(tables.Intent).where(tables.Intent.trajectory_id == trial(0)[0].id)).one()
+        decision = session.exec(select(tables.Decision).where(tables.Decision.id == intent.decision_id)).one()
+    assert decision.action_digest == intent.action_digest
+    assert trial(0)[1].steps[-1].extra == {"decision_id": decision.id}
+    engine.advance("run", players=cast)
+    assert len(executed(ledger)) == 3
+
+
+def test_a_critical_action_midway_is_held_and_the_trial_goes_on_after_it(start_run, answer, trial, ledger):
+    cast = players(seals_midway, ledger)
+    start_run(cast, n=1)
+    assert trial(0)[0].critical_action == "seal 0"
+    answer(lambda *_: "approve")
+    engine.advance("run", players=cast)
+    assert (trial(0)[0].outcome, trial(0)[0].critical_action) == ("paused", "send 0")
+    answer(lambda *_: "approve")
+    engine.advance("run", players=cast)
+    assert trial(0)[0].outcome == "succeeded"
+    assert executed(ledger) == ["letter-0|2|seal 0", "letter-0|4|send 0"]
+
+
+@pytest.mark.parametrize("decision", ["reject", "respond"])
+def test_a_refused_action_ends_the_trial_and_never_runs(start_run, answer, trial, ledger, decision):
+    cast = players(sends_wrong_until_told, ledger)
+    start_run(cast, n=2, trials=1)
+    answer(lambda *_: {"decision": decision, "feedback_text": "no, send 1", "label": "misaligned"})
+    for _ in range(3):
+        engine.advance("run", players=cast)
+    row, record = trial(1)
+    assert (row.outcome, row.critical_action) == ("rejected", "send wrong")
+    assert [step.action for step in record.steps] == ["note a", "note b"]
+    assert executed(ledger) == []
+
+
+def test_an_edited_action_runs_instead(start_run, answer, trial, ledger):
+    cast = players(sends_wrong_until_told, ledger)
+    start_run(cast, n=2)
+    answer(lambda instruction, _: {"decision": "edit", "edited_action": f"send {instruction.split()[-1][:-1]}"})
+    engine.advance("run", players=cast)
+    row, record = trial(1)
+    assert (row.outcome, record.steps[-1].action) == ("succeeded", "send 1")
+    assert record.steps[-1].extra["instead_of"] == "send wrong"
+    assert sorted(executed(ledger)) == ["letter-0|3|send 0", "letter-1|3|send 1"]
+
+
+def test_an_action_runs_only_if_every_reviewer_lets_it(start_run, answer, trial, ledger):
+    cast = players(sends_wrong_until_told, ledger)
+    start_run(cast, n=2, reviews_per_item=2)
+    answer(lambda *_: "approve", reviewer="ann")
+    engine.advance("run", players=cast)
+    assert trial(0)[0].outcome == "paused"
+    answer(lambda instruction, _: "approve" if "0" in instruction else "reject", reviewer="ben")
+    engine.advance("run", players=cast)
+    assert trial(0)[0].outcome == "succeeded"
+    assert trial(1)[0].outcome == "rejected"
+    assert executed(ledger) == ["letter-0|3|send 0"]
+
+
+def test_reviewers_who_let_different_actions_run_let_none_run(start_run, answer, trial, ledger):
+    cast = players(sends_wrong_until_told, ledger)
+    start_run(cast, n=1, reviews_per_item=2)
+    answer(lambda *_: "approve", reviewer="ann")
+    answer(lambda *_: {"decision": "edit", "edited_action": "send 7"}, reviewer="ben")
+    engine.advance("run", players=cast)
+    assert trial(0)[0].outcome == "rejected"
+    assert executed(ledger) == []
+
+
+def test_what_nobody_decides_stays_held(start_run, answer, trial, ledger):
+    cast = players(sends_wrong_until_told, ledger)
+    start_run(cast)
+    answer(lambda *_: "approve", limit=1)
+    engine.advance("run", players=cast)
+    assert [trial(n)[0].outcome for n in range(3)].count("paused") == 2
+    assert len(executed(ledger)) == 1
+
+
+def test_a_decision_waits_until_it_can_no_longer_be_undone(start_run, answer, trial, ledger):
+    cast = players(sends_wrong_until_told, ledger)
+    start_run(cast, n=1, undo_ms=60_000)
+    answer(lambda *_: "approve", limit=1)
+    assert engine.advance("run", players=cast).delivered == 0
+    assert trial(0)[0].outcome == "paused"
+
+
+def test_a_trial_without_result_halts_and_waits_behind_all_judged_ones(start_run, trial):
+    start_run(players(lambda _: [f"note {n}" for n in range(20)]), n=1)
+    row, _ = trial(0)
+    assert (row.outcome, row.n_steps, row.label) == ("halted", 8, None)
+    with reading() as session:
+        item = session.exec(select(tables.Item)).one()
+    assert (item.kind, item.priority) == ("halted", -1.0)
+
+
+def test_a_percentage_cap_is_frozen_when_the_first_trial_has_stopped(start_run, status):
+    def plan(view):
+        return [f"note {n}" for n in range(20)] if "letter 0" in view.instruction else ["send 1"]
+
+    start_run(players(plan), n=6, budget_percent=50.0)
+    assert status()[0]["budget"]["cap"] == 3
+
+
+def test_an_action_that_the_world_cannot_answer_ends_as_unknown_and_is_not_retried(start_run, trial):
+    cast = players(lambda _: ["crash now"], critical=("crash *",))
+    start_run(cast, n=1, threshold=1.0)
+    row, record = trial(0)
+    assert (row.outcome, record.extra["reason"]) == ("error", "execution unknown")
+    assert engine.advance("run", players=cast).revealed == 0
+
+
+def test_a_broken_detector_holds_the_action(start_run, trial, ledger):
+    cast = players(sends_wrong_until_told, ledger)
+    starting.start("run", {"office": 1}, players=cast, detector_name="full-validation")
+    with writing() as session:
+        run = session.exec(select(tables.Run)).one()
+        run.detector = "gone"
+        session.add(run)
+    done = engine.resume("run", players=cast)
+    assert done.interrupted == 1
+    assert "gone" in done.problems[0]
+    assert trial(0)[0].outcome == "paused"
+    assert executed(ledger) == []
+
+
+def test_as_many_trials_as_there_are_end_with_the_longest(start_run):
+    steps, latency = 6, 0.2
+
+    def plan(_):
+        return [f"note {n}" for n in range(steps - 1)] + ["send x"]
+
+    # The first run pays for opening the database; of two measured ones the machine may disturb one.
+    start_run(players(plan), n=1)
+    took = [_measured(name, players(plan, pause=latency)) for name in ("wide", "wider")]
+    assert min(took) <= 1.2 * steps * latency
+
+
+def _measured(name, cast):
+    starting.start(name, {"office": 32}, players=cast, detector_name="full-validation")
+    began = time.perf_counter()
+    done = engine.resume(name, players=cast, concurrency=32)
+    assert done.queued == 32
+    return time.perf_counter() - began
+
+
+def test_no_more_trials_at_once_than_allowed():
+    busy, most = 0, 0
+
+    async def act(view):
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await asyncio.sleep(0.01)
+        busy -= 1
+        return Move("", "send x")
+
+    cast = Players(Actor("slow", "Slow", act, lambda _: None), {"office": office()})
+    starting.start("run", {"office": 9}, players=cast)
+    engine.resume("run", players=cast, concurrency=3)
+    assert most == 3
+
+
+def test_only_one_engine_works_on_a_run(start_run):
+    cast = players(sends_wrong_until_told)
+    start_run(cast)
+    with alone(engine.live_run("run")), pytest.raises(Refused, match="being worked on by another process"):
+        engine.advance("run", players=cast)
+
+
+def test_a_run_that_cannot_be_is_refused_in_words():
+    cast = players(sends_wrong_until_told)
+    with pytest.raises(Unknown, match="No environment named 'kitchen'"):
+        starting.start("run", {"kitchen": 1}, players=cast)
+    with pytest.raises(BadInput, match="at least 1"):
+        starting.start("run", {"office": 0}, players=cast)
+    with pytest.raises(BadInput, match="known from logs only"):
+        starting.start("run", {"tau-bench": 1})
+    with pytest.raises(BadInput, match="Feedback is nl, binary, none"):
+        starting.start("run", {"office": 1}, players=cast, feedback_mode="loud")
