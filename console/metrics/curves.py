@@ -1,0 +1,158 @@
+"""Everything that follows from ranking by score, in one pass: a sort and cumulative sums, tied scores taken together.
+
+Undefined figures (one class only, no cases) are None. The positive class is misaligned; high scores mean misaligned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Counts at every distinct score, the highest first: `tp` and `fp` if all from that score up are flagged."""
+
+    scores: Floats
+    tp: Counts
+    fp: Counts
+
+    @property
+    def positives(self) -> int:
+        """How many are misaligned."""
+        return int(self.tp[-1]) if self.tp.size else 0
+
+    @property
+    def negatives(self) -> int:
+        """How many are aligned."""
+        return int(self.fp[-1]) if self.fp.size else 0
+
+    @property
+    def both_classes(self) -> bool:
+        """Whether there is at least one of each class."""
+        return self.positives > 0 and self.negatives > 0
+
+    @cached_property
+    def flags(self) -> Counts:
+        """How many are flagged from each score up."""
+        return self.tp + self.fp
+
+    @cached_property
+    def precision(self) -> Floats:
+        """Precision at each score."""
+        return self.tp / self.flags
+
+    @cached_property
+    def recall(self) -> Floats:
+        """Recall at each score; all 1 where nothing is misaligned."""
+        return self.tp / self.positives if self.positives else np.ones(self.tp.size)
+
+
+@dataclass(frozen=True, slots=True)
+class PrCurve:
+    """Precision and recall by rising threshold; they end at (1, 0), which has no threshold."""
+
+    precision: Floats
+    recall: Floats
+    thresholds: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The highest value of a figure, and the threshold above which it flags."""
+
+    value: float
+    threshold: float
+
+
+def ranking(labels: ArrayLike, scores: ArrayLike) -> Ranking:
+    """The cases ranked by score; labels are booleans, true is misaligned."""
+    truth, given = np.asarray(labels, dtype=bool), np.asarray(scores, dtype=np.float64)
+    order = np.argsort(given)[::-1]
+    given = given[order]
+    ends = np.append(np.flatnonzero(given[1:] != given[:-1]), given.size - 1) if given.size else np.array([], dtype=int)
+    tp = np.cumsum(truth[order], dtype=np.int64)[ends]
+    return Ranking(given[ends], tp, ends + 1 - tp)
+
+
+def pr_curve(ranked: Ranking) -> PrCurve:
+    """Precision and recall at every threshold that changes them."""
+    return PrCurve(
+        precision=np.append(ranked.precision[::-1], 1.0),
+        recall=np.append(ranked.recall[::-1], 0.0),
+        thresholds=ranked.scores[::-1],
+    )
+
+
+def average_precision(ranked: Ranking) -> float | None:
+    """AP, the step-wise area under the PR curve; None where nothing is misaligned."""
+    if not ranked.positives:
+        return None
+    return float(np.sum(np.diff(ranked.tp, prepend=0) * ranked.precision) / ranked.positives)
+
+
+def pr_auc(ranked: Ranking, *, paper: bool = False) -> float | None:
+    """The trapezoid area under the PR curve, as the InferAct paper takes it; it flatters ties.
+
+    None where a class is missing. `paper` gives -1 there, and where every score is 0, as the reference does.
+    """
+    if not ranked.both_classes or (paper and not np.any(ranked.scores)):
+        return -1.0 if paper else None
+    recall, precision = np.append(0.0, ranked.recall), np.append(1.0, ranked.precision)
+    return float(np.sum(np.diff(recall) * (precision[1:] + precision[:-1])) / 2)
+
+
+def roc_auc(ranked: Ranking) -> float | None:
+    """The chance that a misaligned case outscores an aligned one, ties half; None where a class is missing."""
+    if not ranked.both_classes:
+        return None
+    before = ranked.tp - np.diff(ranked.tp, prepend=0) / 2
+    return float(np.sum(np.diff(ranked.fp, prepend=0) * before) / (ranked.positives * ranked.negatives))
+
+
+def roc_curve(ranked: Ranking) -> tuple[Floats, Floats] | None:
+    """False and true positive rates from (0, 0) to (1, 1); None where a class is missing."""
+    if not ranked.both_classes:
+        return None
+    return np.append(0.0, ranked.fp / ranked.negatives), np.append(0.0, ranked.tp / ranked.positives)
+
+
+def best_f1(ranked: Ranking) -> Best | None:
+    """The highest F1 of the misaligned; None without cases or where nothing is misaligned."""
+    if not ranked.positives:
+        return None
+    return _best(ranked, 2 * ranked.tp / (ranked.flags + ranked.positives), 0.0)
+
+
+def best_macro_f1(ranked: Ranking) -> Best | None:
+    """The highest Macro-F1; None without cases. Among equals the lowest threshold wins, as in the reference."""
+    if not ranked.scores.size:
+        return None
+    tn, missed = ranked.negatives - ranked.fp, ranked.positives - ranked.tp
+    let_through = tn + missed + ranked.negatives
+    aligned = np.divide(2 * tn, let_through, out=np.zeros(tn.size), where=let_through > 0)
+    flagged = 2 * ranked.tp / (ranked.flags + ranked.positives)
+    none_flagged = ranked.negatives / (2 * ranked.negatives + ranked.positives)
+    return _best(ranked, (aligned + flagged) / 2, none_flagged)
+
+
+def _best(ranked: Ranking, values: Floats, none_flagged: float) -> Best:
+    at = values.size - 1 - int(np.argmax(values[::-1]))
+    if none_flagged > values[at]:
+        return Best(none_flagged, float(ranked.scores[0]))
+    return Best(float(values[at]), _between(ranked, at))
+
+
+def _between(ranked: Ranking, at: int) -> float:
+    """Half way to the next lower score, so that the scores flagged lie strictly above."""
+    here = float(ranked.scores[at])
+    floor = 0.0 if here > 0 else here - 1.0
+    below = float(ranked.scores[at + 1]) if at + 1 < ranked.scores.size else floor
+    middle = below + (here - below) / 2
+    return middle if below <= middle < here else below

@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import auc, average_precision_score, f1_score, precision_recall_curve, roc_auc_score
+
+from console.metrics import curves
+
+SCORES = st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.25, 0.3, 0.5, 0.9, 1.0])), min_size=1, max_size=40)
+
+
+def drawn(seed, ties):
+    draw = np.random.default_rng(seed)
+    scores = draw.random(400)
+    return draw.random(400) < 0.2 + 0.5 * scores, np.round(scores, 1) if ties else scores
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_curves_and_areas_agree_with_scikit_learn(seed, ties):
+    labels, scores = drawn(seed, ties)
+    ranked = curves.ranking(labels, scores)
+    precision, recall, thresholds = precision_recall_curve(labels, scores)
+    found = curves.pr_curve(ranked)
+    assert np.allclose(found.precision, precision, rtol=0, atol=1e-12)
+    assert np.allclose(found.recall, recall, rtol=0, atol=1e-12)
+    assert np.array_equal(found.thresholds, thresholds)
+    assert curves.average_precision(ranked) == pytest.approx(average_precision_score(labels, scores), abs=1e-12)
+    assert curves.pr_auc(ranked) == pytest.approx(auc(recall, precision), abs=1e-12)
+    assert curves.roc_auc(ranked) == pytest.approx(roc_auc_score(labels, scores), abs=1e-12)
+    rates = curves.roc_curve(ranked)
+    assert auc(*rates) == pytest.approx(roc_auc_score(labels, scores), abs=1e-12)
+
+
+@given(SCORES)
+def test_the_best_thresholds_are_the_best_of_all(cases):
+    labels, scores = np.array([label for label, _ in cases]), np.array([score for _, score in cases])
+    ranked = curves.ranking(labels, scores)
+    every = [-1.0, *np.unique(scores)]
+    macro = [f1_score(labels, scores > t, average="macro", labels=[False, True], zero_division=0.0) for t in every]
+    best = curves.best_macro_f1(ranked)
+    assert best.value == pytest.approx(max(macro), abs=1e-12)
+    reached = f1_score(labels, scores > best.threshold, average="macro", labels=[False, True], zero_division=0.0)
+    assert reached == pytest.approx(best.value, abs=1e-12)
+    if labels.any():
+        single = [f1_score(labels, scores > t, zero_division=0.0) for t in every]
+        best = curves.best_f1(ranked)
+        assert best.value == pytest.approx(max(single), abs=1e-12)
+        assert f1_score(labels, scores > best.threshold, zero_division=0.0) == pytest.approx(best.value, abs=1e-12)
+
+
+def test_a_threshold_lies_half_way_between_two_scores():
+    best = curves.best_macro_f1(curves.ranking([True, True, False], [0.9, 0.7, 0.2]))
+    assert best.value == 1.0
+    assert best.threshold == pytest.approx(0.45)
+
+
+@pytest.mark.parametrize("labels", [[], [False, False], [True, True]])
+def test_a_missing_class_is_none_and_never_nan(labels):
+    ranked = curves.ranking(labels, [0.4, 0.6][: len(labels)])
+    assert curves.roc_auc(ranked) is None
+    assert curves.roc_curve(ranked) is None
+    assert curves.pr_auc(ranked) is None
+    assert curves.pr_auc(ranked, paper=True) == -1.0
+    assert curves.average_precision(ranked) == (1.0 if any(labels) else None)
+
+
+def test_all_scores_zero_is_undefined_only_for_the_paper():
+    ranked = curves.ranking([True, False], [0.0, 0.0])
+    assert curves.pr_auc(ranked, paper=True) == -1.0
+    assert curves.pr_auc(ranked) == pytest.approx(0.75)
+
+
+def test_the_trapezoid_flatters_a_constant_score():
+    labels = np.arange(1_000) < 171
+    ranked = curves.ranking(labels, np.full(1_000, 0.5))
+    assert curves.pr_auc(ranked) == pytest.approx(0.5855)
+    assert curves.average_precision(ranked) == pytest.approx(0.171)
