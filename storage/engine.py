@@ -2,8 +2,9 @@
 
 import os
 import time
+from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -48,7 +49,30 @@ def engine(url: str, durability: Durability = Durability.NORMAL) -> Engine:
 def close(url: str) -> None:
     """Closes every idle connection of this process to that database; the next use opens new ones."""
     for durability in Durability:
-        engine(url, durability).dispose()
+        opened = engine(url, durability)
+        while _idle(opened):
+            _idle(opened).pop().close()
+        opened.dispose()
+
+
+def borrow(opened: Engine) -> Any:
+    """A raw connection outside any transaction, set up already; hand it back with `give_back`."""
+    with suppress(IndexError):
+        return _idle(opened).pop()
+    pooled = opened.raw_connection()
+    if opened.dialect.name != "sqlite":
+        return pooled
+    connection = pooled.dbapi_connection
+    pooled.detach()
+    return connection
+
+
+def give_back(opened: Engine, connection: Any) -> None:
+    """Keeps a raw connection for the next borrower; a server's goes back to its pool, which tests it."""
+    if opened.dialect.name == "sqlite":
+        _idle(opened).append(connection)
+    else:
+        connection.close()
 
 
 def sqlite_path(url: str) -> Path | None:
@@ -84,6 +108,12 @@ def _engine(url: str, durability: Durability, pid: int) -> Engine:
     event.listen(made, "connect", lambda connection, _record: configure(connection, durability))
     event.listen(made, "begin", _begin)
     return made
+
+
+# For a local file, the bookkeeping of SQLAlchemy's pool costs as much as a third of a claim.
+@lru_cache(maxsize=16)
+def _idle(opened: Engine) -> deque[Any]:
+    return deque()
 
 
 def _server_engine(url: URL, durability: Durability) -> Engine:

@@ -5,7 +5,6 @@ Every method takes the time in ms since 1970 and never sleeps; refusals are thos
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import Unpack
 
 from storage.engine import Durability, engine
@@ -13,7 +12,7 @@ from storage.errors import BudgetSpent, NotYours, QueueRefusal
 from storage.queue import answering, places
 from storage.queue import statements as sql
 from storage.queue.claiming import Wish, claim, nothing
-from storage.queue.transaction import Transaction, transaction
+from storage.queue.transaction import Transaction
 from storage.queue.values import HALTED as HALTED
 from storage.queue.values import Answer as Answer
 from storage.queue.values import BudgetState as BudgetState
@@ -168,11 +167,11 @@ class Queue:
             row = db.row(sql.DRAFT, item_id=item_id, reviewer=reviewer)
         return None if row is None else str(row[0])
 
-    def _quick(self) -> AbstractContextManager[Transaction]:
-        return transaction(engine(self.url))
+    def _quick(self) -> Transaction:
+        return Transaction(engine(self.url))
 
-    def _durable(self) -> AbstractContextManager[Transaction]:
-        return transaction(engine(self.url, Durability.FULL))
+    def _durable(self) -> Transaction:
+        return Transaction(engine(self.url, Durability.FULL))
 
-    def _reading(self) -> AbstractContextManager[Transaction]:
-        return transaction(engine(self.url), sqlite_begin="DEFERRED")
+    def _reading(self) -> Transaction:
+        return Transaction(engine(self.url), sqlite_begin="DEFERRED")

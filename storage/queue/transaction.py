@@ -1,13 +1,14 @@
-"""Short write transactions on a raw pooled connection: ten times the pace of the ORM, with the same guarantees."""
+"""Short transactions on raw connections: ten times the pace of the ORM, with the same guarantees."""
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from sqlalchemy import Dialect, Engine, text
 
+from storage.engine import borrow, give_back
 from storage.errors import StorageError
 
 Row = tuple[Any, ...]
@@ -16,12 +17,37 @@ _LOCK = re.compile(r"\s*FOR UPDATE[\w\s]*$")
 
 
 class Transaction:
-    """Runs statements of `storage.queue.statements` on one open cursor; values are int, float, str or None."""
+    """Runs statements of `storage.queue.statements`; values are int, float, str or None.
 
-    __slots__ = ("_cursor", "_dialect")
+    Commits at the end and leaves no trace of an error. Raises StorageError on entering where the database stays locked.
+    """
 
-    def __init__(self, cursor: Any, dialect: Dialect) -> None:
-        self._cursor, self._dialect = cursor, dialect
+    __slots__ = ("_begin", "_connection", "_cursor", "_dialect", "_engine")
+
+    def __init__(self, engine: Engine, sqlite_begin: str = "IMMEDIATE") -> None:
+        self._engine, self._dialect, self._begin = engine, engine.dialect, sqlite_begin
+
+    def __enter__(self) -> Self:
+        self._connection = borrow(self._engine)
+        self._cursor = self._connection.cursor()
+        if self._dialect.name == "sqlite":
+            try:
+                self._cursor.execute(f"BEGIN {self._begin}")
+            except self._connection.OperationalError as error:
+                give_back(self._engine, self._connection)
+                raise StorageError(f"The database is busy ({error}); try again in a moment.") from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._connection.commit()
+        finally:
+            # After a commit there is nothing left to roll back; after an error, or a failed commit, everything is.
+            self._connection.rollback()
+            give_back(self._engine, self._connection)
 
     def rows(self, statement: str, **values: Any) -> list[Row]:
         """Every row of the answer."""
@@ -44,31 +70,6 @@ class Transaction:
         self._cursor.executemany(_spoken(statement, self._dialect), values)
         changed: int = self._cursor.rowcount
         return changed
-
-
-@contextmanager
-def transaction(engine: Engine, sqlite_begin: str = "IMMEDIATE") -> Iterator[Transaction]:
-    """A transaction that commits at the end and leaves no trace of an error; raises StorageError if never let in."""
-    pooled = engine.raw_connection()
-    connection: Any = pooled.dbapi_connection
-    try:
-        cursor = connection.cursor()
-        if engine.dialect.name == "sqlite":
-            _begin(connection, cursor, sqlite_begin)
-        yield Transaction(cursor, engine.dialect)
-        connection.commit()
-    except BaseException:
-        connection.rollback()
-        raise
-    finally:
-        pooled.close()
-
-
-def _begin(connection: Any, cursor: Any, mode: str) -> None:
-    try:
-        cursor.execute(f"BEGIN {mode}")
-    except connection.OperationalError as error:
-        raise StorageError(f"The database could not be written to ({error}); try again in a moment.") from error
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,107 @@
+"""The floor under the queue: the same statements on a raw sqlite3 connection, by hand, with nothing in between."""
+
+import re
+import secrets
+import sqlite3
+from pathlib import Path
+
+from storage.engine import Durability, configure
+from storage.queue import statements as sql
+
+RUN, TRIAL, LEASE_MS = 1, 0, 600_000
+
+
+def numbered(statement: str, *names: str) -> str:
+    """The statement with `?1`, `?2`, ... for its names in the order given, and without its PostgreSQL lock."""
+    unlocked = re.sub(r"\s*FOR UPDATE[\w\s]*$", "", statement)
+    return re.sub(r":(\w+)", lambda found: f"?{names.index(found[1]) + 1}", unlocked)
+
+
+LAPSED = numbered(sql.LAPSED, "now_ms")
+BUDGET = numbered(sql.BUDGET, "run_id", "trial", "scope")
+HELD = numbered(sql.HELD, "reviewer", "budget_id")
+FRESH = numbered(sql.FRESH, "run_id", "trial", "reviewer")
+TAKE = numbered(sql.TAKE, "item_id")
+SEAT = numbered(sql.SEAT, "item_id", "budget_id", "reviewer", "token", "units", "now_ms", "until_ms")
+SPEND = numbered(sql.SPEND, "budget_id", "units", "halted")
+_LEDGER_ROW = ("budget_id", "item_id", "slot_id", "reviewer", "entry", "reason", "units", "now_ms")
+RECORD = numbered(sql.RECORD, *_LEDGER_ROW)
+SETTLE = numbered(sql.SETTLE, "reviewer", "run_id", "now_ms")
+BODY = numbered(sql.BODY, "trajectory_id")
+SUBMITTED = numbered(sql.SUBMITTED, "submit_key")
+NAMED = numbered(sql.NAMED, "item_id")
+OWN_SLOT = numbered(sql.OWN_SLOT, "item_id", "reviewer")
+ANSWERED = numbered(sql.ANSWERED, "slot_id", "now_ms")
+BUDGET_OF_SLOT = numbered(sql.BUDGET_OF_SLOT, "slot_id")
+DECIDE = numbered(
+    sql.DECIDE,
+    *("item_id", "slot_id", "reviewer", "annotator_kind", "decision", "label", "feedback_type", "feedback_text"),
+    *("edited_action", "action_digest", "submit_key", "budget_cap", "budget_used", "claimed_ms", "now_ms"),
+    "deliverable_ms",
+)
+STAND = numbered(sql.STAND, "item_id")
+DROP_DRAFT = numbered(sql.DROP_DRAFT, "item_id", "reviewer")
+_ITEM_ROW = ("run_id", "trial", "trajectory_id", "step", "kind", "priority", "reviews_required", "verdict_id")
+PUT = numbered(sql.PUT, *_ITEM_ROW, "created_ms")
+
+
+class Floor:
+    """One relaxed and one durable connection, held open."""
+
+    def __init__(self, path: Path) -> None:
+        self.relaxed, self.durable = (self._open(path, durability) for durability in Durability)
+
+    def claim(self, reviewer: str, now_ms: int) -> tuple[int, str]:
+        """Claims the next item in one transaction and reads its trajectory; returns the item and the token."""
+        run = self.relaxed.execute
+        run("BEGIN IMMEDIATE")
+        run(LAPSED, (now_ms,)).fetchall()
+        budget_id = run(BUDGET, (RUN, TRIAL, "")).fetchall()[0][0]
+        run(HELD, (reviewer, budget_id)).fetchall()
+        item = run(FRESH, (RUN, TRIAL, reviewer)).fetchall()[0]
+        token = secrets.token_hex(16)
+        run(TAKE, (item[0],))
+        seat = (item[0], budget_id, reviewer, token, 1, now_ms, now_ms + LEASE_MS)
+        slot_id = run(SEAT, seat).fetchall()[0][0]
+        run(SPEND, (budget_id, 1, 0)).fetchall()
+        run(RECORD, (budget_id, item[0], slot_id, reviewer, "spend", "claim", 1, now_ms))
+        run(SETTLE, (reviewer, RUN, now_ms))
+        run(BODY, (item[3],)).fetchall()
+        run("COMMIT")
+        return item[0], token
+
+    def decide(self, reviewer: str, item_id: int, token: str, submit_key: str, now_ms: int) -> None:
+        """Stores the answer to a claimed item in one durable transaction."""
+        run = self.durable.execute
+        run("BEGIN IMMEDIATE")
+        run(SUBMITTED, (submit_key,)).fetchall()
+        run(NAMED, (item_id,)).fetchall()
+        slot_id, budget_id, _, held, _, claimed_ms, _ = run(OWN_SLOT, (item_id, reviewer)).fetchall()[0]
+        if held != token:
+            raise ValueError("The claim is somebody else's.")
+        run(ANSWERED, (slot_id, now_ms))
+        cap, used = run(BUDGET_OF_SLOT, (slot_id,)).fetchall()[0]
+        answer = ("human", "reject", "misaligned", "nl", "ask for the size", None, "digest", submit_key)
+        row = (item_id, slot_id, reviewer, *answer, cap, used, claimed_ms, now_ms, now_ms + 5_000)
+        run(DECIDE, row).fetchall()
+        run(RECORD, (budget_id, item_id, slot_id, reviewer, "settle", "reject", 0, now_ms))
+        run(STAND, (item_id,))
+        run(DROP_DRAFT, (item_id, reviewer))
+        run("COMMIT")
+
+    def put(self, rows: list[tuple[object, ...]]) -> None:
+        """Adds items in one durable transaction."""
+        self.durable.execute("BEGIN IMMEDIATE")
+        self.durable.executemany(PUT, rows)
+        self.durable.execute("COMMIT")
+
+    def close(self) -> None:
+        """Closes both connections."""
+        self.relaxed.close()
+        self.durable.close()
+
+    @staticmethod
+    def _open(path: Path, durability: Durability) -> sqlite3.Connection:
+        connection = sqlite3.connect(path)
+        configure(connection, durability)
+        return connection
