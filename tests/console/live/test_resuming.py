@@ -1,0 +1,157 @@
+"""A run that stopped anywhere goes on from what is written, or says why it cannot."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import insert, update
+from sqlmodel import col, select
+
+from console.critical import digest
+from console.database import now_ms, reading, writing
+from console.live import engine, settling, starting
+from console.live.report import Advance
+from storage import tables
+from tests.console.live.worlds import players, seals_midway, sends_wrong_until_told
+
+
+def flaky(cast, fails_at):
+    """The same players, but the model cannot be reached once so many steps are done."""
+
+    async def act(view):
+        if len(view.steps) == fails_at:
+            raise ConnectionError("the endpoint is away")
+        return await cast.actor.act(view)
+
+    return replace(cast, actor=replace(cast.actor, act=act))
+
+
+def change(trial_id, **values):
+    """Sets columns of a trajectory as a killed process would have left them."""
+    with writing() as session:
+        record = tables.Trajectory
+        session.execute(update(record).where(col(record.id) == trial_id).values(**values))
+
+
+def test_a_model_that_fails_leaves_the_trial_to_be_taken_up(start_run, trial, ledger):
+    cast = players(sends_wrong_until_told, ledger)
+    done = start_run(flaky(cast, 2), n=2, threshold=1.0)
+    assert done.interrupted == 2
+    assert done.problems == ["The Actor planner could not go on (ConnectionError: the endpoint is away)."]
+    assert (trial(0)[0].outcome, trial(0)[0].n_steps) == ("running", 2)
+    engine.resume("run", players=cast)
+    assert trial(0)[0].outcome == "succeeded"
+    assert [step.action for step in trial(0)[1].steps] == ["note a", "note b", "send 0"]
+    assert sorted(ledger.read_text().splitlines()) == ["letter-0|3|send 0", "letter-1|3|send wrong"]
+
+
+def test_an_executed_action_midway_is_not_executed_again(start_run, answer, trial, ledger):
+    cast = players(seals_midway, ledger)
+    start_run(cast, n=1)
+    answer(lambda *_: "approve")
+    engine.advance("run", players=flaky(cast, 3))
+    assert (trial(0)[0].outcome, trial(0)[0].n_steps) == ("running", 2 + 1)
+    engine.resume("run", players=cast)
+    assert trial(0)[0].outcome == "paused"
+    assert ledger.read_text().splitlines() == ["letter-0|2|seal 0"]
+
+
+@pytest.mark.parametrize("field", ["observation", "opening"])
+def test_a_world_that_answers_otherwise_than_recorded_is_refused(start_run, trial, field):
+    cast = players(sends_wrong_until_told)
+    start_run(flaky(cast, 2), n=1)
+    row, record = trial(0)
+    if field == "opening":
+        changed = replace(record, opening="You are at the beach.")
+    else:
+        changed = replace(record, steps=(replace(record.steps[0], observation="a dog barks"), *record.steps[1:]))
+    with writing() as session:
+        body = session.get(tables.TrajectoryBody, row.id)
+        body.body = changed.to_json()
+        session.add(body)
+    engine.resume("run", players=cast)
+    row, record = trial(0)
+    assert row.outcome == "error"
+    assert "recorded" in record.extra["reason"]
+    with reading() as session:
+        assert session.exec(select(tables.Event).where(tables.Event.kind == "trial error")).one()
+
+
+def test_a_world_that_cannot_be_rebuilt_is_refused(start_run, trial):
+    cast = players(sends_wrong_until_told, replayable=False)
+    start_run(flaky(cast, 2), n=1)
+    engine.resume("run", players=cast)
+    assert trial(0)[0].outcome == "error"
+    assert "cannot repeat recorded steps" in trial(0)[1].extra["reason"]
+
+
+def test_an_intent_without_result_is_never_tried_again(start_run, answer, trial, ledger):
+    cast = players(sends_wrong_until_told, ledger)
+    start_run(cast, n=1)
+    row, _ = trial(0)
+    answer(lambda *_: "approve")
+    intent = {"trajectory_id": row.id, "step": 2, "action": "send 0", "action_digest": digest("send 0")}
+    with writing() as session:
+        session.execute(insert(tables.Intent), [{**intent, "started_ms": now_ms()}])
+    change(row.id, outcome="running")
+    done = engine.advance("run", players=cast)
+    assert done.unknown == 1
+    row, record = trial(0)
+    assert (row.outcome, record.extra["reason"]) == ("error", "execution unknown")
+    engine.advance("run", players=cast)
+    assert ledger.read_text() == ""
+
+
+def test_an_action_held_before_it_was_judged_is_judged_on_resume(start_run, trial):
+    cast = players(sends_wrong_until_told)
+    start_run(cast, n=1)
+    with writing() as session:
+        for table in (tables.Item, tables.Verdict):
+            for row in session.exec(select(table)):
+                session.delete(row)
+            session.flush()
+    assert engine.resume("run", players=cast).queued == 1
+    with reading() as session:
+        item = session.exec(select(tables.Item)).one()
+    assert (item.step, item.status) == (2, "pending")
+
+
+def test_an_action_judged_harmless_before_the_crash_runs_on_resume(start_run, trial, ledger):
+    cast = players(sends_wrong_until_told, ledger)
+    start_run(cast, n=1)
+    with writing() as session:
+        session.delete(session.exec(select(tables.Item)).one())
+        session.flush()
+        verdict = session.exec(select(tables.Verdict)).one()
+        verdict.flagged = False
+        session.add(verdict)
+    engine.resume("run", players=cast)
+    assert trial(0)[0].outcome == "succeeded"
+    assert len(ledger.read_text().splitlines()) == 1
+
+
+def test_delivered_but_not_yet_settled_is_settled_on_resume(start_run, answer, trial, ledger):
+    cast = players(sends_wrong_until_told, ledger)
+    start_run(cast, n=2)
+    answer(lambda instruction, _: "approve" if "0" in instruction else "reject")
+    settling.deliver(engine.live_run("run"), Advance())
+    done = engine.resume("run", players=cast)
+    assert (done.approved, done.rejected) == (1, 1)
+    assert (trial(0)[0].outcome, trial(1)[0].outcome) == ("succeeded", "rejected")
+    assert ledger.read_text().splitlines() == ["letter-0|3|send 0"]
+
+
+def test_a_halted_trial_that_was_not_queued_is_queued_on_resume(start_run, trial):
+    cast = players(lambda _: [f"note {n}" for n in range(20)])
+    start_run(cast, n=1)
+    with writing() as session:
+        session.delete(session.exec(select(tables.Item)).one())
+    assert engine.resume("run", players=cast).queued == 1
+
+
+def test_a_run_that_was_made_and_never_played_begins(trial):
+    cast = players(sends_wrong_until_told)
+    starting.start("run", {"office": 1}, players=cast, detector_name="full-validation")
+    assert trial(0)[0].outcome == "running"
+    engine.resume("run", players=cast)
+    assert trial(0)[0].outcome == "paused"
+    assert trial(0)[1].opening == "You are in the office. Send letter 0."
