@@ -1,7 +1,7 @@
 """The review queue against raw sqlite3 running the same statements, in the same run, ledger and slots included.
 
-`python tests/benchmarks/queue.py [--quick]`; the last line is the result as JSON. Every figure is the median of the
-ratios within a round; the cells of a round run in a shuffled order.
+`python tests/benchmarks/queue.py [--quick]`; the last line is the result as JSON. Every figure is the median over
+rounds of two measurements made one right after the other, in a random order.
 """
 
 import importlib.util

@@ -13,7 +13,7 @@ from multiprocessing.pool import Pool
 from pathlib import Path
 from statistics import median
 
-from floor import Floor
+from floor import LEASE_MS, Floor
 from queue_cells import Cell, build, claim_us, item, work
 
 from storage.queue import Queue
@@ -27,52 +27,51 @@ GOALS = {
     "claim_100k_done_in_front": (">=", 0.85),
     "claim_p50_million_vs_thousand": ("<=", 1.25),
 }
+Measure = Callable[[], float]
 JOBS = {"full_claim": "claim", "cycle": "cycle"}
 PUT_ROWS = 5_000
 
 
 def run(quick: bool) -> None:
     """Measures, prints the table, ends with one line of JSON."""
-    rounds, seconds = (11, 0.25) if quick else (15, 0.5)
+    rounds, seconds = (13, 0.2) if quick else (21, 0.4)
     with tempfile.TemporaryDirectory() as folder, multiprocessing.get_context("spawn").Pool(4) as pool:
         began = time.time()
-        cells, ratios = _cells(Path(folder), pool, seconds, quick)
-        print(f"files built in {time.time() - began:.0f} s; {rounds} rounds of {len(cells)} cells")
-        figures = _figures(cells, ratios, rounds)
-    _report(figures)
+        pairs = _pairs(Path(folder), pool, seconds, quick)
+        print(f"files built in {time.time() - began:.0f} s; {rounds} rounds of {len(pairs)} pairs")
+        found = _rounds(pairs, rounds)
+    _report(found)
 
 
-def _cells(
-    folder: Path, pool: Pool, seconds: float, quick: bool
-) -> tuple[dict[str, Callable[[], float]], dict[str, tuple[str, str]]]:
-    """Every cell by name, each measuring a rate or a time; and which two make which ratio."""
-    cells: dict[str, Callable[[], float]] = {}
-    ratios: dict[str, tuple[str, str]] = {}
+def _pairs(folder: Path, pool: Pool, seconds: float, quick: bool) -> dict[str, tuple[Measure, Measure]]:
+    """The two measurements whose quotient is each figure."""
+    pairs: dict[str, tuple[Measure, Measure]] = {}
     source = build(folder / "waiting.db", 30_000 if quick else 100_000)
-    for way in ("floor", "ours"):
-        path = Path(shutil.copy(source, folder / f"{way}.db"))
-        for figure, job in JOBS.items():
-            for processes in (1, 4):
-                cells[f"{figure}_{processes}p {way}"] = partial(_rate, pool, way, job, path, seconds, processes)
-                ratios[f"{figure}_{processes}p"] = (f"{figure}_{processes}p ours", f"{figure}_{processes}p floor")
-    cells |= _put_cells(Path(shutil.copy(source, folder / "put.db")))
-    ratios["batch_put"] = ("batch_put floor", "batch_put ours")
-    depths = {"none_done": (1_000, 0), "100k_done": (1_000, 100_000)} | ({} if quick else {"million": (1_000_000, 0)})
-    for name, (waiting, done) in depths.items():
-        cells[name] = partial(claim_us, build(folder / f"{name}.db", waiting, done))
-    ratios["claim_100k_done_in_front"] = ("none_done", "100k_done")
+    ours, floor = (Path(shutil.copy(source, folder / f"{way}.db")) for way in ("ours", "floor"))
+    for figure, job in JOBS.items():
+        for processes in (1, 4):
+            rate = partial(_rate, pool, job, seconds, processes)
+            pairs[f"{figure}_{processes}p"] = partial(rate, "ours", ours), partial(rate, "floor", floor)
+    pairs["batch_put"] = _put_pair(Path(shutil.copy(source, folder / "put.db")))
+    thousand = build(folder / "thousand.db", 1_000)
+    behind = build(folder / "behind.db", 1_000, done=100_000)
+    pairs["claim_100k_done_in_front"] = partial(claim_us, thousand), partial(claim_us, behind)
     if not quick:
-        ratios["claim_p50_million_vs_thousand"] = ("million", "none_done")
-    return cells, ratios
+        million = build(folder / "million.db", 1_000_000)
+        pairs["claim_p50_million_vs_thousand"] = partial(claim_us, million), partial(claim_us, thousand)
+    return pairs
 
 
-def _rate(pool: Pool, way: str, job: str, path: Path, seconds: float, processes: int) -> float:
+def _rate(pool: Pool, job: str, seconds: float, processes: int, way: str, path: Path) -> float:
     share = Cell(way, job, path, seconds, start_at=time.time() + 0.05)
-    return sum(pool.map(work, [share] * processes, chunksize=1))
+    rate = sum(pool.map(work, [share] * processes, chunksize=1))
+    # Claims that were not answered go back, so that no round begins with fewer items than the one before.
+    Queue(f"sqlite:///{path}").sweep(now_ms=10 * LEASE_MS)
+    return rate
 
 
-def _put_cells(path: Path) -> dict[str, Callable[[], float]]:
-    """Seconds to put a batch of new items; rows are made before the clock starts."""
+def _put_pair(path: Path) -> tuple[Measure, Measure]:
+    """Seconds to put a batch of new items, the floor's and ours; rows are made before the clock starts."""
     floor, queue, places = Floor(path), Queue(f"sqlite:///{path}"), count(10_000_000)
 
     def fresh() -> list:
@@ -85,7 +84,7 @@ def _put_cells(path: Path) -> dict[str, Callable[[], float]]:
     def put_ours() -> float:
         return _seconds(partial(queue.put, fresh()))
 
-    return {"batch_put floor": put_floor, "batch_put ours": put_ours}
+    return put_floor, put_ours
 
 
 def _seconds(job: Callable[[], object]) -> float:
@@ -94,18 +93,18 @@ def _seconds(job: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def _figures(
-    cells: dict[str, Callable[[], float]], ratios: dict[str, tuple[str, str]], rounds: int
-) -> dict[str, list[float]]:
-    """For each ratio its value in every round; the first round only warms up."""
-    order, shuffled = list(cells), random.Random(11)
-    found: dict[str, list[float]] = {name: [] for name in ratios}
+def _rounds(pairs: dict[str, tuple[Measure, Measure]], rounds: int) -> dict[str, list[float]]:
+    """Each figure's value in every round, the two sides one right after the other; the first round only warms up."""
+    order, chance = list(pairs), random.Random(11)
+    found: dict[str, list[float]] = {name: [] for name in pairs}
     for turn in range(rounds + 1):
-        shuffled.shuffle(order)
-        measured = {name: cells[name]() for name in order}
-        for name, (above, below) in ratios.items():
+        chance.shuffle(order)
+        for name in order:
+            sides = [0, 1]
+            chance.shuffle(sides)
+            values = {side: pairs[name][side]() for side in sides}
             if turn:
-                found[name].append(measured[above] / measured[below])
+                found[name].append(values[0] / values[1])
     return found
 
 
