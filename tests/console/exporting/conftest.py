@@ -46,7 +46,6 @@ def add_trajectories(session: Session) -> None:
         counts = {
             "n_steps": len(record.steps),
             "n_critical": 2 if id == 2 else 1,
-            "critical_action": BUY if label else None,
         }
         session.add(
             tables.Trajectory(

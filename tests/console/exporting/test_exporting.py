@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from console import exporting
 from console.errors import BadInput, Refused, Unknown
-from console.exporting.source import pages
+from console.exporting.source import pages, statement
 from console.exports import csv
 from console.trajectory import from_json
 from storage.engine import engine, reading, writing
@@ -167,9 +167,7 @@ def test_pages_cover_every_row_once_and_end_at_the_newest_of_the_start(url):
     with engine(url).begin() as connection:
         for n in range(2_500):
             connection.execute(
-                text(
-                    "INSERT INTO event (run_id, at_ms, actor, kind, subject, detail) VALUES (:run, 1, 'a', 'k', '', '{}')"
-                ),
+                EVENT,
                 {"run": 1 + n % 2},
             )
     with reading(url) as session:
@@ -179,11 +177,7 @@ def test_pages_cover_every_row_once_and_end_at_the_newest_of_the_start(url):
     for page in pages(partial(reading, url), exporting.KINDS["events"], run):
         seen += [row[0] for row in page]
         with writing(url) as session:
-            session.connection().execute(
-                text(
-                    "INSERT INTO event (run_id, at_ms, actor, kind, subject, detail) VALUES (1, 1, 'b', 'k', '', '{}')"
-                )
-            )
+            session.connection().execute(EVENT, {"run": 1})
     assert len(seen) == 1 + 1_250
     assert all(earlier < later for earlier, later in pairwise(seen))
 
@@ -205,3 +199,15 @@ def test_every_kind_file_is_listed():
     folder = Path(exporting.__file__).parent
     files = {path.stem for path in folder.glob("*.py")} - {"__init__", "source", "actions"}
     assert files == set(exporting.KINDS)
+
+
+@pytest.mark.parametrize("kind", exporting.KINDS)
+def test_each_page_starts_from_its_range_of_ids_so_that_time_grows_with_the_rows_alone(url, kind):
+    source = exporting.KINDS[kind]
+    with engine(url).connect() as connection:
+        compiled = statement(source).compile(connection)
+        span = {**compiled.params, "run": 1, "run_name": "shop", "low": 1, "high": 1_000}
+        values = tuple(span[name] for name in compiled.positiontup)
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}", values).all()
+    assert plan[0].detail == f"SEARCH {source.key.table.name} USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"
+    assert not any(step.detail.startswith("SCAN") for step in plan)
