@@ -205,7 +205,7 @@ def test_every_kind_file_is_listed():
 def test_each_page_starts_from_its_range_of_ids_so_that_time_grows_with_the_rows_alone(url, kind):
     source = exporting.KINDS[kind]
     with engine(url).connect() as connection:
-        compiled = statement(source).compile(connection)
+        compiled = statement(source).compile(connection, compile_kwargs={"render_postcompile": True})
         span = {**compiled.params, "run": 1, "run_name": "shop", "low": 1, "high": 1_000}
         values = tuple(span[name] for name in compiled.positiontup)
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}", values).all()
