@@ -93,7 +93,7 @@ async def _run(stage: Stage, trial: Trial, world: World, step: Step, *, fulfils:
         observation, _, ended, capped, info = world.step(step.action)
     except Exception as failure:
         # A critical action may have run all the same; nobody knows, so it is not tried again.
-        reason = UNKNOWN_EXECUTION if fulfils else f"the environment failed ({_words(failure)})"
+        reason = f"{UNKNOWN_EXECUTION if fulfils else 'the environment failed'} ({_words(failure)})"
         await _stop(stage, trial, Outcome.ERROR, reason)
         return True
     steps = (*trial.record.steps, replace(step, observation=observation))

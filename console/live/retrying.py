@@ -10,12 +10,12 @@ from sqlmodel import Session, select
 from console import events
 from console.database import now_ms, writing
 from console.live import budgets, rows
+from console.live.beginning import fresh, insert_trials
 from console.live.memories import UNSOLVED, window
 from console.live.report import Advance
 from console.live.stage import NO_FEEDBACK
 from console.live.work import latest
-from console.trajectories import Prepared, insert_prepared, prepare
-from console.trajectory import Outcome
+from console.trajectory import Outcome, Trajectory
 from storage import tables
 
 _AGAIN = (Outcome.FAILED, Outcome.HALTED)
@@ -27,9 +27,9 @@ def next_trials(run: tables.Run, done: Advance) -> list[int]:
     with writing() as session:
         last = latest(session, run)
         wanted = [row for row in last if row.trial + 1 < run.trials and _retries(session, run, row)]
-        made = _insert(session, run, [_again(session, row) for row in wanted])
+        made = insert_trials(session, run, [_again(session, row) for row in wanted], now_ms())
         done.revealed += len(made)
-        done.carried_over += len(_carry_over(session, run, last, [row.trial + 1 for row in wanted]))
+        done.carried_over += _carry_over(session, run, last, [row.trial + 1 for row in wanted])
         if made:
             detail = {"tasks": len(made), "carried_over": done.carried_over}
             events.record(session, run, "next trial", now_ms(), actor="engine", detail=detail)
@@ -48,27 +48,20 @@ def _retries(session: Session, run: tables.Run, last: tables.Trajectory) -> bool
     return last.outcome in UNSOLVED and session.exec(learnt).first() is not None
 
 
-def _again(session: Session, last: tables.Trajectory) -> Prepared:
+def _again(session: Session, last: tables.Trajectory) -> tuple[int, Trajectory]:
     task = session.get_one(tables.Task, last.task_id)
     trial = last.trial + 1
-    return rows.fresh(rows.spec(task), trial, window(session, last.task_id, trial))
+    return last.task_id, fresh(rows.spec(task), trial, window(session, last.task_id, trial))
 
 
-def _carry_over(
-    session: Session, run: tables.Run, last: Sequence[tables.Trajectory], started: Sequence[int]
-) -> list[int]:
-    """Copies each solved task into every trial that the run has reached."""
+def _carry_over(session: Session, run: tables.Run, last: Sequence[tables.Trajectory], started: Sequence[int]) -> int:
+    """Copies each solved task into every trial that the run has reached; returns how many copies."""
     reached = max([*started, *(row.trial for row in last)], default=0)
     solved = {row.id: row for row in last if row.outcome == Outcome.SUCCEEDED and row.trial < reached}
-    copies: list[Prepared] = []
+    copies = 0
     for trial in rows.load(session, [id for id in solved if id is not None]):
-        old = solved[trial.id]
-        for number in range(old.trial + 1, reached + 1):
-            copy = prepare(replace(trial.record.as_carried_over(), trial=number), ())
-            kept = {"n_critical": old.n_critical, "released_by": old.released_by}
-            copies.append(rows.named(replace(copy, row=copy.row | kept), trial.task))
-    return _insert(session, run, copies)
-
-
-def _insert(session: Session, run: tables.Run, prepared: Sequence[Prepared]) -> list[int]:
-    return insert_prepared(session, run, prepared, {}, now_ms())
+        old, record = solved[trial.id], trial.record.as_carried_over()
+        again = [(trial.task_id, replace(record, trial=number)) for number in range(old.trial + 1, reached + 1)]
+        kept = {"n_critical": old.n_critical, "released_by": old.released_by}
+        copies += len(insert_trials(session, run, again, now_ms(), **kept))
+    return copies

@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 from console import events
 from console.critical import digest
 from console.environments.facts import TaskSpec
-from console.trajectories import Prepared, count_critical, prepare
+from console.trajectories import count_critical
 from console.trajectory import Outcome, Trajectory, from_json
 from storage import tables
 
@@ -74,24 +74,6 @@ def spec(task: tables.Task) -> TaskSpec:
     return TaskSpec(
         task.task_key, task.environment, task.instruction, orjson.loads(task.gold), orjson.loads(task.options)
     )
-
-
-def fresh(task: TaskSpec, trial: int, memory: Sequence[str] = ()) -> Prepared:
-    """A trial that has not begun. A run holds one trajectory per task and trial: that is what its digest says."""
-    record = Trajectory(
-        task.task_id, task.environment, task.instruction, trial=trial, outcome=Outcome.RUNNING, memory=tuple(memory)
-    )
-    return named(prepare(record, ()), task)
-
-
-def named(prepared: Prepared, task: TaskSpec) -> Prepared:
-    """The rows with the task's own set-up, and known by task and trial instead of by what was done."""
-    asked = prepared.task | {
-        "gold": orjson.dumps(dict(task.gold)).decode(),
-        "options": orjson.dumps(dict(task.options)).decode(),
-    }
-    identity = f"live {task.task_id} {prepared.task['instruction_digest']} {prepared.row['trial']}"
-    return replace(prepared, task=asked, row=prepared.row | {"digest": digest(identity)})
 
 
 def write(session: Session, trial_id: int, record: Trajectory, patterns: Sequence[str]) -> None:

@@ -13,9 +13,8 @@ from console.database import now_ms, writing
 from console.detectors import detector
 from console.environments.facts import TaskSpec
 from console.errors import BadInput
+from console.live.beginning import fresh, insert_tasks, insert_trials
 from console.live.players import Players
-from console.live.rows import fresh
-from console.trajectories import insert_prepared
 from storage import tables
 from storage.tables import RunKind
 
@@ -58,7 +57,8 @@ def start(
             **fields,
         )
         run.environment = ",".join(counts)
-        insert_prepared(session, run, [fresh(task, 0) for task in tasks], {}, now_ms())
+        ids = insert_tasks(session, run, tasks)
+        insert_trials(session, run, list(zip(ids, (fresh(task, 0) for task in tasks), strict=True)), now_ms())
         session.flush()
         session.expunge(run)
     return run

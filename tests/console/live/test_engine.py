@@ -160,7 +160,8 @@ def test_an_action_that_the_world_cannot_answer_ends_as_unknown_and_is_not_retri
     cast = players(lambda _: ["crash now"], critical=("crash *",))
     start_run(cast, n=1, threshold=1.0)
     row, record = trial(0)
-    assert (row.outcome, record.extra["reason"]) == ("error", "execution unknown")
+    assert row.outcome == "error"
+    assert record.extra["reason"] == "execution unknown (RuntimeError: the office is on fire)"
     assert engine.advance("run", players=cast).revealed == 0
 
 

@@ -30,7 +30,7 @@ class Office:
         if word in ("seal", "send"):
             self._write(action)
         done = word == "send"
-        success = done and rest == self._task.gold["answer"]
+        success = done and rest.split()[0] == self._task.gold["answer"]
         return (
             f"{self._steps}: you {action}",
             float(success),
@@ -67,10 +67,14 @@ def office(ledger=None, **changes):
     return Environment("office", "Office", **facts | changes)
 
 
-def actor(plan, *, pause=0.0, reflect=None):
-    """An Actor whose moves are those of `plan(view)`, one by one."""
+def actor(plan, *, pause=0.0, reflect=None, seen=None):
+    """An Actor whose moves are those of `plan(view)`, one by one; it notes in `seen` how far it has come."""
 
     async def act(view):
+        if seen and view.steps:
+            letter = view.instruction.split()[-1].rstrip(".")
+            with seen.open("a") as notes:
+                notes.write(f"letter-{letter}|{view.seed % 1_009}|{len(view.steps)}\n")
         await asyncio.sleep(pause)
         return Move(f"step {len(view.steps)}", plan(view)[len(view.steps)])
 
