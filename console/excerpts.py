@@ -62,8 +62,8 @@ def last_seen(steps: Sequence[Step]) -> tuple[tuple[int, str], ...]:
 
 
 def evidence(steps: Sequence[Step], action: str, instruction: str) -> str:
-    """What the agent did and saw; pages that repeat the task would make every term look found."""
-    text = "\n".join([*(f"{step.action}\n{step.observation}" for step in steps if not is_thought(step.action)), action])
+    """What the agent saw, and the action; its own queries and pages that repeat the task would make all look found."""
+    text = "\n".join([*(step.observation for step in steps if not is_thought(step.action)), action])
     return text.replace(instruction.strip(), " ") if instruction.strip() else text
 
 
@@ -74,9 +74,9 @@ def occurring(stated: Sequence[Term], texts: Iterable[str]) -> tuple[Term, ...]:
 
 
 def compare(stated: Sequence[Term], text: str) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
-    """The terms that the text speaks of, and those that it does not, the telling ones of these first."""
+    """The terms that the text speaks of, and those that it does not, the telling ones first."""
     lower = lowered(text)
     once = {term.text.lower(): term for term in reversed(stated) if term.kind not in LIMITS}
     held = {term: mentions(term, lower) for term in reversed(once.values())}
-    missing = sorted((term for term in held if not held[term]), key=lambda term: term.kind in WORDS)
-    return tuple(term for term in held if held[term]), tuple(missing)
+    order = sorted(held, key=lambda term: term.kind in WORDS)
+    return tuple(term for term in order if held[term]), tuple(term for term in order if not held[term])

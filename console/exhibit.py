@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from console.critical import Checkpoint, CheckpointKind, checkpoints, is_thought, pending_action
 from console.environments import environment
-from console.excerpts import compare, evidence, last_seen
+from console.excerpts import WORDS, compare, evidence, last_seen
 from console.terms import Term, terms
 from console.trajectory import Step, Trajectory
 
@@ -43,6 +43,7 @@ class Heading(StrEnum):
 
 NOT_RUN = "not run yet"
 HAS_RUN = "has run"
+_WORDY = 14
 _STAMPS = {CheckpointKind.ACTION: NOT_RUN, CheckpointKind.END: HAS_RUN, CheckpointKind.HALTED: ""}
 _HEADINGS = {
     CheckpointKind.ACTION: Heading.ABOUT_TO,
@@ -86,8 +87,8 @@ class Exhibit:
     """Everything that is shown, in the order of reading; what may not be shown is None or empty.
 
     `found` and `missing` (the telling ones first) are the terms of the task that occur, or do not, in what the agent
-    did and saw; `unbelieved` are those that the inferred task lacks; `last_seen` holds numbers and beginnings of
-    observations.
+    saw and is about to do; `unbelieved` are those that the inferred task lacks; `last_seen` holds the numbers and
+    beginnings of observations.
     """
 
     task: str
@@ -104,6 +105,16 @@ class Exhibit:
     unbelieved: tuple[Term, ...] = ()
     flag: Flag | None = None
     outcome: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_wordy(self) -> bool:
+        """Whether the task states so much that its plain words are better left unmarked."""
+        return len(self.terms) > _WORDY
+
+    @property
+    def telling(self) -> tuple[Term, ...]:
+        """The terms that are more than a plain word: limits, sizes, names, dates, attributes."""
+        return tuple(term for term in self.terms if term.kind not in WORDS)
 
 
 def checkpoint_exhibit(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> Exhibit:

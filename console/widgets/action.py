@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
-
-import orjson
 
 from console.critical import Call, calls
 from console.widgets.markup import fold, plain
 
 _LARGE_CHARS = 160
+_FEW = 4
 
 
 def action_html(action: str, stamp: str) -> str:
@@ -39,7 +39,8 @@ def _call(call: Call, stamp: str) -> str:
     rows = "".join(
         f'<tr><th scope="row">{plain(name)}</th>{_value(value)}</tr>' for name, value in call.arguments.items()
     )
-    return f'{name}<table class="ia-arguments">{rows}</table>' if rows else f'{name}<p class="ia-none">no arguments</p>'
+    css = "ia-arguments ia-many" if len(call.arguments) > _FEW else "ia-arguments"
+    return f'{name}<table class="{css}">{rows}</table>' if rows else f'{name}<p class="ia-none">no arguments</p>'
 
 
 def _value(value: Any) -> str:
@@ -52,5 +53,5 @@ def as_words(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list) and any(isinstance(each, (dict, list)) for each in value):
-        return "\n".join(orjson.dumps(each).decode() for each in value)
-    return orjson.dumps(value).decode()
+        return "\n".join(json.dumps(each, ensure_ascii=False) for each in value)
+    return json.dumps(value, ensure_ascii=False)

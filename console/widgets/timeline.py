@@ -31,7 +31,8 @@ def _opening(exhibit: Exhibit) -> str:
 
 def _rows(exhibit: Exhibit) -> Iterator[str]:
     after = False
-    stated = occurring(exhibit.terms, (text for step in exhibit.steps for text in step.texts))
+    telling = exhibit.telling if exhibit.is_wordy else exhibit.terms
+    stated = occurring(telling, (text for step in exhibit.steps for text in step.texts))
     for index, step in enumerate(exhibit.steps):
         if step.after and not after:
             after = True
@@ -43,7 +44,7 @@ def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:
     states = (("ia-failed", step.failed), ("ia-critical", step.critical), ("ia-after", step.after))
     css = " ".join(["ia-step", *(name for name, holds in states if holds)])
     anchor = f' id="{LAST}"' if last else ""
-    return f'<li class="{css}"{anchor} value="{step.number}">{"".join(_parts(step, stated))}</li>'
+    return f'<li class="{css}"{anchor} data-n="{step.number}">{"".join(_parts(step, stated))}</li>'
 
 
 def _parts(step: ShownStep, stated: Sequence[Term]) -> Iterator[str]:

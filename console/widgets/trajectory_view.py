@@ -15,7 +15,8 @@ from console.widgets.action import action_html
 from console.widgets.markup import marked, plain
 from console.widgets.timeline import timeline_html
 
-_CHIPS = 12
+_CHIPS = 8
+_LENGTHY_CHARS = 360
 
 
 def show_checkpoint(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> None:
@@ -60,11 +61,12 @@ def _block(heading: Heading, css: str, inner: str) -> str:
 
 def _task(exhibit: Exhibit) -> str:
     text, end, parts = exhibit.task, 0, []
-    for term in exhibit.terms:
+    for term in exhibit.telling if exhibit.is_wordy else exhibit.terms:
         if term.start >= end:
             parts += [plain(text[end : term.start]), _stated(term, text, exhibit)]
             end = term.end
-    return f'<p class="ia-task">{"".join(parts)}{plain(text[end:])}</p>{_terms(exhibit)}'
+    css = "ia-task ia-lengthy" if len(text) > _LENGTHY_CHARS else "ia-task"
+    return f'<p class="{css}">{"".join(parts)}{plain(text[end:])}</p>{_terms(exhibit)}'
 
 
 def _stated(term: Term, text: str, exhibit: Exhibit) -> str:

@@ -36,27 +36,28 @@ with st.container(horizontal=True):
 if st.button("help", key="help"):
     help_dialog()
 st.toggle("keys", value=True, key="keys-on")
-st.text_area("words", key=f"words-{item}")
-hotkeys(
-    {
-        "a": f"approve-{item}",
-        "x": f"reject-{item}",
-        "e": f"edit-{item}",
-        "s": f"skip-{item}",
-        "u": f"undo-{item}",
-        "j": f"next-{item}",
-        "arrowright": f"next-{item}",
-        "k": f"previous-{item}",
-        "arrowleft": f"previous-{item}",
-        "ctrl+enter": f"submit-{item}",
-        "?": "help",
-    },
-    item_id=item,
-    enabled=state["keys-on"],
-    dialog={"y": "confirm"},
-    draft_key=f"words-{item}",
-    on_draft=lambda item, text: state.drafts.append([item, text]),
-)
+with st.bottom, st.container(key="bar"):
+    st.text_area("words", key=f"words-{item}")
+    hotkeys(
+        {
+            "a": f"approve-{item}",
+            "x": f"reject-{item}",
+            "e": f"edit-{item}",
+            "s": f"skip-{item}",
+            "u": f"undo-{item}",
+            "j": f"next-{item}",
+            "arrowright": f"next-{item}",
+            "k": f"previous-{item}",
+            "arrowleft": f"previous-{item}",
+            "ctrl+enter": f"submit-{item}",
+            "?": "help",
+        },
+        item_id=item,
+        enabled=state["keys-on"],
+        dialog={"y": "confirm"},
+        draft_key=f"words-{item}",
+        on_draft=lambda item, text: state.drafts.append([item, text]),
+    )
 with st.container(key="log"):
     st.text(" ".join(state.log) or "nothing")
 st.button("refresh", key="refresh")
