@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.exports import csv
@@ -23,6 +23,7 @@ def there_and_back(columns, rows):
         return path.read_bytes(), list(csv.read(path))
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5))
 def test_any_text_reads_back_as_it_was(rows):
     _, found = there_and_back([Column("a"), Column("b")], rows)
@@ -56,6 +57,7 @@ def test_numbers_times_and_truths_keep_their_form():
     ]
 
 
+@settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_any_number_reads_back_exactly(value):
     _, found = there_and_back([Column("x", Kind.NUMBER)], [(value,)])

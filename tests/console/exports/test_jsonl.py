@@ -1,7 +1,7 @@
 import io
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.exports import jsonl
@@ -25,6 +25,7 @@ def test_a_record_is_the_line():
     assert lines([Column("id"), Column("all", Kind.RECORD)], [(1, '{"task_id":"x"}')]) == [b'{"task_id":"x"}']
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec=None)))
 def test_any_text_reads_back_as_it_was(words):
     (line,) = lines([Column("words"), Column("more", Kind.JSON)], [(words, '{"a":1}')])

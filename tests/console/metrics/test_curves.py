@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import auc, average_precision_score, f1_score, precision_recall_curve, roc_auc_score
 
@@ -32,6 +32,7 @@ def test_curves_and_areas_agree_with_scikit_learn(seed, ties):
     assert auc(*rates) == pytest.approx(roc_auc_score(labels, scores), abs=1e-12)
 
 
+@settings(deadline=None)
 @given(SCORES)
 def test_the_best_thresholds_are_the_best_of_all(cases):
     labels, scores = np.array([label for label, _ in cases]), np.array([score for _, score in cases])
