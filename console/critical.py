@@ -21,6 +21,7 @@ from console.trajectory import Outcome, Step, Trajectory
 
 _BRACKETED = re.compile(r"^\s*(?P<name>[\w.-]+)\s*\[(?P<argument>.*)\]\s*$", re.DOTALL)
 _CALLED = re.compile(r"^\s*(?P<name>[\w.-]+)\((?P<arguments>.*)\)\s*$", re.DOTALL)
+_WORD = re.compile(r"[a-z]{2,}")
 _THOUGHT_ACTION = re.compile(r"^\s*(?:>\s*)?think\s*(?:\[|:)", re.IGNORECASE)
 
 
@@ -90,8 +91,12 @@ def calls(action: str) -> list[Call]:
 
 def is_critical(action: str, patterns: Sequence[str]) -> bool:
     """Whether any pattern matches the action, the name of a call in it, or one of its arguments."""
-    compiled = [_compiled(pattern) for pattern in patterns]
-    return any(pattern.fullmatch(text) for text in _faces(action) for pattern in compiled)
+    words, matcher = _matcher(tuple(patterns))
+    if action.isascii() and "\\u" not in action:
+        lowered = action.lower()
+        if not any(all(word in lowered for word in every) for every in words):
+            return False
+    return any(matcher.fullmatch(text) for text in _faces(action))
 
 
 def checkpoints(trajectory: Trajectory, patterns: Sequence[str], *, ends: bool = False) -> list[Checkpoint]:
@@ -191,6 +196,14 @@ def _written(text: str) -> Call | None:
 
 
 @lru_cache(maxsize=512)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    literal = re.escape(pattern.strip())
-    return re.compile(literal.replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE | re.DOTALL)
+def _matcher(patterns: tuple[str, ...]) -> tuple[tuple[list[str], ...], re.Pattern[str]]:
+    """(the words of each pattern, which any match of it must hold, and one expression for all patterns)."""
+    words = tuple(_words(pattern) for pattern in patterns)
+    globs = (re.escape(pattern.strip()).replace(r"\*", ".*").replace(r"\?", ".") for pattern in patterns)
+    one_of = "|".join(f"(?:{glob})" for glob in globs) or r"(?!)"
+    return words, re.compile(one_of, re.IGNORECASE | re.DOTALL)
+
+
+def _words(pattern: str) -> list[str]:
+    """The pattern's words in lower case, without the name that a call's only argument gets from us."""
+    return [word for word in _WORD.findall(pattern.lower()) if word != "argument"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import orjson
-from sqlalchemy import insert, select, tuple_
+from sqlalchemy import select
 from sqlmodel import Session, col
 
 from console import critical
@@ -20,8 +20,10 @@ from console.importers import read_log
 from console.importers.records import Duplicate, Found, Skipped
 from console.trajectory import Trajectory
 from storage import tables
+from storage.intake import insert_trajectories
 
 _BATCH = 1_000
+_IN_MEMORY = 64 * 2**20
 
 
 @dataclass(slots=True)
@@ -51,10 +53,6 @@ class FileReport:
         }
 
 
-TaskKey = tuple[str, str]
-"""A task's own id and the digest of its instruction."""
-
-
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A trajectory as rows: its task, its own row, and its canonical JSON."""
@@ -62,11 +60,6 @@ class Prepared:
     task: dict[str, Any]
     row: dict[str, Any]
     body: str
-
-    @property
-    def task_key(self) -> TaskKey:
-        """What identifies the task in its run."""
-        return self.task["task_key"], self.task["instruction_digest"]
 
 
 @dataclass(slots=True)
@@ -93,7 +86,7 @@ def read_file(
     """
     report = FileReport(path=str(path))
     report.format, records = read_log(path, format, progress)
-    lines = tempfile.TemporaryFile()  # noqa: SIM115 (the spool owns it until the transaction has run)
+    lines = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (the spool owns it until the transaction has run)
     try:
         for record in records:
             report.read += 1
@@ -108,14 +101,19 @@ def read_file(
 def store(session: Session, run: tables.Run, spool: Spool, now_ms: int) -> FileReport:
     """Inserts what the run does not hold yet; a record known by its content is a duplicate."""
     _widen_critical(session, run, spool.report.environments)
-    tasks: dict[TaskKey, int] = {}
     known: set[str] = set()
     for batch in _batches(spool.lines):
-        fresh = _unknown(session, run, batch, known)
-        spool.report.duplicates += len(batch) - len(fresh)
-        insert_prepared(session, run, fresh, tasks, now_ms)
-        spool.report.imported += len(fresh)
+        imported = insert_fresh(session, run, batch, known, now_ms)
+        spool.report.imported += imported
+        spool.report.duplicates += len(batch) - imported
     return spool.report
+
+
+def insert_fresh(session: Session, run: tables.Run, batch: Sequence[Prepared], known: set[str], now_ms: int) -> int:
+    """Inserts those of the batch that the run does not hold by content; returns how many. `known` grows by them."""
+    fresh = _unknown(session, run, batch, known)
+    _insert(session, run, fresh, now_ms)
+    return len(fresh)
 
 
 def prepare(record: Trajectory, patterns: Sequence[str]) -> Prepared:
@@ -142,21 +140,16 @@ def prepare(record: Trajectory, patterns: Sequence[str]) -> Prepared:
     return Prepared(task, row, record.to_json())
 
 
-def insert_prepared(
-    session: Session, run: tables.Run, records: Sequence[Prepared], tasks: dict[TaskKey, int], now_ms: int
-) -> list[int]:
-    """Inserts trajectories with their tasks and bodies; returns their ids. `tasks` remembers the tasks seen so far."""
-    if not records:
-        return []
-    _insert_tasks(session, run, records, tasks)
-    rows = [
-        {**record.row, "run_id": run.id, "task_id": tasks[record.task_key], "created_ms": now_ms} for record in records
-    ]
-    statement = insert(tables.Trajectory).returning(col(tables.Trajectory.id), sort_by_parameter_order=True)
-    ids = list(session.execute(statement, rows).scalars())
-    bodies = [{"trajectory_id": id, "body": record.body} for id, record in zip(ids, records, strict=True)]
-    session.execute(insert(tables.TrajectoryBody), bodies)
-    return ids
+def insert_prepared(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> list[int]:
+    """Inserts trajectories with their tasks and bodies; returns their ids in the order given."""
+    _insert(session, run, records, now_ms)
+    record = tables.Trajectory
+    digests = [one.row["digest"] for one in records]
+    statement = select(col(record.digest), col(record.id)).where(
+        col(record.run_id) == run.id, col(record.digest).in_(digests)
+    )
+    ids: dict[str, int] = {row[0]: row[1] for row in session.execute(statement)}
+    return [ids[digest] for digest in digests]
 
 
 def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:
@@ -206,22 +199,9 @@ def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared], known
     return fresh
 
 
-def _insert_tasks(session: Session, run: tables.Run, records: Sequence[Prepared], tasks: dict[TaskKey, int]) -> None:
-    missing = {record.task_key: record.task for record in records if record.task_key not in tasks}
-    tasks.update(_stored_tasks(session, run, list(missing)))
-    new = {key: task for key, task in missing.items() if key not in tasks}
-    if new:
-        session.execute(insert(tables.Task), [{**task, "run_id": run.id} for task in new.values()])
-        tasks.update(_stored_tasks(session, run, list(new)))
-
-
-def _stored_tasks(session: Session, run: tables.Run, keys: list[TaskKey]) -> dict[TaskKey, int]:
-    if not keys:
-        return {}
-    task = tables.Task
-    key, digest = col(task.task_key), col(task.instruction_digest)
-    statement = select(key, digest, col(task.id)).where(col(task.run_id) == run.id, tuple_(key, digest).in_(keys))
-    return {(row[0], row[1]): row[2] for row in session.execute(statement)}
+def _insert(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> None:
+    common = {"run_id": run.id, "created_ms": now_ms}
+    insert_trajectories(session, [{**one.task, **one.row, **common, "body": one.body} for one in records])
 
 
 def _widen_critical(session: Session, run: tables.Run, environments: set[str]) -> None:

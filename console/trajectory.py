@@ -121,10 +121,10 @@ class Trajectory:
 
 
 _FIELDS = frozenset(
-    "task_id trial environment instruction steps critical_action outcome gold source extra opening memory "
-    "carried_over".split()
+    ["task_id", "trial", "environment", "instruction", "steps", "critical_action", "outcome", "gold", "source", "extra", "opening", "memory", "carried_over"]
 )
 _STEP_FIELDS = frozenset({"thought", "action", "observation", "extra"})
+_BARE = frozenset({"thought", "action", "observation"})
 
 
 def from_dict(record: Mapping[str, Any]) -> Trajectory:
@@ -177,6 +177,10 @@ def from_json(line: str | bytes) -> Trajectory:
 
 
 def _step(step: object, index: int) -> Step:
+    if type(step) is dict and step.keys() == _BARE:
+        thought, action, observation = step["thought"], step["action"], step["observation"]
+        if type(thought) is type(action) is type(observation) is str:
+            return Step(thought, action, observation)
     if not isinstance(step, dict):
         raise BadInput(f"step {index + 1} is not an object with thought, action and observation")
     extra = _mapping(step, "extra") | {key: value for key, value in step.items() if key not in _STEP_FIELDS}

@@ -213,7 +213,7 @@ def _reveal(session: Session, run: tables.Run, records: Sequence[tuple[tables.Tr
         )
         for record, task, body in records
     ]
-    insert_prepared(session, run, prepared, {}, now_ms())
+    insert_prepared(session, run, prepared, now_ms())
 
 
 def _decisions(session: Session, trajectory_id: int | None) -> list[dict[str, Any]]:

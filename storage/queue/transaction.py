@@ -52,7 +52,7 @@ class Transaction:
     def rows(self, statement: str, **values: Any) -> list[Row]:
         """Every row of the answer."""
         # To the end, because SQLite cannot commit while a RETURNING is half read.
-        found: list[Row] = self._cursor.execute(_spoken(statement, self._dialect), values).fetchall()
+        found: list[Row] = self._cursor.execute(spoken(statement, self._dialect), values).fetchall()
         return found
 
     def row(self, statement: str, **values: Any) -> Row | None:
@@ -62,18 +62,19 @@ class Transaction:
 
     def run(self, statement: str, **values: Any) -> int:
         """How many rows the statement changed."""
-        changed: int = self._cursor.execute(_spoken(statement, self._dialect), values).rowcount
+        changed: int = self._cursor.execute(spoken(statement, self._dialect), values).rowcount
         return changed
 
     def run_many(self, statement: str, values: Sequence[dict[str, Any]]) -> int:
         """How many rows the statement changed, run once for each set of values."""
-        self._cursor.executemany(_spoken(statement, self._dialect), values)
+        self._cursor.executemany(spoken(statement, self._dialect), values)
         changed: int = self._cursor.rowcount
         return changed
 
 
 @lru_cache(maxsize=256)
-def _spoken(statement: str, dialect: Dialect) -> str:
+def spoken(statement: str, dialect: Dialect) -> str:
+    """The statement as the database driver takes it, with named values."""
     if dialect.name == "sqlite":
         return _LOCK.sub("", statement)
     return str(text(statement).compile(dialect=dialect))

@@ -1,7 +1,9 @@
 """Patterns, calls and checkpoints: what counts as critical, and what may be seen before it."""
 
+import re
 from dataclasses import replace
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -170,3 +172,34 @@ def test_a_stored_place_gives_the_same_checkpoint_again():
 def test_a_digest_tells_actions_apart_to_the_letter():
     assert digest(BUY) != digest(BUY + " ")
     assert digest("\ud800") == digest("\ud800")
+
+
+@given(
+    name=st.sampled_from(["refund_order", "pay", "Finish", "Überweisen", "se\u017f", "K\u212a"]),
+    key=st.sampled_from(["amount", "note", "argument"]),
+    value=st.one_of(
+        st.text(max_size=8), st.floats(allow_nan=False, allow_infinity=False), st.integers(), st.booleans()
+    ),
+    pattern=st.sampled_from(
+        [
+            "refund_*",
+            "*.amount=*",
+            "*.amount=1*",
+            "pay.note=?*",
+            "*.argument=*",
+            "finish",
+            "über*",
+            "ses",
+            "KK",
+            "*true",
+        ]
+    ),
+)
+def test_what_a_pattern_matches_is_never_missed_for_speed(name, key, value, pattern):
+    """The quick look at words leaves nothing out: the slow definition, face by face, says the same."""
+    action = f"{name}({orjson.dumps({key: value}).decode()})"
+    (call,) = calls(action)
+    glob = re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE | re.DOTALL)
+    written = [v if isinstance(v, str) else orjson.dumps(v).decode() for v in call.arguments.values()]
+    faces = [action, call.name, *(f"{call.name}.{k}={v}" for k, v in zip(call.arguments, written, strict=True))]
+    assert is_critical(action, [pattern]) is any(bool(glob.fullmatch(face)) for face in faces)

@@ -1,0 +1,160 @@
+"""Importing canonical JSONL: the insert part against raw executemany, the whole against JSON parse plus raw insert.
+
+Usage: python tests/benchmarks/importing.py [--quick]
+"""
+
+import argparse
+import json
+import os
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from console.trajectory import Label, Outcome, Step, Trajectory  # noqa: E402
+from tests.logs import write_log  # noqa: E402
+
+BATCH = 1_000
+
+
+def record(number: int) -> Trajectory:
+    """A purchase of eight steps, about 2.4 KB of JSON, each unlike the others."""
+    words = f"kettle {number} of colour {number % 17} and size {number % 23}, "
+    steps = tuple(Step(f"thought {i}", f"click[item {number}-{i}]", words * 5) for i in range(7))
+    return Trajectory(
+        task_id=f"task-{number}",
+        environment="webshop",
+        instruction=f"i want {words} and price lower than {number % 90 + 10}.00 dollars",
+        steps=(*steps, Step("done", "click[Buy Now]", "Thank you")),
+        critical_action="click[Buy Now]",
+        outcome=Outcome.SUCCEEDED,
+        gold={"label": str(Label.ALIGNED), "score": 1.0},
+        source={"line": number},
+    )
+
+
+def raw(log: Path, folder: Path) -> tuple[float, float]:
+    """(seconds to parse every line, seconds to insert the same rows by executemany), the floor."""
+    from storage.migrations import migrate
+
+    path = folder / "raw.db"
+    migrate(f"sqlite:///{path}")
+    started = time.perf_counter()
+    with log.open("rb") as lines:
+        for line in lines:
+            json.loads(line)
+    parsed = time.perf_counter() - started
+    rows = prepared(log)
+    connection = sqlite3.connect(path, isolation_level=None)
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.execute(
+        "INSERT INTO run (id, name, kind, environment, critical, seed, halted_free, feedback_mode,"
+        " reviews_per_item, blind, lease_ms, undo_ms, trials, created_ms)"
+        " VALUES (1, 'raw', 'archive', '', '[]', 0, 0, 'nl', 1, 1, 1, 1, 1, 1)"
+    )
+    started = time.perf_counter()
+    connection.execute("BEGIN IMMEDIATE")
+    for start in range(0, len(rows), BATCH):
+        insert_raw(connection, rows[start : start + BATCH], start)
+    connection.execute("COMMIT")
+    inserted = time.perf_counter() - started
+    connection.close()
+    return parsed, inserted
+
+
+def prepared(log: Path) -> list:
+    """Every record of the log as the rows that both sides insert."""
+    from console.environments import environment
+    from console.importers import read_log
+    from console.importers.records import Found
+    from console.trajectories import prepare
+
+    patterns = environment("webshop").critical
+    return [prepare(found.trajectory, patterns) for found in read_log(log)[1] if isinstance(found, Found)]
+
+
+def insert_raw(connection: sqlite3.Connection, rows: list, first: int) -> None:
+    """One batch of tasks, trajectories and bodies, after asking which digests are known, as the product does."""
+    marks = ",".join("?" * len(rows))
+    digests = [row.row["digest"] for row in rows]
+    connection.execute(f"SELECT digest FROM trajectory WHERE run_id = 1 AND digest IN ({marks})", digests).fetchall()
+    tasks = [(first + i + 1, 1, *row.task.values()) for i, row in enumerate(rows)]
+    connection.executemany(
+        "INSERT INTO task (id, run_id, task_key, environment, instruction, instruction_digest) VALUES (?,?,?,?,?,?)",
+        tasks,
+    )
+    names = ", ".join(rows[0].row)
+    places = ",".join("?" * (len(rows[0].row) + 4))
+    connection.executemany(
+        f"INSERT INTO trajectory (id, run_id, task_id, created_ms, {names}) VALUES ({places})",
+        [(first + i + 1, 1, first + i + 1, 1, *row.row.values()) for i, row in enumerate(rows)],
+    )
+    connection.executemany(
+        "INSERT INTO trajectory_body (trajectory_id, body) VALUES (?,?)",
+        [(first + i + 1, row.body) for i, row in enumerate(rows)],
+    )
+
+
+def ours(log: Path, folder: Path) -> tuple[float, float]:
+    """(seconds of the whole import, seconds of its insert part)."""
+    os.environ["INFERACT_DATA_DIR"] = str(folder / "ours")
+    from console import importing, runs, trajectories
+    from console.database import database_url, now_ms, writing
+    from console.settings import settings
+
+    settings.cache_clear()
+    database_url()
+    started = time.perf_counter()
+    report = importing.import_file(log, "whole", "auto", lambda _: None)
+    whole = time.perf_counter() - started
+    if report.rejected:
+        raise SystemExit(str(report.rejected))
+    rows = prepared(log)
+    with writing() as session:
+        run = runs.archive(session, "insert", now_ms())
+        session.flush()
+        started = time.perf_counter()
+        known: set = set()
+        stream = iter(rows)
+        while batch := list(islice(stream, BATCH)):
+            trajectories.insert_fresh(session, run, batch, known, now_ms())
+    return whole, time.perf_counter() - started
+
+
+def main() -> None:
+    """Prints the medians of the ratios of interleaved rounds."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    count, rounds = (2_000, 3) if quick else (10_000, 5)
+    inserts, wholes = [], []
+    with tempfile.TemporaryDirectory() as name:
+        log = write_log(Path(name) / "log.jsonl", *(record(number) for number in range(count)))
+        for number in range(rounds):
+            folder = Path(name) / str(number)
+            folder.mkdir()
+            parsed, floor = raw(log, folder)
+            whole, inserted = ours(log, folder)
+            inserts.append(floor / inserted)
+            wholes.append(whole / (parsed + floor))
+            print(
+                f"round {number}: parse {parsed:.3f} s, raw insert {floor:.3f} s; ours {inserted:.3f} of {whole:.3f} s"
+            )
+    figures = {
+        "insert_against_executemany": round(statistics.median(inserts), 3),
+        "whole_against_parse_and_insert": round(statistics.median(wholes), 3),
+    }
+    goals = {"insert_against_executemany": [">=", 0.75], "whole_against_parse_and_insert": ["<=", 3.0]}
+    met = figures["insert_against_executemany"] >= 0.75 and figures["whole_against_parse_and_insert"] <= 3.0
+    print(json.dumps({"benchmark": "importing", "figures": figures, "goals": goals, "met": met}))
+
+
+if __name__ == "__main__":
+    main()
