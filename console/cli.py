@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from console.commands import detect, maintenance, review, run, trajectory
+from console.commands import demo, detect, maintenance, review, run, trajectory
 from console.errors import ConsoleError
 from storage.errors import StorageError
 
@@ -28,6 +28,7 @@ def _contents(context: typer.Context) -> None:
 
 _START, _WORK, _KEEP = "Start", "Work", "Keep"
 
+app.command("demo", epilog="Example: inferact demo", rich_help_panel=_START)(demo.demo)
 app.command("serve", epilog="Example: inferact serve --port 8600", rich_help_panel=_START)(maintenance.serve)
 app.add_typer(trajectory.app, name="trajectory", rich_help_panel=_WORK)
 app.add_typer(run.app, name="run", rich_help_panel=_WORK)

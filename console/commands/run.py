@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from console import importing, runs, trials
 from console.actors import ACTORS
-from console.commands.output import Json, emit_json, progress, say, show_table
+from console.commands.output import Json, emit_json, say, show_table
+from console.commands.playing import play, said, task_counts
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
 from console.live import engine, releasing, starting
 from console.live.players import playable
-from console.live.report import Advance
 from storage.tables import RunKind
 
 app = typer.Typer(help="Start runs, see how each trial stands, run the next trial.", invoke_without_command=True)
@@ -95,9 +94,11 @@ def start(
     if actor == "replay" or (actor is None and source is not None):
         _start_replay(name, source, detector, fields)
     else:
-        counts = _counts(env, tasks, source)
+        if source is not None:
+            raise BadInput("--from goes with --actor replay; an Actor gets its tasks from --env.")
+        counts = task_counts(env, tasks)
         starting.start(name, counts, actor_name=actor or "scripted", detector_name=detector, trials=trials, **fields)
-        _play(name, engine.resume, concurrency)
+        play(name, engine.resume, concurrency=concurrency)
     with reading() as session:
         document = runs.status(session, runs.get(session, name))
     _tell(document, as_json, f"Started {name}. Review it: inferact serve. Then: inferact run next {name}")
@@ -106,20 +107,17 @@ def start(
 @app.command("next", epilog="Example: inferact run next shop")
 def next_trial(run: Name, concurrency: Concurrency = None, as_json: Json = False) -> None:
     """Deliver the decisions that are due and run the next trial of every task that got feedback."""
-    if _kind(run) != RunKind.LIVE:
-        done = trials.advance(run)
-        recorded = f" {done.nothing_recorded} tasks have no recorded next trial."
-    else:
-        done = _play(run, engine.advance, concurrency)
-        recorded = ""
-    _tell({"run": run, **trials.as_dict(done)}, as_json, _said(done) + recorded)
+    with reading() as session:
+        live = runs.get(session, run).kind == RunKind.LIVE
+    done = play(run, engine.advance, concurrency=concurrency) if live else trials.advance(run)
+    _tell({"run": run, **trials.as_dict(done)}, as_json, said(run, done))
 
 
 @app.command("resume", epilog="Example: inferact run resume shop")
 def resume(run: Name, concurrency: Concurrency = None, as_json: Json = False) -> None:
     """Take up the trials that were under way when a run was stopped or a model failed; nothing new starts."""
-    done = _play(run, engine.resume, concurrency)
-    _tell({"run": run, **trials.as_dict(done)}, as_json, _said(done))
+    done = play(run, engine.resume, concurrency=concurrency)
+    _tell({"run": run, **trials.as_dict(done)}, as_json, said(run, done))
 
 
 @app.command("release", epilog="Example: inferact run release shop")
@@ -129,8 +127,7 @@ def release(
     as_json: Json = False,
 ) -> None:
     """For experiments: let undecided actions run in the embedded environments, as the paper's numbers assume."""
-    with progress(f"{run}: released trials") as (bar, task):
-        done = releasing.release(run, trial=trial, progress=lambda n, total: bar.update(task, completed=n, total=total))
+    done = play(run, releasing.release, trial=trial)
     _tell({"run": run, **trials.as_dict(done)}, as_json, f"{done.released} undecided actions were released.")
 
 
@@ -183,35 +180,3 @@ def _start_replay(name: str, source: str | None, detector: str, fields: dict[str
     if fields["feedback_mode"] not in ("nl", "binary"):
         raise BadInput(f"Feedback of a replay is nl or binary, not {fields['feedback_mode']!r}.")
     trials.start_replay(name, source, detector, **fields)
-
-
-def _counts(env: str | None, tasks: str, source: str | None) -> dict[str, int]:
-    """How many tasks of each environment."""
-    if source is not None:
-        raise BadInput("--from goes with --actor replay; an Actor gets its tasks from --env.")
-    if env is None:
-        raise BadInput(f"Say where the Actor acts: --env {','.join(playable())}, or --actor replay --from RUN.")
-    names = [name.strip() for name in env.split(",") if name.strip()]
-    numbers = tasks.split(",")
-    if len(numbers) not in (1, len(names)) or not all(number.strip().isdecimal() for number in numbers):
-        raise BadInput(f"--tasks is one whole number, or one for each of {', '.join(names)}; not {tasks!r}.")
-    return dict(zip(names, map(int, numbers * (len(names) if len(numbers) == 1 else 1)), strict=True))
-
-
-def _kind(run: str) -> str:
-    with reading() as session:
-        return runs.get(session, run).kind
-
-
-def _play(run: str, work: Callable[..., Advance], concurrency: int | None) -> Advance:
-    """One round of a live run behind a progress bar."""
-    with progress(f"{run}: trials") as (bar, task):
-        return work(run, concurrency=concurrency, progress=lambda n, total: bar.update(task, completed=n, total=total))
-
-
-def _said(done: Advance) -> str:
-    parts = [f"{done.delivered} decisions delivered", f"{done.revealed} tasks got their next trial"]
-    parts += [f"{done.carried_over} solved ones were carried over"] if done.carried_over else []
-    parts += [f"{done.unknown} trials ended because nobody knows whether their action ran"] if done.unknown else []
-    sentence = f"{', '.join(parts)}, {done.queued} new items wait."
-    return " ".join([sentence, *done.problems, *(["Go on: inferact run resume."] if done.interrupted else [])])

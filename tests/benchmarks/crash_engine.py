@@ -1,7 +1,7 @@
 """The trial engine, killed at random points: what ran without approval, ran twice, was lost, or never ended.
 
-`python tests/benchmarks/crash_engine.py [--quick]`; the last line is the result as JSON. The figures are counts over all
-kills; a killed engine is started again on the same database until its run has ended.
+`python tests/benchmarks/crash_engine.py [--quick]`; the last line is the result as JSON. The figures are counts over
+all kills; a killed engine is started again on the same database until its run has ended.
 """
 
 from __future__ import annotations

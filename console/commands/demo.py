@@ -1,0 +1,104 @@
+"""`inferact demo`: agents really work offline, their flagged actions wait, and the console opens on them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from console import runs, serving
+from console.commands import maintenance
+from console.commands.output import Json, emit_json, say
+from console.commands.playing import play
+from console.database import reading
+from console.live import engine, starting
+from console.settings import settings
+
+RUN = "demo"
+TASKS = {"webshop": 40, "hotpotqa": 20, "alfworld": 20}
+BUDGET_PERCENT = 50.0
+_UP_WITHIN_S = 60.0
+
+
+def demo(
+    no_serve: Annotated[bool, typer.Option("--no-serve", help="Only fill the database.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run the agents anew; what is there already is kept.")] = False,
+    browser: Annotated[bool, typer.Option(help="Open the inbox in a browser.")] = True,
+    host: Annotated[str | None, typer.Option(help="Where to listen.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Let agents shop, answer and tidy up offline, then review what they were stopped at."""
+    address, number = host or settings().host, port or settings().port
+    if not no_serve:
+        serving.refuse_taken_port(address, number)
+    name, known = _name(fresh)
+    _fill(name, known)
+    with reading() as session:
+        document = runs.status(session, runs.get(session, name))
+    if as_json:
+        emit_json(document)
+    else:
+        say(_said(document, known))
+    if no_serve:
+        return
+    if browser and _has_screen():
+        page = f"{serving.links(address, number, '')[0]}?run={name}"
+        threading.Thread(target=_open_when_up, args=(page, address, number), daemon=True).start()
+    maintenance.serve(address, number)
+
+
+def _name(fresh: bool) -> tuple[str, bool]:
+    """The latest demo run, or the next one; and whether it is there."""
+    with reading() as session:
+        taken = {run.name for run in runs.every(session)}
+    number = 1
+    while _numbered(number) in taken:
+        number += 1
+    if fresh or number == 1:
+        return _numbered(number), False
+    return _numbered(number - 1), True
+
+
+def _numbered(number: int) -> str:
+    return RUN if number == 1 else f"{RUN}-{number}"
+
+
+def _fill(name: str, known: bool) -> None:
+    """Plays the first trial; of a run that is there, only what was left open by a crash."""
+    if not known:
+        starting.start(name, TASKS, budget_percent=BUDGET_PERCENT, trials=4, blind=False)
+    play(name, engine.resume)
+
+
+def _said(document: dict[str, object], known: bool) -> str:
+    trials: list[dict[str, int]] = document["trials"]  # type: ignore[assignment]
+    name, last = document["run"], trials[-1]
+    begun = "is there already" if known else f"ran {last['tasks']} tasks offline, with no model and no network"
+    return (
+        f"Run {name} {begun}. Trial {last['trial']}: {last['succeeded']} succeeded, {last['failed']} failed, "
+        f"{last['halted']} got stuck, {last['paused']} wait at an action that nobody has approved.\n"
+        f"Look at what waits, reject with a few words, then let the agents try again: inferact run next {name}"
+    )
+
+
+def _has_screen() -> bool:
+    # Without one, Python would start a text browser in this terminal.
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _open_when_up(page: str, host: str, port: int) -> None:
+    reached = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    deadline = time.monotonic() + _UP_WITHIN_S
+    while time.monotonic() < deadline:
+        with socket.socket(socket.AF_INET6 if ":" in reached else socket.AF_INET, socket.SOCK_STREAM) as probe:
+            if probe.connect_ex((reached, port)) == 0:
+                webbrowser.open(page)
+                return
+        time.sleep(0.2)
