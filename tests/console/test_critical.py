@@ -178,7 +178,10 @@ def test_a_digest_tells_actions_apart_to_the_letter():
     name=st.sampled_from(["refund_order", "pay", "Finish", "Überweisen", "se\u017f", "K\u212a"]),
     key=st.sampled_from(["amount", "note", "argument"]),
     value=st.one_of(
-        st.text(max_size=8), st.floats(allow_nan=False, allow_infinity=False), st.integers(), st.booleans()
+        st.text(max_size=8),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.integers(-(2**63), 2**63),
+        st.booleans(),
     ),
     pattern=st.sampled_from(
         [
