@@ -79,6 +79,8 @@ def start(
     as_json: Json = False,
 ) -> None:
     """Start a run: an Actor does tasks and stops before critical actions, or a log is replayed trial by trial."""
+    if source is not None and (env is not None or actor not in (None, "replay")):
+        raise BadInput("--from goes with --actor replay; an Actor gets its tasks from --env.")
     cap, percent = runs.parse_budget(budget)
     fields: dict[str, Any] = {
         "budget_cap": cap,
@@ -91,11 +93,9 @@ def start(
         "halted_free": halted_free,
         "undo_ms": round(undo_seconds * 1_000),
     }
-    if actor == "replay" or (actor is None and source is not None):
+    if actor == "replay" or source is not None:
         _start_replay(name, source, detector, fields)
     else:
-        if source is not None:
-            raise BadInput("--from goes with --actor replay; an Actor gets its tasks from --env.")
         counts = task_counts(env, tasks)
         starting.start(name, counts, actor_name=actor or "scripted", detector_name=detector, trials=trials, **fields)
         play(name, engine.resume, concurrency=concurrency)

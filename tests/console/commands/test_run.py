@@ -1,0 +1,110 @@
+"""`inferact run` of live runs, from the start to the last trial, in the embedded environments."""
+
+import json
+
+import pytest
+
+from console.cli import run_command
+
+
+@pytest.fixture
+def inferact(capsys):
+    """A function that runs one command and gives (exit code, JSON or text of stdout, stderr)."""
+
+    def run(*arguments):
+        code = run_command([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return code, json.loads(out) if "--json" in arguments and out else out, err
+
+    return run
+
+
+@pytest.fixture
+def shop(inferact):
+    """A live run named shop with everything flagged and nothing to wait for."""
+    options = ["--env", "webshop,hotpotqa", "--tasks", "6,4", "--detector", "full-validation", "--undo-seconds", "0"]
+    code, document, err = inferact("run", "start", "--name", "shop", *options, "--json")
+    assert code == 0, err
+    return document
+
+
+def test_a_run_starts_and_holds_every_flagged_action(shop, inferact):
+    (first,) = shop["trials"]
+    assert first["tasks"] == first["run_tasks"] == 10
+    assert first["paused"] + first["halted"] == 10
+    assert first["success_paper"] is None
+    rows = inferact("run", "list", "--json")[1]
+    assert (rows[0]["environment"], rows[0]["actor"], rows[0]["kind"]) == ("webshop,hotpotqa", "scripted", "live")
+
+
+def test_words_given_on_the_command_line_bring_the_next_trial(shop, inferact):
+    for item in inferact("review", "list", "--run", "shop", "--json")[1]:
+        assert inferact("review", "claim", "--run", "shop", "--reviewer", "ann", "--json")[1]["item"]
+        halted = item["priority"] < 0
+        decision = ["--decision", "respond"] if halted else ["--decision", "reject"]
+        claimed = inferact("review", "claim", "--run", "shop", "--reviewer", "ann", "--json")[1]["item"]["item_id"]
+        inferact("review", "decide", claimed, "--reviewer", "ann", *decision, "--feedback", "check every option")
+    code, done, _ = inferact("run", "next", "shop", "--json")
+    assert code == 0
+    assert done["delivered"] == done["revealed"] == 10
+    status = inferact("run", "status", "shop", "--json")[1]["trials"]
+    assert [trial["trial"] for trial in status] == [0, 1]
+    assert status[0]["rejected"] + status[0]["halted"] == 10
+
+
+def test_release_and_two_counts_of_success(shop, inferact):
+    code, done, _ = inferact("run", "release", "shop", "--json")
+    assert code == 0
+    assert done["released"] == shop["trials"][0]["paused"]
+    (first,) = inferact("run", "status", "shop", "--json")[1]["trials"]
+    assert first["success_held"] == 0
+    assert first["success_paper"] == first["succeeded"]
+    table = inferact("run", "status", "shop")[1]
+    assert "paper" in table
+
+
+def test_the_same_seed_brings_the_same_trials(inferact):
+    actions = []
+    for name in ("one", "two"):
+        inferact("run", "start", "--name", name, "--env", "alfworld", "--tasks", "3", "--seed", "5")
+        rows = inferact("trajectory", "list", "--run", name, "--json")[1]
+        actions.append([(row["task_id"], row["outcome"], row["n_steps"]) for row in rows])
+    assert actions[0] == actions[1]
+
+
+def test_resume_of_a_finished_run_changes_nothing(shop, inferact):
+    code, done, _ = inferact("run", "resume", "shop", "--json")
+    assert code == 0
+    assert (done["revealed"], done["delivered"], done["unknown"], done["interrupted"]) == (0, 0, 0, 0)
+    assert inferact("run", "status", "shop", "--json")[1]["trials"] == shop["trials"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--env", "kitchen"], "No environment named 'kitchen'"),
+        (["--env", "webshop", "--actor", "nobody"], "No actor named 'nobody'"),
+        (["--env", "webshop", "--detector", "nothing"], "No detector named 'nothing'"),
+        (["--env", "webshop", "--tasks", "many"], "--tasks is one whole number"),
+        (["--env", "webshop", "--tasks", "1,2"], "--tasks is one whole number"),
+        (["--env", "webshop", "--feedback", "loud"], "Feedback is nl, binary, none"),
+        (["--env", "webshop", "--from", "log"], "--from goes with --actor replay"),
+        (["--actor", "replay"], "Say which archive run"),
+        ([], "Say where the Actor acts"),
+    ],
+)
+def test_what_cannot_be_started_is_refused_in_one_sentence(inferact, arguments, sentence):
+    code, out, err = inferact("run", "start", "--name", "x", *arguments)
+    assert (code, out) == (2, "")
+    assert sentence.lower() in err.lower()
+    assert err.count("\n") == 1
+    assert inferact("run", "list", "--json")[1] == []
+
+
+def test_resume_is_for_live_runs(inferact, tmp_path):
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps({"task_id": "1", "instruction": "x", "steps": [{"action": "look"}]}) + "\n")
+    inferact("trajectory", "import", log, "--run", "log")
+    code, _, err = inferact("run", "resume", "log")
+    assert code == 1
+    assert "no Actor of ours" in err
