@@ -18,8 +18,8 @@ def action_html(action: str, stamp: str) -> str:
     if not drawn:
         css = "ia-action" if len(action) <= _LARGE_CHARS else "ia-action ia-lengthy"
         return f'<div class="ia-line"><pre class="{css}">{plain(action)}</pre>{stamp}</div>'
-    tables = "".join(_call(call, stamp if index == 0 else "") for index, call in enumerate(drawn))
-    return tables + fold("exact text", "", action, (), "ia-exact")
+    beside = stamp + fold("exact text", "", action, (), "ia-exact")
+    return "".join(_call(call, "" if index else beside) for index, call in enumerate(drawn))
 
 
 def json_calls(action: str) -> list[Call]:
@@ -34,8 +34,8 @@ def json_calls(action: str) -> list[Call]:
     return found if lines and (whole or (each and len(found) == len(lines))) else []
 
 
-def _call(call: Call, stamp: str) -> str:
-    name = f'<div class="ia-line"><code class="ia-action">{plain(call.name)}</code>{stamp}</div>'
+def _call(call: Call, beside: str) -> str:
+    name = f'<div class="ia-line"><code class="ia-action">{plain(call.name)}</code>{beside}</div>'
     rows = "".join(
         f'<tr><th scope="row">{plain(name)}</th>{_value(value)}</tr>' for name, value in call.arguments.items()
     )

@@ -16,6 +16,7 @@ from console.widgets.markup import marked, plain
 from console.widgets.timeline import timeline_html
 
 _CHIPS = 8
+_FEW_REASONS = 3
 _LENGTHY_CHARS = 360
 
 
@@ -118,7 +119,8 @@ def _belief(exhibit: Exhibit) -> str:
 def _flag(flag: Flag) -> str:
     over = f"{flag.score:.2f}</b> over {flag.threshold:.2f}"
     lines = "".join(f"<li>{plain(reason)}</li>" for reason in flag.reasons)
-    why = f'<ul class="ia-reasons">{lines}</ul>' if lines else ""
+    css = "ia-reasons ia-many" if len(flag.reasons) > _FEW_REASONS else "ia-reasons"
+    why = f'<ul class="{css}">{lines}</ul>' if lines else ""
     return f'<p class="ia-score"><b>{plain(flag.detector)}</b> <b class="ia-number">{over}</p>{why}'
 
 
