@@ -1,0 +1,57 @@
+"""The model client: any OpenAI-compatible endpoint, with limits, retries, a cache on disk, and a bill."""
+
+from __future__ import annotations
+
+from console.llm.client import LLM
+from console.llm.errors import (
+    BadReply,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    NoModel,
+    RequestRejected,
+    SpendingCapReached,
+)
+from console.llm.line import Tally
+from console.llm.prices import load_prices
+from console.llm.reply import Message, Reply, Token, Usage
+from console.settings import settings
+
+__all__ = [
+    "LLM",
+    "BadReply",
+    "Message",
+    "ModelError",
+    "ModelRefused",
+    "ModelUnavailable",
+    "NoModel",
+    "Reply",
+    "RequestRejected",
+    "SpendingCapReached",
+    "Tally",
+    "Token",
+    "Usage",
+    "connect",
+]
+
+
+def connect(
+    model: str | None = None,
+    *,
+    concurrency: int | None = None,
+    spending_cap_usd: float | None = None,
+    account: str | None = None,
+) -> LLM:
+    """The client of that model, or of the settings', its cache and its prices in the data directory.
+
+    Raises NoModel where no model is named.
+    """
+    chosen = settings()
+    return LLM(
+        model or chosen.model or "",
+        concurrency=concurrency or chosen.concurrency,
+        cache_dir=chosen.data_dir / "cache",
+        spending_cap_usd=spending_cap_usd,
+        account=account,
+        prices=load_prices(chosen.data_dir / "prices.toml"),
+    )

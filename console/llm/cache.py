@@ -1,0 +1,85 @@
+"""Replies on disk, so that a question that was answered once is never paid for again.
+
+One SQLite file, safe for any number of threads and processes. It holds replies and digests of requests: no request, and
+no key. What each call used and cost stands beside its reply.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from pathlib import Path
+
+from console.errors import Refused
+from console.llm.reply import Reply, from_json
+
+FILE = "replies.sqlite"
+_WAIT_MS = 10_000
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS reply (
+    key TEXT PRIMARY KEY, model TEXT NOT NULL, created_ms INTEGER NOT NULL, requests INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, latency_ms REAL NOT NULL, cost_usd REAL,
+    body BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spending (account TEXT PRIMARY KEY, usd REAL NOT NULL) WITHOUT ROWID;
+"""
+
+
+class Replies:
+    """The replies kept in a folder; raises Refused where its file is damaged or cannot be written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE
+        self._lock = threading.Lock()
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            self._db.execute(f"PRAGMA busy_timeout = {_WAIT_MS}")
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            self._db.executescript(_SCHEMA)
+        except sqlite3.Error as broken:
+            raise self._refused(broken) from broken
+
+    def get(self, key: str) -> Reply | None:
+        """The reply under that key, or None."""
+        rows = self._run("SELECT body FROM reply WHERE key = ?", (key,))
+        try:
+            return from_json(rows[0][0]).as_cached() if rows else None
+        except (KeyError, TypeError, ValueError):
+            # Another version wrote it in another form: asking again is the way out.
+            return None
+
+    def put(self, key: str, reply: Reply) -> None:
+        """Keeps the reply under that key."""
+        used = (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.latency_ms, reply.cost_usd)
+        row = (key, reply.model, time.time_ns() // 1_000_000, reply.requests, *used, reply.to_json())
+        self._run("INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def spent_usd(self, account: str) -> float:
+        """What an account has spent so far, in any process."""
+        rows = self._run("SELECT usd FROM spending WHERE account = ?", (account,))
+        return float(rows[0][0]) if rows else 0.0
+
+    def charge(self, account: str, usd: float) -> None:
+        """Adds to what an account has spent."""
+        self._run(
+            "INSERT INTO spending VALUES (?, ?) ON CONFLICT (account) DO UPDATE SET usd = usd + excluded.usd",
+            (account, usd),
+        )
+
+    def close(self) -> None:
+        """Closes the file."""
+        with self._lock:
+            self._db.close()
+
+    def _run(self, statement: str, values: tuple[object, ...]) -> list[tuple[bytes]]:
+        try:
+            with self._lock:
+                return self._db.execute(statement, values).fetchall()
+        except sqlite3.Error as broken:
+            raise self._refused(broken) from broken
+
+    def _refused(self, broken: sqlite3.Error) -> Refused:
+        return Refused(f"The cache of replies {self.path} cannot be used ({broken}); move it away to start a new one.")

@@ -1,0 +1,166 @@
+"""The endpoint over the wire: the only place that imports `openai`, and only when something is asked."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit, urlunsplit
+
+from console.llm.errors import ModelError, ModelRefused, ModelUnavailable, NoModel, RequestRejected
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, AsyncOpenAI
+
+_BUSY = frozenset({408, 409, 425, 429})
+_DROPPABLE = ("top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "temperature", "seed", "n")
+_UNKNOWN = re.compile(
+    r"support|unknown|unrecogni[sz]ed|unexpected|extra (fields|inputs)|not (permitted|allowed|available|enabled)",
+    re.IGNORECASE,
+)
+_OPENAI = "https://api.openai.com/v1"
+_AZURE_HOST = re.compile(r"\.(openai\.azure|cognitiveservices\.azure)\.com$")
+_AZURE_VERSION = "2024-10-21"
+_SHOWN = 300
+_NOWHERE = "Nothing says how to reach a model: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own."
+_ADVICE = {
+    401: " Check OPENAI_API_KEY.",
+    403: " Check that the key may use this model.",
+    404: " Check OPENAI_BASE_URL and the model's name.",
+}
+
+
+class NotOffered(Exception):
+    """The endpoint does not take a parameter."""
+
+    def __init__(self, parameter: str) -> None:
+        super().__init__(parameter)
+        self.parameter = parameter
+
+
+class Endpoint:
+    """An OpenAI-compatible endpoint; without arguments the one that OPENAI_BASE_URL and OPENAI_API_KEY name.
+
+    AZURE_OPENAI_ENDPOINT, or an address with `?api-version=`, is spoken to as Azure wants it. The key stays in here.
+    """
+
+    def __init__(self, base_url: str | None = None, api_key: str | None = None) -> None:
+        self._azure = os.environ.get("AZURE_OPENAI_ENDPOINT") if not (base_url or _env("OPENAI_BASE_URL")) else None
+        self._url = base_url or _env("OPENAI_BASE_URL") or self._azure or _OPENAI
+        self._key = api_key or _env("AZURE_OPENAI_API_KEY" if self._speaks_azure else "OPENAI_API_KEY")
+        self._key = self._key or _env("OPENAI_API_KEY")
+
+    @property
+    def name(self) -> str:
+        """Its address without user, password and query: what may be shown, and part of a reply's cache key."""
+        parts = urlsplit(self._url)
+        host = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or ""
+        return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.name})"
+
+    @property
+    def _speaks_azure(self) -> bool:
+        parts = urlsplit(self._url)
+        by_host = bool(_AZURE_HOST.search(parts.hostname or "")) and "/v1" not in parts.path
+        return bool(self._azure) or "api-version" in parse_qs(parts.query) or by_host
+
+    def connect(self) -> Connection:
+        """Fresh connections for the running event loop; raises NoModel where nothing says how to reach a model."""
+        if not self._key and self._url == _OPENAI:
+            raise NoModel(_NOWHERE)
+        return Connection(self, self._client())
+
+    def _client(self) -> AsyncOpenAI:
+        from openai import AsyncAzureOpenAI, AsyncOpenAI
+
+        key = self._key or "none"
+        if not self._speaks_azure:
+            return AsyncOpenAI(base_url=self._url, api_key=key, max_retries=0)
+        parts = urlsplit(self._url)
+        told = parse_qs(parts.query).get("api-version", [_env("OPENAI_API_VERSION") or _AZURE_VERSION])[0]
+        bare = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
+        return AsyncAzureOpenAI(azure_endpoint=bare, api_key=key, api_version=told, max_retries=0)
+
+    def cleaned(self, text: str) -> str:
+        """The start of a message, without the key."""
+        return (text.replace(self._key, "[key]") if self._key else text)[:_SHOWN]
+
+
+class Connection:
+    """Open connections to an endpoint; they belong to the event loop that they were made in."""
+
+    def __init__(self, endpoint: Endpoint, client: AsyncOpenAI) -> None:
+        self._endpoint, self._client, self._name = endpoint, client, endpoint.name
+
+    async def close(self) -> None:
+        """Closes them."""
+        await self._client.close()
+
+    async def post(self, body: Mapping[str, Any], timeout_s: float) -> bytes:
+        """The body of the response to one request; raises NotOffered and ModelError."""
+        from openai import APIConnectionError, APIStatusError, APITimeoutError
+
+        try:
+            raw = await self._client.chat.completions.with_raw_response.create(**body, timeout=timeout_s)
+            return bytes(raw.content)
+        except APITimeoutError:
+            raise too_slow(self._name, timeout_s) from None
+        except APIConnectionError as broken:
+            raise ModelUnavailable(f"{self._name} cannot be reached ({self._endpoint.cleaned(str(broken))}).") from None
+        except APIStatusError as status:
+            raise self._told(status, body) from None
+
+    def _told(self, status: APIStatusError, body: Mapping[str, Any]) -> Exception:
+        error = status.body if isinstance(status.body, dict) else {}
+        message = self._endpoint.cleaned(str(error.get("message") or status.message))
+        code = status.status_code
+        if error.get("code") == "content_filter":
+            return ModelRefused(f"A content filter at {self._name} declined the request: {message}")
+        if code in (400, 422) and (parameter := _not_offered(message, error.get("param"), body)):
+            return NotOffered(parameter)
+        if (code in _BUSY or code >= 500) and error.get("code") != "insufficient_quota":
+            return ModelUnavailable(f"{self._name} answered {code}: {message}", retry_after_s=_retry_after(status))
+        return RequestRejected(f"{self._name} answered {code}: {message.rstrip('.')}.{_ADVICE.get(code, '')}")
+
+
+def too_slow(name: str, limit_s: float) -> ModelError:
+    """The error of a request that took longer than it may."""
+    return ModelUnavailable(f"{name} gave no answer within {limit_s:.0f} s.")
+
+
+def _env(name: str) -> str | None:
+    return os.environ.get(name) or None
+
+
+def _retry_after(status: APIStatusError) -> float | None:
+    headers = status.response.headers
+    for name, unit in (("retry-after-ms", 1_000.0), ("retry-after", 1.0)):
+        try:
+            return max(float(headers[name]) / unit, 0.0)
+        except (KeyError, ValueError):
+            continue
+    return _until(headers.get("retry-after", ""))
+
+
+def _until(date: str) -> float | None:
+    try:
+        return max(parsedate_to_datetime(date).timestamp() - time.time(), 0.0)
+    except ValueError:
+        return None
+
+
+def _not_offered(message: str, param: object, body: Mapping[str, Any]) -> str | None:
+    """The optional parameter of the body that the endpoint complains about, if that is what it complains about."""
+    if not _UNKNOWN.search(message):
+        return None
+    sent = [name for name in _DROPPABLE if name in body]
+    if isinstance(param, str) and param in sent:
+        return param
+    quoted = [name for name in sent if re.search(rf"""['"`]{name}['"`]""", message)]
+    named = [name for name in sent if len(name) > 1 and re.search(rf"\b{name}\b", message)]
+    return next(iter([*quoted, *named]), None)

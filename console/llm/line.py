@@ -1,0 +1,136 @@
+"""One request after the other over the wire: free slots, deadlines, asking again, leaving out what is not offered."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from console.llm.endpoint import Connection, Endpoint, NotOffered, too_slow
+from console.llm.errors import ModelError
+from console.llm.reading import read_reply
+from console.llm.reply import Reply, Request
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many requests at a time, how long one may take, how long a call with all its retries, and how many those."""
+
+    concurrency: int
+    timeout_s: float
+    deadline_s: float
+    retries: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a client has done: requests sent (again-sent ones included), calls answered from the cache, tokens, USD."""
+
+    requests: int = 0
+    retries: int = 0
+    cached: int = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+@dataclass(slots=True)
+class Desk:
+    """What belongs to one event loop: connections, free slots, and the questions that are out."""
+
+    loop: asyncio.AbstractEventLoop
+    connection: Connection
+    slots: asyncio.Semaphore
+    out: dict[str, asyncio.Task[Reply]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Clock:
+    """Time left of a call's deadline; waiting for a free slot does not count."""
+
+    left_s: float
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.left_s -= time.monotonic() - started
+
+
+class Line:
+    """The way to one endpoint. `without` grows by each parameter that the endpoint turns out not to take."""
+
+    def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
+        self.endpoint, self.limits = endpoint, limits
+        self.tally = Tally()
+        self.without: frozenset[str] = frozenset()
+        self._desk: Desk | None = None
+
+    def desk(self) -> Desk:
+        """What the running event loop has of connections; they cannot follow from one loop to the next."""
+        loop = asyncio.get_running_loop()
+        if self._desk is None or self._desk.loop is not loop:
+            self._desk = Desk(loop, self.endpoint.connect(), asyncio.Semaphore(self.limits.concurrency))
+        return self._desk
+
+    async def aclose(self) -> None:
+        """Closes the connections of the running event loop."""
+        if self._desk is not None and self._desk.loop is asyncio.get_running_loop():
+            await self._desk.connection.close()
+        self._desk = None
+
+    async def exchange(self, request: Request) -> Reply:
+        """The reply to one request, sent again where that helps and the deadline allows; raises ModelError."""
+        clock, failures = _Clock(self.limits.deadline_s), 0
+        while True:
+            try:
+                return await self._once(request, clock)
+            except NotOffered as told:
+                self.without |= {told.parameter}
+            except ModelError as failure:
+                failures += 1
+                pause_s = _pause_s(failures, failure.retry_after_s)
+                if not failure.retryable or failures > self.limits.retries or pause_s >= clock.left_s:
+                    raise
+                self.tally.retries += 1
+                with clock.running():
+                    await asyncio.sleep(pause_s)
+
+    async def _once(self, request: Request, clock: _Clock) -> Reply:
+        desk = self.desk()
+        async with desk.slots:
+            without = self.without
+            body = request.body(without)
+            self.tally.requests += 1
+            started = time.perf_counter()
+            with clock.running():
+                content = await self._within(desk, body, min(self.limits.timeout_s, clock.left_s))
+            latency_ms = (time.perf_counter() - started) * 1_000
+        # Read after the slot is free: the next request is on its way meanwhile.
+        reply = read_reply(content, request.model)
+        lacking = frozenset() if reply.has_logprobs or not request.logprobs else frozenset({"logprobs"})
+        missing = request.left_out(without) | lacking
+        return replace(reply, latency_ms=latency_ms, without=tuple(sorted(missing)))
+
+    async def _within(self, desk: Desk, body: dict[str, Any], limit_s: float) -> bytes:
+        try:
+            async with asyncio.timeout(limit_s):
+                return await desk.connection.post(body, limit_s)
+        except TimeoutError:
+            raise too_slow(self.endpoint.name, limit_s) from None
+
+
+def _pause_s(failures: int, asked_s: float | None) -> float:
+    """How long to wait: what the endpoint asks for, or twice as long each time; in both cases not all at once."""
+    if asked_s is not None:
+        return asked_s + random.uniform(0, min(0.1, asked_s / 4))
+    return float(min(_FIRST_PAUSE_S * 2 ** (failures - 1), _LONGEST_PAUSE_S)) * random.uniform(0.5, 1.0)

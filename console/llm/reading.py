@@ -1,0 +1,80 @@
+"""A chat completion, from its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from console.llm.errors import BadReply, ModelRefused
+from console.llm.reply import Reply, Token, Usage
+
+_SHOWN = 120
+
+
+def read_reply(content: bytes, model: str) -> Reply:
+    """The reply in a response's body; raises BadReply where it is none, ModelRefused where every choice refuses."""
+    try:
+        document = orjson.loads(content)
+    except orjson.JSONDecodeError as broken:
+        raise BadReply(f"{model} answered with what is no JSON: {_start(content)!r}") from broken
+    choices = document.get("choices") if isinstance(document, dict) else None
+    if not isinstance(choices, list) or not choices:
+        raise BadReply(f"{model} answered without a single choice.")
+    try:
+        return _reply(document, choices, model)
+    except (KeyError, TypeError, AttributeError, ValueError) as odd:
+        raise BadReply(f"{model} answered in another form than a chat completion ({odd}).") from odd
+
+
+def _reply(document: Mapping[str, Any], choices: Sequence[Mapping[str, Any]], model: str) -> Reply:
+    ordered = sorted(choices, key=lambda choice: choice.get("index") or 0)
+    refusals = [refusal for choice in ordered if (refusal := _refusal(choice))]
+    if len(refusals) == len(ordered):
+        raise ModelRefused(f"{model} refused to answer: {refusals[0][:_SHOWN]}")
+    return Reply(
+        texts=tuple(_text(choice) for choice in ordered),
+        token_logprobs=tuple(_tokens(choice) for choice in ordered),
+        finish=tuple(str(choice.get("finish_reason") or "") for choice in ordered),
+        model=str(document.get("model") or model),
+        usage=_usage(document.get("usage") or {}),
+    )
+
+
+def _text(choice: Mapping[str, Any]) -> str:
+    content = choice["message"].get("content") or ""
+    if not isinstance(content, str):
+        raise TypeError("the content is not a text")
+    return content
+
+
+def _refusal(choice: Mapping[str, Any]) -> str:
+    if _text(choice):
+        return ""
+    told = choice["message"].get("refusal")
+    return str(told or ("a content filter stopped it" if choice.get("finish_reason") == "content_filter" else ""))
+
+
+def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...] | None:
+    rows = (choice.get("logprobs") or {}).get("content")
+    if not rows:
+        return None
+    return tuple(Token(row["token"], float(row["logprob"]), _top(row)) for row in rows)
+
+
+def _top(row: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    return tuple((other["token"], float(other["logprob"])) for other in row.get("top_logprobs") or ())
+
+
+def _usage(counted: Mapping[str, Any]) -> Usage:
+    details = counted.get("prompt_tokens_details") or {}
+    return Usage(
+        prompt_tokens=int(counted.get("prompt_tokens") or 0),
+        completion_tokens=int(counted.get("completion_tokens") or 0),
+        cached_prompt_tokens=int(details.get("cached_tokens") or 0),
+    )
+
+
+def _start(content: bytes) -> str:
+    return content[:_SHOWN].decode("utf-8", "replace")
