@@ -18,6 +18,7 @@ TRAJECTORIES = Source(
         text("instruction", _task.c.instruction),
         text("outcome", _trajectory.c.outcome),
         text("recorded_outcome", _trajectory.c.recorded_outcome),
+        text("released_by", _trajectory.c.released_by),
         integer("n_steps", _trajectory.c.n_steps),
         integer("n_critical_actions", _trajectory.c.n_critical),
         text("critical_action", _trajectory.c.critical_action),

@@ -77,3 +77,12 @@ def test_the_trapezoid_flatters_a_constant_score():
     ranked = curves.ranking(labels, np.full(1_000, 0.5))
     assert curves.pr_auc(ranked) == pytest.approx(0.5855)
     assert curves.average_precision(ranked) == pytest.approx(0.171)
+
+
+def test_scores_of_any_range_rank_the_same():
+    labels, scores = drawn(3, True)
+    near, far = curves.ranking(labels, scores), curves.ranking(labels, scores * 10 - 3)
+    assert np.array_equal(near.tp, far.tp)
+    assert np.array_equal(near.fp, far.fp)
+    assert far.scores == pytest.approx(near.scores * 10 - 3)
+    assert curves.ranking([True, False], [0.0, -0.0]).tp.tolist() == [1]
