@@ -36,7 +36,8 @@ app.command("detect", epilog="Example: inferact detect hotpot --method rules,ran
     detect.detect
 )
 app.add_typer(review.app, name="review", rich_help_panel=_WORK)
-app.command("evaluate", epilog="Example: inferact evaluate --scores mine.csv", rich_help_panel=_WORK)(detect.evaluate)
+app.command("evaluate", epilog="Example: inferact evaluate hotpot", rich_help_panel=_WORK)(detect.evaluate)
+app.command("tune", epilog="Example: inferact tune hotpot --method rules", rich_help_panel=_WORK)(detect.tune)
 app.command(
     "export", epilog="Example: inferact export decisions --run hotpot --out decisions.csv", rich_help_panel=_WORK
 )(maintenance.export)

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from console import detection
+from console import detection, runs
 from console.commands.output import Json, emit_json, progress, say, show_table
+from console.database import reading
 from console.detectors import DETECTORS
 from console.errors import BadInput
 
@@ -47,17 +48,51 @@ def detect(
 
 
 def evaluate(
-    scores: Annotated[Path, typer.Option(help="A CSV with the columns label, score and, if you like, detector.")],
-    threshold: Annotated[float | None, typer.Option(help="Flag above this score; 0.5 without it.")] = None,
+    run: Annotated[str | None, typer.Argument(help="The run's name; or give --scores.")] = None,
+    scores: Annotated[
+        Path | None, typer.Option(help="A CSV with the columns label, score and, if you like, detector.")
+    ] = None,
+    threshold: Annotated[float | None, typer.Option(help="With --scores: flag above it; 0.5, else.")] = None,
+    paper: Annotated[bool, typer.Option("--paper", help="As the reference: -1 for undefined.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure a detector against labels: Macro-F1, cost, effective reliability, PR-AUC, calibration."""
-    from console.metrics.scores import evaluate_scores  # numpy, which only this command needs
+    """Measure detectors against labels: Macro-F1, cost, effective reliability, PR-AUC, calibration."""
+    from console import evaluation  # numpy, which only this command and tune need
+    from console.metrics.scores import evaluate_scores
 
-    document = evaluate_scores(scores, threshold)
+    if (run is None) == (scores is None):
+        raise BadInput("Name a run, or a file with --scores.")
+    if scores is not None:
+        document = evaluate_scores(scores, threshold)
+    else:
+        with reading() as session:
+            document = evaluation.evaluate(session, runs.get(session, run or ""), paper=paper)
     if as_json:
         emit_json(document)
         return
     rows = [{"detector": name, **figures} for name, figures in document.items()]
-    columns = ("detector", "macro_f1", "cost", "er", "pr_auc", "ap", "roc_auc", "ece", "brier", "threshold")
+    columns = ("detector", "n", "macro_f1", "cost", "er", "pr_auc", "ap", "roc_auc", "ece", "brier", "threshold")
     show_table(rows, columns, empty="The file has no rows.")
+
+
+def tune(
+    run: Annotated[str, typer.Argument(help="The run's name.")],
+    method: Annotated[str, typer.Option(help="The detector.")],
+    dev_size: Annotated[int, typer.Option(min=1, help="How many trajectories to tune on; the others test.")] = 50,
+    seed: Annotated[int, typer.Option(help="Which trajectories those are.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Find a detector's threshold by Macro-F1 on a dev set that the test never sees."""
+    from console import evaluation  # numpy, which only this command and evaluate need
+
+    with reading() as session:
+        document = evaluation.tune(session, runs.get(session, run), method, dev_size, seed)
+    if as_json:
+        emit_json(document)
+        return
+    test = document["test"]
+    say(
+        f"{method} flags above {document['threshold']:.4f} (Macro-F1 {document['dev']['macro_f1']:.3f} on {dev_size} dev)"
+    )
+    say(f"On the other {test['n']}: Macro-F1 {test['macro_f1']:.3f}, cost {test['cost']}, ER {test['er']:.3f}")
+    say(f"Use it: inferact detect {run} --method {method} --threshold {document['threshold']:.4f}")

@@ -14,6 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
+_PIPED_WIDTH = 180
+"""Columns where there is no terminal whose width counts."""
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 
 
@@ -37,7 +40,10 @@ def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, emp
         table.add_column(column.replace("_", " "), overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(row.get(column))) for column in columns))
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_PIPED_WIDTH)
+    console.print(table)
 
 
 @contextmanager

@@ -218,3 +218,37 @@ def test_candidates_for_critical_actions_wait_for_a_person(inferact, tmp_path):
     inferact("run", "critical", "support", "--add", "refund_*")
     _, detected, _ = inferact("detect", "support", "--method", "full-validation", "--json")
     assert detected["detectors"][0]["queued"] == 1
+
+
+def test_detectors_are_measured_against_the_gold_labels(inferact, kettles):
+    inferact("trajectory", "import", kettles, "--run", "k")
+    code, _, err = inferact("evaluate", "k")
+    assert code == 1
+    assert "judge it first" in err
+    inferact("detect", "k", "--method", "rules,full-validation")
+    code, found, _ = inferact("evaluate", "k", "--json")
+    assert code == 0
+    rules, everything = found["rules"], found["full-validation"]
+    assert (rules["tp"], rules["fp"], rules["fn"], rules["tn"]) == (4, 0, 0, 2)
+    assert (rules["macro_f1"], rules["er"], rules["cost"], rules["excluded"]) == (1.0, 1.0, 0, 1)
+    assert (everything["tp"], everything["fp"]) == (4, 2)
+    assert everything["er"] == pytest.approx(2 / 6)
+    assert rules["ece"] is None
+    code, tuned, _ = inferact("tune", "k", "--method", "rules", "--dev-size", "4", "--seed", "1", "--json")
+    assert code == 0
+    assert tuned["test"]["n"] == 2
+    code, _, err = inferact("tune", "k", "--method", "rules", "--dev-size", "6")
+    assert code == 1
+    assert "leaves nothing to test on" in err
+
+
+def test_scores_from_elsewhere_are_measured_too(inferact, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("label,score\nmisaligned,0.9\naligned,0.2\nmisaligned,0.4\naligned,0.6\n")
+    code, found, _ = inferact("evaluate", "--scores", path, "--json")
+    assert code == 0
+    assert (found["scores"]["tp"], found["scores"]["fp"], found["scores"]["roc_auc"]) == (1, 1, 0.75)
+    path.write_text("label,score\nmaybe,0.9\n")
+    code, _, err = inferact("evaluate", "--scores", path)
+    assert code == 2
+    assert "line 2" in err
