@@ -1,7 +1,7 @@
 """The scripted helper in the household.
 
 It goes from receptacle to receptacle until it sees the thing, takes it, does to it what the task asks, and puts it
-where it belongs. Its weaknesses, drawn from seed and task: it gives up after a few places, leaves closed doors closed,
+where it belongs. Its weaknesses, drawn from the task: it gives up after a few places, leaves closed doors closed,
 takes a look-alike, forgets to clean, heat or cool or muddles hot and cold, brings only one of two things. Where it
 believes that all is done it goes round the room until its steps are spent.
 
@@ -90,7 +90,7 @@ def plan(reflection: Reflection) -> str:
 
 
 def _care(view: View, asked: Chore, found: Advice) -> Care:
-    rng = Random(f"helper {view.seed} {view.instruction} {view.opening}")
+    rng = Random(f"helper {view.instruction} {view.opening}")
     restless, shy, careless, forgets, muddles, one = (rng.random() for _ in range(6))
     treated = not asked.treatment or found.about(asked.treatment)
     searches = found.about("places") or found.about("open")
@@ -119,10 +119,16 @@ def _believes_done(asked: Chore, care: Care, seen: Round) -> bool:
 
 
 def _wander(places: tuple[str, ...], seen: Round, steps: int) -> Move:
+    """Looks over the whole room, one place after the other, each once before any comes again."""
+    if seen.at and f"examine {seen.at}" not in seen.done:
+        return Move("All seems done; I look it over once more.", f"examine {seen.at}")
     elsewhere = [place for place in places if place != seen.at and f"go to {place}" not in seen.failed]
+    fresh = [place for place in elsewhere if f"go to {place}" not in seen.done]
+    unseen = fresh or [place for place in elsewhere if f"examine {place}" not in seen.done]
     if not elsewhere:
         return Move("All seems done.", "look")
-    return Move("All seems done; I go round the room once more.", f"go to {elsewhere[steps % len(elsewhere)]}")
+    following = unseen[0] if unseen else elsewhere[steps % len(elsewhere)]
+    return Move("All seems done; I look round the room.", f"go to {following}")
 
 
 def _reach(place: str, seen: Round) -> Move | None:
@@ -190,7 +196,7 @@ def _named(place: str, found: Advice) -> bool:
 def _order(view: View, places: tuple[str, ...], found: Advice) -> Iterator[str]:
     """The receptacles in the order of its search: those that the memory names first, those that it turns down last."""
     mixed = sorted(places)
-    Random(f"round {view.seed} {view.instruction} {view.opening}").shuffle(mixed)
+    Random(f"round {view.instruction} {view.opening}").shuffle(mixed)
     yield from (place for place in mixed if _named(place, found))
     yield from (place for place in mixed if not _named(place, found) and not found.refuses(place))
     yield from (place for place in mixed if found.refuses(place) and not _named(place, found))

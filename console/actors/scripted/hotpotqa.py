@@ -1,7 +1,7 @@
 """The scripted reader.
 
 It searches what the question names, follows the name in the sentence that fits best to a second page, and answers with
-what fits best there. Its weaknesses, drawn from seed and question: it trusts the first paragraph and does not look
+what fits best there. Its weaknesses, drawn from the question: it trusts the first paragraph and does not look
 further down, does not notice that a page is about a namesake, or answers from the first page already; when a page
 cannot be found it may search the same name until its steps are spent.
 
@@ -81,7 +81,7 @@ def plan(reflection: Reflection) -> str:
 
 
 def _care(view: View, found: Advice) -> Care:
-    rng = Random(f"reader {view.seed} {view.instruction}")
+    rng = Random(f"reader {view.instruction}")
     lazy, blind, hasty, stubborn = (rng.random() for _ in range(4))
     return Care(
         looks_further=lazy > 0.6 or found.about("further"),

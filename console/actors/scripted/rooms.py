@@ -29,6 +29,7 @@ class Round:
     treated: set[tuple[str, str]] = field(default_factory=set)
     placed: dict[str, str] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
+    done: set[str] = field(default_factory=set)
 
 
 @lru_cache(maxsize=1024)
@@ -46,6 +47,7 @@ def go_round(steps: Iterable[Step]) -> Round:
     """What these steps amount to."""
     seen = Round()
     for step in steps:
+        seen.done.add(step.action.strip())
         if step.observation.strip().startswith("Nothing happens"):
             seen.failed.add(step.action.strip())
         else:

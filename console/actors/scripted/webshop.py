@@ -1,7 +1,7 @@
 """The scripted shopper.
 
 It searches for the words of the wish, opens the result whose title shares most of them, chooses the options that the
-wish names, and buys. Its weaknesses, drawn from seed and wish: it overlooks an option, pays no heed to the price, or
+wish names, and buys. Its weaknesses, drawn from the wish: it overlooks an option, pays no heed to the price, or
 believes a title without reading the features (so a near-duplicate fools it); now and then it browses without deciding.
 
 Words in its memory mend that: prices make it mind the price, options make it choose every one, named or missing
@@ -90,7 +90,7 @@ def wish(instruction: str) -> Wish:
 
 
 def _care(view: View, asked: Wish, found: Advice) -> Care:
-    rng = Random(f"shopper {view.seed} {view.instruction}")
+    rng = Random(f"shopper {view.instruction}")
     blind, overlooks, trusting, dithers, which = (rng.random() for _ in range(5))
     spoken = found.about("price")
     stressed = frozenset(word for word in asked.words if found.names(word))

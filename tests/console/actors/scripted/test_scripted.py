@@ -66,9 +66,10 @@ def test_a_trial_can_be_taken_up_at_any_step(name, play):
         assert act(view).action == trial.actions[done]
 
 
-def test_another_seed_has_other_weaknesses(play):
-    tasks = ENVIRONMENTS["webshop"].tasks(0, 30)
-    assert [play(task, seed=1).actions for task in tasks] != [play(task, seed=2).actions for task in tasks]
+@pytest.mark.parametrize("name", NAMES)
+def test_without_memory_trying_again_changes_nothing(name, play):
+    for task in ENVIRONMENTS[name].tasks(2, 8):
+        assert play(task, seed=1).actions == play(task, seed=2).actions
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,126 @@
+"""Simulated reviewers at work in the queue of a live run."""
+
+import json
+
+import pytest
+import typer
+from sqlmodel import col, select
+from typer.testing import CliRunner
+
+from console import runs, simulation
+from console.commands.simulate import simulate as command
+from console.database import reading, review_queue
+from console.errors import BadInput
+from console.live import engine, starting
+from console.reviewers import Noise
+from console.simulation import Plan
+from storage import tables
+
+
+@pytest.fixture
+def shop():
+    """A function that starts a run of 20 webshop tasks and plays its first trials."""
+
+    def start(**fields):
+        fields = {"feedback_mode": "nl", "trials": 3, "detector_name": "full-validation"} | fields
+        starting.start("shop", {"webshop": 20}, **fields)
+        engine.resume("shop")
+
+    return start
+
+
+def decisions():
+    with reading() as session:
+        found = session.exec(select(tables.Decision).order_by(col(tables.Decision.id))).all()
+        return [(row.decision, row.annotator_kind, row.feedback_text, row.decided_ms - row.claimed_ms) for row in found]
+
+
+def budget(trial=0):
+    with reading() as session:
+        run = runs.get(session, "shop")
+        return review_queue().budget(run_id=run.id, trial=trial)
+
+
+def test_the_oracle_decides_all_that_waits_as_a_rule(shop):
+    shop()
+    tally = simulation.simulate("shop")
+    assert tally.waiting == tally.inspected == 20
+    assert tally.approved + tally.rejected + tally.responded == 20
+    assert {kind for _, kind, _, _ in decisions()} == {"rule"}
+    assert all(bool(words) == (decision != "approve") for decision, _, words, _ in decisions())
+
+
+def test_what_it_decided_is_delivered_at_once_and_the_next_trial_does_better(shop):
+    shop()
+    tally = simulation.simulate("shop")
+    done = engine.advance("shop")
+    assert done.delivered == 20
+    assert done.revealed == tally.rejected + tally.responded
+    with reading() as session:
+        first, second = runs.status(session, runs.get(session, "shop"))["trials"]
+    assert first["succeeded"] == tally.approved
+    simulation.simulate("shop")
+    engine.advance("shop")
+    with reading() as session:
+        second = runs.status(session, runs.get(session, "shop"))["trials"][1]
+    assert second["succeeded"] > first["succeeded"]
+
+
+@pytest.mark.parametrize("policy", ["priority", "fp-first"])
+def test_it_never_inspects_more_than_the_budget(shop, policy):
+    shop(budget_cap=7)
+    tally = simulation.simulate("shop", Plan(policy=policy))
+    assert (tally.inspected, tally.left) == (7, 13)
+    assert budget().used == 7
+    assert simulation.simulate("shop", Plan(policy=policy)).inspected == 0
+
+
+def test_fp_first_spends_the_budget_on_false_alarms(shop):
+    shop(budget_cap=5)
+    tally = simulation.simulate("shop", Plan(policy="fp-first"))
+    assert (tally.approved, tally.rejected) == (5, 0)
+
+
+def test_binary_feedback_has_no_words(shop):
+    shop(feedback_mode="binary")
+    simulation.simulate("shop")
+    assert all(words == "" for _, _, words, _ in decisions())
+
+
+def test_the_noisy_one_errs_and_takes_its_time(shop):
+    shop()
+    noise = Noise(false_accept=1.0, false_reject=1.0, seconds_per_item=20)
+    tally = simulation.simulate("shop", Plan("noisy", noise=noise))
+    assert tally.approved + tally.rejected + tally.responded == 20
+    assert all(10_000 <= taken <= 30_000 for _, _, _, taken in decisions())
+    engine.advance("shop")
+    with reading() as session:
+        assert runs.status(session, runs.get(session, "shop"))["trials"][0]["succeeded"] == 0
+
+
+@pytest.mark.parametrize(
+    ("plan", "complaint"),
+    [
+        (Plan(reviewer="psychic"), "psychic"),
+        (Plan(policy="random"), "priority, fp-first"),
+        (Plan("noisy", noise=Noise(false_accept=10)), "between 0 and 1"),
+        (Plan("noisy", noise=Noise(seconds_per_item=-1)), "seconds"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(shop, plan, complaint):
+    shop()
+    with pytest.raises(BadInput, match=complaint):
+        simulation.simulate("shop", plan)
+    assert decisions() == []
+
+
+def test_the_command_prints_one_json_document_or_a_sentence(shop):
+    shop(budget_cap=4)
+    app = typer.Typer()
+    app.command()(command)
+    told = CliRunner().invoke(app, ["--run", "shop", "--policy", "fp-first", "--json"])
+    assert told.exit_code == 0
+    document = json.loads(told.stdout)
+    assert (document["inspected"], document["left"], document["policy"]) == (4, 16, "fp-first")
+    said = CliRunner().invoke(app, ["--run", "shop"])
+    assert "inspected 0 of 16" in said.stdout.replace("\n", " ")
