@@ -91,8 +91,7 @@ def tune(
         emit_json(document)
         return
     test = document["test"]
-    say(
-        f"{method} flags above {document['threshold']:.4f} (Macro-F1 {document['dev']['macro_f1']:.3f} on {dev_size} dev)"
-    )
+    dev = document["dev"]
+    say(f"{method} flags above {document['threshold']:.4f} (Macro-F1 {dev['macro_f1']:.3f} on {dev_size})")
     say(f"On the other {test['n']}: Macro-F1 {test['macro_f1']:.3f}, cost {test['cost']}, ER {test['er']:.3f}")
     say(f"Use it: inferact detect {run} --method {method} --threshold {document['threshold']:.4f}")
