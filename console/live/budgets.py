@@ -21,13 +21,15 @@ from storage.errors import QueueRefusal
 _FROZEN = "budget_frozen"
 
 
-def open_for(run: tables.Run, trial: int) -> None:
-    """Opens the budget of a trial, if it is not open: later trials get trial 0's cap."""
+def open_all(run: tables.Run) -> None:
+    """Opens the budget of every trial that the run has reached, where it is not open: later ones get trial 0's cap."""
     queue, cap = review_queue(), run.budget_cap
+    with reading() as session:
+        trials = _trials(session, run)
     if run.budget_percent is not None:
         first = queue.budget(run_id=run.id or 0, trial=0)
         cap = first.cap if first else 0
-    open_budgets(queue, run.id or 0, [trial], cap)
+    open_budgets(queue, run.id or 0, trials, cap)
 
 
 def grow(run: tables.Run) -> None:

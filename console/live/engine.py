@@ -76,8 +76,7 @@ async def _rounds(stage: Stage, progress: Progress | None, onward: bool) -> None
     if onward:
         settling.deliver(run, done)
     approved = settling.settle(run, done)
-    if run.feedback_mode != NO_FEEDBACK:
-        budgets.open_for(run, 0)
+    _open_budgets(run)
     with reading() as session:
         open_trials: list[tuple[int, Approved | None]] = [(id, None) for id in work.under_way(session, run)]
     await _play_all(stage, [*approved, *open_trials], progress)
@@ -85,7 +84,14 @@ async def _rounds(stage: Stage, progress: Progress | None, onward: bool) -> None
     budgets.freeze(run)
     if onward:
         await remember(stage)
-        await _play_all(stage, [(id, None) for id in next_trials(run, done)], progress)
+        started = next_trials(run, done)
+        _open_budgets(run)
+        await _play_all(stage, [(id, None) for id in started], progress)
+
+
+def _open_budgets(run: tables.Run) -> None:
+    if run.feedback_mode != NO_FEEDBACK:
+        budgets.open_all(run)
 
 
 async def _play_all(stage: Stage, todo: Sequence[tuple[int, Approved | None]], progress: Progress | None) -> None:

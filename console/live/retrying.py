@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 
 from console import events
 from console.database import now_ms, writing
-from console.live import budgets, rows
+from console.live import rows
 from console.live.beginning import fresh, insert_trials
 from console.live.memories import UNSOLVED, window
 from console.live.report import Advance
@@ -33,10 +33,6 @@ def next_trials(run: tables.Run, done: Advance) -> list[int]:
         if made:
             detail = {"tasks": len(made), "carried_over": done.carried_over}
             events.record(session, run, "next trial", now_ms(), actor="engine", detail=detail)
-        started = sorted({row.trial + 1 for row in wanted})
-    if run.feedback_mode != NO_FEEDBACK:
-        for trial in started:
-            budgets.open_for(run, trial)
     return made
 
 

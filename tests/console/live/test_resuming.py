@@ -155,3 +155,15 @@ def test_a_run_that_was_made_and_never_played_begins(trial):
     engine.resume("run", players=cast)
     assert trial(0)[0].outcome == "paused"
     assert trial(0)[1].opening == "You are in the office. Send letter 0."
+
+
+def test_a_trial_that_was_made_just_before_the_crash_gets_its_budget(start_run, answer, trial, status):
+    cast = players(sends_wrong_until_told)
+    start_run(cast, n=2, budget_cap=1)
+    answer(lambda *_: {"decision": "reject", "feedback_text": "send 0"})
+    engine.advance("run", players=flaky(cast, 0))
+    with writing() as session:
+        session.delete(session.exec(select(tables.Budget).where(tables.Budget.trial == 1)).one())
+    engine.resume("run", players=cast)
+    assert trial(0, 1)[0].outcome == "paused"
+    assert status()[1]["budget"]["cap"] == 1
