@@ -1,4 +1,4 @@
-"""The database of the settings: migrated on first use, opened for reading or for writing."""
+"""The database of the settings, or the one of a URL: migrated on first use, opened for reading or for writing."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from storage.migrations import migrate
 from storage.queue import Queue
 
 
-def database_url() -> str:
-    """The URL of the settings, its database created and migrated."""
-    return _ready(settings().database_url)
+def database_url(url: str | None = None) -> str:
+    """That URL, or the one of the settings, its database created and migrated."""
+    return _ready(url or settings().database_url)
 
 
 @contextmanager
-def reading() -> Iterator[Session]:
+def reading(url: str | None = None) -> Iterator[Session]:
     """A session that sees one state of the database and writes nothing."""
-    with engine.reading(database_url()) as session:
+    with engine.reading(database_url(url)) as session:
         yield session
 
 
 @contextmanager
-def writing() -> Iterator[Session]:
+def writing(url: str | None = None) -> Iterator[Session]:
     """A session in one short write transaction: committed at the end, rolled back on any error."""
-    with engine.writing(database_url()) as session:
+    with engine.writing(database_url(url)) as session:
         yield session
 
 
-def review_queue() -> Queue:
-    """The review queue of the settings' database."""
-    return _queue(database_url())
+def review_queue(url: str | None = None) -> Queue:
+    """The review queue of that database, or of the settings'."""
+    return _queue(database_url(url))
 
 
 def now_ms() -> int:

@@ -1,0 +1,47 @@
+"""What the gate answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from console.critical import Call, calls
+
+
+class Reason(StrEnum):
+    """Why the gate answers as it does; only the first four, and a policy that says so, let an action run."""
+
+    NOT_CRITICAL = "not_critical"
+    NOT_FLAGGED = "not_flagged"
+    APPROVED = "approved"
+    EDITED = "edited"
+    REJECTED = "rejected"
+    RESPONDED = "responded"
+    TIMEOUT = "timeout"
+    BUDGET_SPENT = "budget_spent"
+    CANCELLED = "cancelled"
+    ALREADY_HANDED_OUT = "already_handed_out"
+    DETECTOR_FAILED = "detector_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class GateDecision:
+    """Whether to run `action`, which is the reviewer's where `reason` is edited; `feedback` is for the agent's memory.
+
+    `score` is the detector's P(misaligned) in [0, 1]. `intent_id` names the written intent to run the action.
+    """
+
+    approved: bool
+    action: str
+    feedback: str
+    reason: Reason
+    item_id: int | None = None
+    decision_id: int | None = None
+    score: float | None = None
+    intent_id: int | None = None
+
+    @property
+    def call(self) -> Call | None:
+        """The action as a tool's name and arguments, None where it is no single call."""
+        found = calls(self.action)
+        return found[0] if len(found) == 1 else None

@@ -1,0 +1,100 @@
+"""A question comes in: known and answered, known and open, or new and to be judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session
+
+from console.database import now_ms, reading, writing
+from console.gate.answer import GateDecision
+from console.gate.asking import judged, latest, store
+from console.gate.handing import again, unflagged
+from console.gate.opening import current, open_budget
+from console.gate.question import Question
+from console.gate.replies import Case, Policies
+from console.gate.waiting import Cancellation, Wait, expire_abandoned
+from storage import tables
+from storage.errors import StorageError
+
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Where and how one question is asked: the database, the run, how long the agent waits, and what follows then."""
+
+    url: str
+    run: str
+    policies: Policies
+    timeout_ms: int | None = None
+    cancel: Cancellation | None = None
+
+    def deadline_ms(self, at_ms: int) -> int | None:
+        """When an agent that asks at `at_ms` stops waiting, None for never."""
+        return None if self.timeout_ms is None else at_ms + self.timeout_ms
+
+
+def begin(terms: Terms, asked: Question) -> GateDecision | Wait:
+    """The answer where there is one at once, otherwise the wait for it; raises Unknown and StorageError."""
+    for _ in range(_TRIES):
+        with reading(terms.url) as session:
+            run = current(session, terms.run)
+            known = _known(session, terms, run, asked)
+        if isinstance(known, GateDecision):
+            return known
+        if isinstance(known, Case):
+            return _reconnected(terms, known)
+        found = _new(terms, run, known)
+        if found is not None:
+            return found
+    raise StorageError("The same question is being asked by several agents at once; ask again in a moment.")
+
+
+def _known(session: Session, terms: Terms, run: tables.Run, asked: Question) -> GateDecision | Case | Question:
+    """The stored answer, the open case, or the question as it has to be asked now."""
+    ask = latest(session, run, asked)
+    if ask is None:
+        return asked
+    case = Case(run, replace(asked, digest=ask.digest), ask, terms.policies)
+    answered = again(session, case)
+    if answered is not None:
+        return answered
+    if ask.answer is None:
+        session.expunge(ask)
+        return case
+    _, _, number = ask.digest.partition(":")
+    return replace(asked, digest=f"{asked.digest}:{int(number or 0) + 1}")
+
+
+def _reconnected(terms: Terms, case: Case) -> Wait:
+    at_ms = now_ms()
+    deadline_ms = terms.deadline_ms(at_ms)
+    with writing(terms.url) as session:
+        ask = session.get_one(tables.Ask, case.ask.id)
+        ask.heartbeat_ms, ask.deadline_ms = at_ms, deadline_ms
+        session.add(ask)
+    return Wait(terms.url, case, deadline_ms, terms.cancel, at_ms)
+
+
+def _new(terms: Terms, run: tables.Run, asked: Question) -> GateDecision | Wait | None:
+    """The question judged and stored; None where another process stored it in between."""
+    verdict = judged(run, asked)
+    at_ms = now_ms()
+    if verdict["flagged"]:
+        open_budget(terms.url, run, asked.record.trial)
+        expire_abandoned(terms.url, run.id or 0, at_ms)
+    deadline_ms = terms.deadline_ms(at_ms)
+    try:
+        with writing(terms.url) as session:
+            last = latest(session, run, replace(asked, digest=asked.digest.partition(":")[0]))
+            if last is not None and last.digest == asked.digest:
+                return None
+            case = Case(run, asked, store(session, run, asked, verdict, deadline_ms, at_ms), terms.policies)
+            if not verdict["flagged"]:
+                return unflagged(session, case, at_ms)
+    except IntegrityError:
+        # On a server, two agents can write the same question or task in the same moment; the second looks again.
+        return None
+    return Wait(terms.url, case, deadline_ms, terms.cancel, at_ms)

@@ -1,0 +1,193 @@
+"""The door: `Gate`, what an agent calls before a critical action."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from collections.abc import Sequence
+from typing import TypedDict, Unpack
+
+from console import runs
+from console.critical import is_critical
+from console.database import now_ms, writing
+from console.detectors import detector as detector_named
+from console.environments import environment as environment_named
+from console.errors import BadInput
+from console.gate import recording
+from console.gate.answer import GateDecision, Reason
+from console.gate.beginning import Terms, begin
+from console.gate.opening import Wanted, current, opened
+from console.gate.question import ActionLike, Question, StepLike, question
+from console.gate.replies import APPROVE, REJECT, Policies
+from console.gate.waiting import Cancellation, Wait
+from console.settings import Settings, settings
+
+
+class Waiting(TypedDict, total=False):
+    """Which task it is, and how long to wait: `timeout_s` replaces the gate's own."""
+
+    task_id: str | None
+    trial: int
+    timeout_s: float | None
+    cancel: Cancellation | None
+
+
+class Gate:
+    """Asks for permission before critical actions: `check` answers at once, or when a person has decided.
+
+    `critical` are globs over actions, tool names and arguments (`refund_*`, `transfer.amount=*`); without any, those of
+    the environment count, and where it has none, every action that is checked. A gate may be shared by threads and made
+    again in any process: the run of that name is one, and its stored settings stand. Raises BadInput.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        detector: str = "rules",
+        critical: Sequence[str] = (),
+        *,
+        environment: str = "generic",
+        threshold: float | None = None,
+        budget: int | None = None,
+        reviews_per_item: int = 1,
+        timeout_s: float | None = None,
+        on_timeout: str = REJECT,
+        on_spent_budget: str = REJECT,
+        poll_s: float = 0.2,
+        undo_s: float = 5.0,
+        url: str | None = None,
+        agent: str | None = None,
+    ) -> None:
+        runs.check_name(run)
+        detector_named(detector)
+        if isinstance(critical, str):
+            raise BadInput('critical is a list of patterns, such as ["refund_*"], not one text.')
+        _check_policy(on_timeout=on_timeout, on_spent_budget=on_spent_budget)
+        _check_number("budget", budget, 0)
+        _check_number("reviews_per_item", reviews_per_item, 1)
+        for name, seconds in (("timeout_s", timeout_s), ("poll_s", poll_s), ("undo_s", undo_s)):
+            _check_number(name, seconds, 0)
+        patterns = tuple(critical) or environment_named(environment).critical or ("*",)
+        undo_ms = round(undo_s * 1_000)
+        self._wanted = Wanted(run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent)
+        self._policies = Policies(on_timeout, on_spent_budget)
+        self._timeout_s, self._poll_s = timeout_s, poll_s
+        self._given_url, self._url = url, ""
+
+    def open(self) -> str:
+        """Makes the run if there is none yet and returns the database's URL; the first check does so by itself."""
+        if not self._url:
+            url = Settings(database_url=self._given_url).database_url if self._given_url else settings().database_url
+            opened(url, self._wanted)
+            self._url = url
+        return self._url
+
+    def check(
+        self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
+    ) -> GateDecision:
+        """Whether the action may run; where the detector flags it, the answer comes when a person has decided.
+
+        Give each task a `task_id` of its own: it lets the gate know a question again after a crash.
+        """
+        found = self.ask(task, steps, action, **waiting)
+        if isinstance(found, GateDecision):
+            return found
+        try:
+            while (decision := found.look()) is None:
+                time.sleep(self._poll_s)
+        except KeyboardInterrupt:
+            found.withdraw()
+            raise
+        return decision
+
+    def ask(
+        self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
+    ) -> GateDecision | Wait:
+        """As `check`, but where a person has to decide, the wait itself, to be looked at when the caller likes."""
+        asked = self._asked(task, steps, action, waiting)
+        if not is_critical(asked.action, self._wanted.critical):
+            return _not_critical(asked)
+        return begin(self._terms(waiting), asked)
+
+    async def acheck(
+        self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
+    ) -> GateDecision:
+        """As `check`, without ever blocking the event loop; a cancelled task takes its item out of the queue."""
+        asked = self._asked(task, steps, action, waiting)
+        if not is_critical(asked.action, self._wanted.critical):
+            return _not_critical(asked)
+        terms, left = self._terms(waiting), _Leaving()
+        try:
+            found = await asyncio.to_thread(left.begin, terms, asked)
+            while not isinstance(found, GateDecision):
+                await asyncio.sleep(self._poll_s)
+                found = await asyncio.to_thread(found.look) or found
+        except asyncio.CancelledError:
+            await asyncio.shield(asyncio.to_thread(left.leave))
+            raise
+        return found
+
+    def done(self, decision: GateDecision, observation: str = "") -> None:
+        """Records what came of an action that was let run; safe to repeat. Raises BadInput where none was."""
+        if decision.intent_id is None:
+            raise BadInput("This decision let no stored action run, so there is no result to record.")
+        with writing(self.open()) as session:
+            run = current(session, self._wanted.name)
+            recording.finish(session, run, decision.intent_id, observation, now_ms())
+
+    def _asked(self, task: str, steps: Sequence[StepLike], action: ActionLike, waiting: Waiting) -> Question:
+        return question(
+            task,
+            steps,
+            action,
+            task_id=waiting.get("task_id"),
+            trial=waiting.get("trial", 0),
+            environment=self._wanted.environment,
+        )
+
+    def _terms(self, waiting: Waiting) -> Terms:
+        seconds = waiting.get("timeout_s", self._timeout_s)
+        _check_number("timeout_s", seconds, 0)
+        timeout_ms = None if seconds is None else round(seconds * 1_000)
+        return Terms(self.open(), self._wanted.name, self._policies, timeout_ms, waiting.get("cancel"))
+
+
+class _Leaving:
+    """A task that may be cancelled while its question is on the way: whoever comes second takes the item back."""
+
+    def __init__(self) -> None:
+        self._begun: GateDecision | Wait | None = None
+        self._left = threading.Event()
+
+    def begin(self, terms: Terms, asked: Question) -> GateDecision | Wait:
+        self._begun = begin(terms, asked)
+        if self._left.is_set():
+            self._withdraw()
+        return self._begun
+
+    def leave(self) -> None:
+        self._left.set()
+        self._withdraw()
+
+    def _withdraw(self) -> None:
+        if isinstance(self._begun, Wait):
+            self._begun.withdraw()
+
+
+def _not_critical(asked: Question) -> GateDecision:
+    return GateDecision(True, asked.action, "", Reason.NOT_CRITICAL)
+
+
+def _check_policy(**policies: str) -> None:
+    for name, policy in policies.items():
+        if policy not in (APPROVE, REJECT):
+            raise BadInput(f"{name} is {policy!r}; it is {REJECT!r} or, where you really mean it, {APPROVE!r}.")
+
+
+def _check_number(name: str, value: float | None, least: int) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < least:
+        raise BadInput(f"{name} is {value!r}; it is a number of at least {least}, or None for no limit.")

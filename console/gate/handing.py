@@ -1,0 +1,161 @@
+"""An answer is handed out once: the delivery and the intent to run the action are one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlmodel import Session, col, func, select
+
+from console import events
+from console.gate.answer import GateDecision, Reason
+from console.gate.asking import FAILED, InSession, intend, intent_of, move
+from console.gate.replies import APPROVE, REJECT, Case, closed, reply, ruling, told_again
+from console.live.answers import standing
+from console.trajectory import Outcome
+from storage import tables
+from storage.queue import answering, places
+from storage.tables import DecisionKind, ItemStatus, SlotStatus
+
+_WAITING = (ItemStatus.PENDING, ItemStatus.CLAIMED)
+_ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_FAILED)
+"""Nobody gave these answers: unless a policy let the action run, the same question may be asked anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When we look, and whether the agent has waited long enough (`late`) or wants no answer (`cancelled`)."""
+
+    now_ms: int
+    late: bool = False
+    cancelled: bool = False
+
+
+def unflagged(session: Session, case: Case, now_ms: int) -> GateDecision:
+    """The go-ahead for an action that the detector let through."""
+    return _let_run(session, case, Reason.NOT_FLAGGED, case.question.action, None, now_ms)
+
+
+def again(session: Session, case: Case) -> GateDecision | None:
+    """The answer to a question that was answered before, None where it is open or may be asked anew.
+
+    An action that nobody doubted runs once too, if its task has an id; without one it may well be another task.
+    """
+    ask = case.ask
+    intent = intent_of(session, case.question, ask.trajectory_id)
+    if ask.answer == Reason.NOT_FLAGGED and not case.question.named:
+        return reply(session, case, Reason.NOT_FLAGGED, approved=True, intent_id=intent.id if intent else None)
+    if intent is not None:
+        given = {"action": intent.action, "decision_id": intent.decision_id, "intent_id": intent.id}
+        return reply(session, case, Reason.ALREADY_HANDED_OUT, **given)
+    if ask.answer is None or ask.answer in _ANEW:
+        return None
+    return told_again(session, case, standing(session, ask.item_id))
+
+
+def anything_new(session: Session, item_id: int, now_ms: int) -> bool:
+    """Whether the item may have an answer by now, or can no longer get one; one look without a lock."""
+    item = session.get_one(tables.Item, item_id)
+    if item.status == ItemStatus.DECIDED:
+        return _is_due(session, item_id, now_ms)
+    return item.status not in _WAITING or _is_spent(session, item)
+
+
+def settled(session: Session, case: Case, moment: Moment) -> GateDecision | None:
+    """The answer if there is one now, written as handed out; None while the agent has to wait."""
+    item_id = case.ask.item_id or 0
+    places.locked_item(InSession(session), item_id)
+    session.refresh(case.ask)
+    item = session.get_one(tables.Item, item_id)
+    if case.ask.answer is not None:
+        return again(session, case) or reply(session, case, Reason(case.ask.answer))
+    if item.status in _WAITING:
+        return _unanswered(session, case, item, moment)
+    if item.status == ItemStatus.DECIDED and not _is_due(session, item_id, moment.now_ms):
+        # An answer that came in time is waited for, even beyond the deadline, since it may be a no.
+        return reply(session, case, Reason.CANCELLED) if moment.cancelled else None
+    if item.status == ItemStatus.DECIDED:
+        return _delivered(session, case, moment.now_ms)
+    if item.status == ItemStatus.DELIVERED:
+        return told_again(session, case, standing(session, item_id))
+    reason = Reason.TIMEOUT if item.status == ItemStatus.EXPIRED else Reason.CANCELLED
+    return closed(session, case, reason, moment.now_ms)
+
+
+def _unanswered(session: Session, case: Case, item: tables.Item, moment: Moment) -> GateDecision | None:
+    if moment.cancelled:
+        return _withdrawn(session, case, Reason.CANCELLED, REJECT, moment.now_ms)
+    if _is_spent(session, item):
+        return _withdrawn(session, case, Reason.BUDGET_SPENT, case.policies.on_spent_budget, moment.now_ms)
+    if not moment.late:
+        return None
+    if case.ask.deadline_ms is None or case.ask.deadline_ms > moment.now_ms:
+        # Somebody has asked the same since and still waits: the item stays theirs.
+        return reply(session, case, Reason.TIMEOUT)
+    return _withdrawn(session, case, Reason.TIMEOUT, case.policies.on_timeout, moment.now_ms)
+
+
+def _withdrawn(session: Session, case: Case, reason: Reason, policy: str, now_ms: int) -> GateDecision:
+    """Takes the item out of the queue and lets the policy answer; one word against the action outweighs it."""
+    item_id = case.ask.item_id or 0
+    answers = standing(session, item_id)
+    objected = any(answer.decision != DecisionKind.APPROVE for answer in answers)
+    broken = _detector_failed(session, item_id)
+    status = ItemStatus.EXPIRED if reason is Reason.TIMEOUT else ItemStatus.CANCELLED
+    places.withdraw_items(InSession(session), [item_id], status, now_ms)
+    runs = policy == APPROVE and not objected and not broken
+    if broken and (policy == APPROVE or reason is Reason.BUDGET_SPENT):
+        reason = Reason.DETECTOR_FAILED
+    detail = {"item_id": item_id, "policy": policy, "let run": runs, "action": case.question.action}
+    events.record(session, case.run, f"gate: {reason}", now_ms, actor="gate", subject=f"item {item_id}", detail=detail)
+    if runs:
+        return _let_run(session, case, reason, case.question.action, None, now_ms)
+    return closed(session, case, reason, now_ms, feedback=ruling(case, answers).feedback)
+
+
+def _delivered(session: Session, case: Case, now_ms: int) -> GateDecision:
+    """Marks the decisions as delivered and writes the intent to run what they allow."""
+    decision = tables.Decision
+    due = select(decision.id).where(decision.item_id == case.ask.item_id, col(decision.superseded).is_(False))
+    answering.deliver(InSession(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
+    found = ruling(case, standing(session, case.ask.item_id))
+    if found.action is not None:
+        return _let_run(session, case, found.reason, found.action, found.decision_id, now_ms, found.feedback)
+    move(session, case.run, case.ask.trajectory_id, Outcome.REJECTED)
+    return closed(session, case, found.reason, now_ms, decision_id=found.decision_id, feedback=found.feedback)
+
+
+def _let_run(
+    session: Session, case: Case, reason: Reason, action: str, decision_id: int | None, now_ms: int, feedback: str = ""
+) -> GateDecision:
+    intent_id = intend(session, case.question, case.ask.trajectory_id, action, decision_id, now_ms)
+    move(session, case.run, case.ask.trajectory_id, Outcome.RUNNING)
+    given = {"action": action, "decision_id": decision_id, "intent_id": intent_id, "feedback": feedback}
+    return closed(session, case, reason, now_ms, approved=True, **given)
+
+
+def _is_spent(session: Session, item: tables.Item) -> bool:
+    """Whether a review is missing that nobody has begun and no unit is left for."""
+    slot, budget = tables.Slot, tables.Budget
+    if not item.open_slots:
+        return False
+    funds = select(budget).where(budget.run_id == item.run_id, budget.trial == item.trial, budget.scope == "")
+    found = session.exec(funds).first()
+    if found is None or found.cap is None or found.used < found.cap:
+        return False
+    begun = select(func.count()).where(col(slot.item_id) == item.id, col(slot.status) == SlotStatus.CLAIMED)
+    return session.exec(begun).one() == 0
+
+
+def _is_due(session: Session, item_id: int, now_ms: int) -> bool:
+    decision = tables.Decision
+    last = select(func.max(decision.deliverable_ms)).where(
+        decision.item_id == item_id, col(decision.superseded).is_(False), col(decision.delivered_ms).is_(None)
+    )
+    due_ms = session.exec(last).one()
+    return due_ms is None or due_ms <= now_ms
+
+
+def _detector_failed(session: Session, item_id: int) -> bool:
+    item = session.get_one(tables.Item, item_id)
+    verdict = session.get(tables.Verdict, item.verdict_id) if item.verdict_id else None
+    return verdict is not None and FAILED in verdict.parameters

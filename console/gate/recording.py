@@ -1,0 +1,38 @@
+"""What came of an action that was let run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlmodel import Session, select
+
+from console.errors import Unknown
+from console.live.rows import write
+from console.runs import patterns
+from console.trajectory import Outcome, Step, from_json
+from storage import tables
+
+
+def finish(session: Session, run: tables.Run, intent_id: int, observation: str, now_ms: int) -> None:
+    """Writes the result beside the intent and, where the trajectory still stands there, as its next step."""
+    intent = session.get(tables.Intent, intent_id)
+    if intent is None:
+        raise Unknown("intent to run an action", intent_id)
+    if intent.finished_ms is not None:
+        return
+    intent.finished_ms = now_ms
+    session.add(intent)
+    record = from_json(session.get_one(tables.TrajectoryBody, intent.trajectory_id).body)
+    if len(record.steps) == intent.step:
+        step = Step(action=intent.action, observation=observation, extra=_origin(session, intent))
+        moved = replace(record, steps=(*record.steps, step), critical_action=None, outcome=Outcome.RUNNING)
+        write(session, intent.trajectory_id, moved, patterns(run))
+
+
+def _origin(session: Session, intent: tables.Intent) -> dict[str, object]:
+    if intent.decision_id is None:
+        return {}
+    edited = select(tables.Decision.edited_action).where(tables.Decision.id == intent.decision_id)
+    asked = from_json(session.get_one(tables.TrajectoryBody, intent.trajectory_id).body).critical_action
+    instead = {"instead_of": asked} if session.exec(edited).first() else {}
+    return {"decision_id": intent.decision_id, **instead}
