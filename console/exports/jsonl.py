@@ -13,7 +13,7 @@ from console.exports.columns import Column, Kind, Page, Row, iso
 _CELLS: dict[Kind, Callable[[Any], Any]] = {
     Kind.TRUTH: bool,
     Kind.TIME: iso,
-    Kind.JSON: lambda text: orjson.Fragment(text),
+    Kind.JSON: orjson.Fragment,
 }
 
 
@@ -30,15 +30,18 @@ def write(columns: Sequence[Column], pages: Iterable[Page], stream: BinaryIO) ->
 
 
 def _line(columns: Sequence[Column], row: Row) -> bytes:
-    cells = {column.name: _cell(column.kind, value) for column, value in zip(columns, row, strict=False)}
     try:
-        return orjson.dumps(cells)
+        return orjson.dumps(_cells(columns, row, _CELLS))
     except orjson.JSONEncodeError:
-        return json.dumps(cells, default=lambda fragment: json.loads(fragment.contents)).encode()
+        # Half of a surrogate pair, which orjson refuses and json escapes.
+        return json.dumps(_cells(columns, row, {**_CELLS, Kind.JSON: json.loads})).encode()
 
 
-def _cell(kind: Kind, value: Any) -> Any:
-    return None if value is None else _CELLS.get(kind, _same)(value)
+def _cells(columns: Sequence[Column], row: Row, cells: dict[Kind, Callable[[Any], Any]]) -> dict[str, Any]:
+    return {
+        column.name: None if value is None else cells.get(column.kind, _same)(value)
+        for column, value in zip(columns, row, strict=False)
+    }
 
 
 def _same(value: Any) -> Any:
