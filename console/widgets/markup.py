@@ -46,9 +46,7 @@ def folded(text: str, stated: Sequence[Term], css: str) -> str:
 def fold(summary: str, note: str, text: str, stated: Sequence[Term], css: str) -> str:
     """A <details> with ready HTML as its summary, a note that the style sheet writes, and the whole text inside."""
     noted = f' data-note="{plain(note)}"' if note else ""
-    return (
-        f'<details class="ia-fold {css}"><summary{noted}>{summary}</summary><pre>{marked(text, stated)}</pre></details>'
-    )
+    return f'<details class="ia-fold {css}"><summary{noted}>{summary}</summary>{marked(text, stated)}</details>'
 
 
 def size(text: str) -> str:
