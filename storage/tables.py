@@ -189,11 +189,10 @@ class Item(Table, table=True):
             "trial",
             text("priority DESC"),
             "id",
-            "created_ms",
             sqlite_where=text("open_slots > 0"),
             postgresql_where=text("open_slots > 0"),
         ),
-        Index("ix_item_run_status", "run_id", "trial", "status"),
+        Index("ix_item_run_status", "run_id", "trial", "status", "created_ms"),
     )
 
     id: int | None = Field(default=None, primary_key=True)

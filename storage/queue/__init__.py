@@ -134,7 +134,7 @@ class Queue:
     def due(self, *, run_id: int, now_ms: int) -> list[int]:
         """Ids of the decisions to deliver now, in order."""
         with self._reading() as db:
-            return [decision_id for (decision_id,) in db.rows(sql.DUE, run_id=run_id, now_ms=now_ms)]
+            return sorted(decision_id for (decision_id,) in db.rows(sql.DUE, run_id=run_id, now_ms=now_ms))
 
     def mark_delivered(self, *, decision_ids: Sequence[int], now_ms: int) -> int:
         """Marks decisions that are due as delivered and returns how many were so just now; the others stay."""

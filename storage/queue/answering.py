@@ -76,14 +76,14 @@ def undo(db: Transaction, *, item_id: int, reviewer: str, now_ms: int, lease_ms:
 
 def deliver(db: Transaction, decision_ids: list[int], now_ms: int) -> int:
     """Marks due decisions as delivered, each once, and items whose decisions all are; returns how many decisions."""
-    items = []
-    for decision_id in decision_ids:
-        delivered = db.row(sql.DELIVER, decision_id=decision_id, now_ms=now_ms)
-        if delivered is not None:
-            items.append(delivered[0])
-    for item_id in sorted(set(items)):
+    found = [row for decision_id in decision_ids for row in db.rows(sql.ITEM_OF_DECISION, decision_id=decision_id)]
+    items = sorted({item_id for (item_id,) in found})
+    for item_id in items:
+        locked_item(db, item_id)
+    delivered = [db.row(sql.DELIVER, decision_id=decision_id, now_ms=now_ms) for decision_id in decision_ids]
+    for item_id in items:
         db.run(sql.FINISH, item_id=item_id)
-    return len(items)
+    return sum(row is not None for row in delivered)
 
 
 def save_draft(db: Transaction, item_id: int, reviewer: str, text: str, now_ms: int) -> None:

@@ -1,7 +1,8 @@
 """Every statement of the queue, in the SQL that SQLite and PostgreSQL share.
 
-A trailing FOR UPDATE is for PostgreSQL; on SQLite the whole transaction already holds the one write lock, and the
-clause is left out. Words such as 'claimed' stand in the text: bound ones would keep SQLite from its partial indexes.
+A closing FOR UPDATE is for PostgreSQL, where every transaction locks items, then slots and decisions, then budgets; on
+SQLite it already holds the one write lock, and the clause is left out. Words such as 'claimed' stand in the text, as a
+bound one would keep SQLite from its partial indexes; CROSS JOIN keeps it from beginning with every item of a run.
 """
 
 PUT = """
@@ -55,8 +56,8 @@ ORDER BY i.priority DESC, i.id LIMIT 1
 FOR UPDATE SKIP LOCKED"""
 
 _PUT_ASIDE = f"""
-SELECT {_ITEM} FROM slot s JOIN item i ON i.id = s.item_id
-WHERE s.reviewer = :reviewer AND s.status IN ('skipped', 'released')
+SELECT {_ITEM} FROM slot s CROSS JOIN item i
+WHERE s.reviewer = :reviewer AND s.status IN ('skipped', 'released') AND i.id = s.item_id
   AND i.run_id = :run_id AND i.trial = :trial AND i.open_slots > 0%s
 ORDER BY s.lease_until_ms, i.id LIMIT 1
 FOR UPDATE SKIP LOCKED"""
@@ -101,9 +102,11 @@ UPDATE item SET open_slots = open_slots + 1, status = 'pending'
 WHERE id = :item_id AND status IN ('pending', 'claimed')"""
 
 SETTLE = """
-UPDATE decision SET deliverable_ms = :now_ms
-WHERE deliverable_ms > :now_ms AND delivered_ms IS NULL AND NOT superseded AND reviewer = :reviewer
-  AND EXISTS (SELECT 1 FROM item i WHERE i.id = decision.item_id AND i.run_id = :run_id)"""
+UPDATE decision SET deliverable_ms = :now_ms WHERE id IN (
+    SELECT d.id FROM decision d CROSS JOIN item i
+    WHERE d.deliverable_ms > :now_ms AND d.delivered_ms IS NULL AND NOT d.superseded AND d.reviewer = :reviewer
+      AND i.id = d.item_id AND i.run_id = :run_id
+    FOR UPDATE OF d SKIP LOCKED)"""
 
 BODY = "SELECT body FROM trajectory_body WHERE trajectory_id = :trajectory_id"
 
@@ -115,7 +118,7 @@ SELECT 1 FROM item i WHERE i.run_id = :run_id AND i.trial = :trial AND i.status 
   AND NOT EXISTS (SELECT 1 FROM slot s WHERE s.item_id = i.id AND s.reviewer = :reviewer AND s.status = 'decided')
 LIMIT 1"""
 
-WAITING = "SELECT count(*), min(created_ms) FROM item WHERE run_id = :run_id AND trial = :trial AND open_slots > 0"
+WAITING = "SELECT count(*), min(created_ms) FROM item WHERE run_id = :run_id AND trial = :trial AND status = 'pending'"
 
 _DECISION = """id, item_id, slot_id, reviewer, annotator_kind, decision, label, feedback_type, feedback_text,
 edited_action, action_digest, submit_key, revision, superseded, budget_cap, budget_used, claimed_ms, decided_ms,
@@ -157,10 +160,12 @@ SUPERSEDE = "UPDATE decision SET superseded = true, withdrawn_ms = :withdrawn_ms
 BUDGET_OF_SLOT = "SELECT b.cap, b.used FROM slot s JOIN budget b ON b.id = s.budget_id WHERE s.id = :slot_id"
 
 DUE = """
-SELECT d.id FROM decision d JOIN item i ON i.id = d.item_id
-WHERE d.delivered_ms IS NULL AND NOT d.superseded AND d.deliverable_ms <= :now_ms AND i.run_id = :run_id
-  AND i.status IN ('pending', 'claimed', 'decided')
-ORDER BY d.id"""
+SELECT d.id FROM decision d CROSS JOIN item i
+WHERE d.delivered_ms IS NULL AND NOT d.superseded AND d.deliverable_ms <= :now_ms
+  AND i.id = d.item_id AND i.run_id = :run_id
+  AND i.status IN ('pending', 'claimed', 'decided')"""
+
+ITEM_OF_DECISION = "SELECT item_id FROM decision WHERE id = :decision_id"
 
 DELIVER = """
 UPDATE decision SET delivered_ms = :now_ms

@@ -13,7 +13,7 @@ from storage.errors import StorageError
 
 Row = tuple[Any, ...]
 
-_LOCK = re.compile(r"\s*FOR UPDATE[\w\s]*$")
+_LOCK = re.compile(r"\s*FOR UPDATE[\w\s]*(?=\)?$)")
 
 
 class Transaction:

@@ -13,7 +13,7 @@ RUN, TRIAL, LEASE_MS = 1, 0, 600_000
 
 def numbered(statement: str, *names: str) -> str:
     """The statement with `?1`, `?2`, ... for its names in the order given, and without its PostgreSQL lock."""
-    unlocked = re.sub(r"\s*FOR UPDATE[\w\s]*$", "", statement)
+    unlocked = re.sub(r"\s*FOR UPDATE[\w\s]*(?=\)?$)", "", statement)
     return re.sub(r":(\w+)", lambda found: f"?{names.index(found[1]) + 1}", unlocked)
 
 

@@ -199,10 +199,10 @@ def _item() -> None:
     op.create_index(
         "ix_item_ready",
         "item",
-        ["run_id", "trial", sa.text("priority DESC"), "id", "created_ms"],
+        ["run_id", "trial", sa.text("priority DESC"), "id"],
         **_where("open_slots > 0"),
     )
-    op.create_index("ix_item_run_status", "item", ["run_id", "trial", "status"])
+    op.create_index("ix_item_run_status", "item", ["run_id", "trial", "status", "created_ms"])
 
 
 def _draft() -> None:
