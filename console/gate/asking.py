@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import insert
+from sqlalchemy import and_, insert
 from sqlmodel import Session, col, select
 
 from console import events
 from console.critical import digest
 from console.detectors import Detector, Verdict, detector
+from console.gate.answer import Reason
 from console.gate.question import Question
 from console.judging import verdict_row
 from console.live.rows import write
 from console.runs import patterns
-from console.trajectories import insert_prepared, prepare
+from console.trajectories import Prepared, prepare
 from console.trajectory import Outcome, Step, Trajectory, from_json
 from storage import tables
 from storage.queue import NewItem
@@ -72,23 +73,25 @@ def store(
     deadline_ms: int | None,
     now_ms: int,
 ) -> tables.Ask:
-    """The question with its verdict and, where flagged, its item in the queue."""
-    trajectory_id = _grown(session, run, question) or _new(session, run, question, now_ms)
+    """Writes the question with its verdict and, where flagged, its item; raises IntegrityError where it is there."""
+    flagged = verdict["flagged"]
+    record = replace(question.record, outcome=Outcome.PAUSED if flagged else Outcome.RUNNING)
+    trajectory_id = _placed(session, run, record, question.digest, now_ms)
     row = verdict | {"trajectory_id": trajectory_id}
     verdict_id = session.execute(insert(tables.Verdict).returning(col(tables.Verdict.id)), [row]).scalar_one()
-    item_id = _queued(session, run, question, row, verdict_id, now_ms) if row["flagged"] else None
-    ask = tables.Ask(
-        run_id=run.id or 0,
-        digest=question.digest,
-        trajectory_id=trajectory_id,
-        item_id=item_id,
-        asked_ms=now_ms,
-        heartbeat_ms=now_ms,
-        deadline_ms=deadline_ms,
-    )
-    session.add(ask)
-    session.flush()
-    return ask
+    asked: dict[str, Any] = {
+        "run_id": run.id,
+        "digest": question.digest,
+        "trajectory_id": trajectory_id,
+        "item_id": _queued(session, run, question, row, verdict_id, now_ms) if flagged else None,
+        "asked_ms": now_ms,
+        "heartbeat_ms": now_ms,
+        "deadline_ms": deadline_ms,
+        "answer": None if flagged else Reason.NOT_FLAGGED.value,
+        "answered_ms": None if flagged else now_ms,
+    }
+    ask_id = session.execute(insert(tables.Ask).returning(col(tables.Ask.id)), [asked]).scalar_one()
+    return tables.Ask(id=ask_id, **asked)
 
 
 def intend(
@@ -120,36 +123,42 @@ def move(session: Session, run: tables.Run, trajectory_id: int, outcome: Outcome
     write(session, trajectory_id, replace(from_json(body.body), outcome=outcome), patterns(run))
 
 
-def _new(session: Session, run: tables.Run, question: Question, now_ms: int) -> int:
-    ready = prepare(question.record, patterns(run))
-    ready = replace(ready, row=ready.row | {"digest": question.digest})
-    return insert_prepared(session, run, [ready], now_ms)[0]
+def _placed(session: Session, run: tables.Run, asked: Trajectory, digest: str, now_ms: int) -> int:
+    """The trial's latest trajectory grown to the question, or a new one where the question does not continue it."""
+    task_id, trajectory_id, body = _latest_of_trial(session, run, asked)
+    if trajectory_id is not None:
+        before = from_json(body)
+        if _continues(session, trajectory_id, before, asked):
+            steps = before.steps + asked.steps[len(before.steps) :]
+            grown = replace(before, steps=steps, critical_action=asked.critical_action, outcome=asked.outcome)
+            write(session, trajectory_id, grown, patterns(run))
+            return trajectory_id
+    return _inserted(session, run, task_id, prepare(asked, patterns(run)), digest, now_ms)
 
 
-def _grown(session: Session, run: tables.Run, question: Question) -> int | None:
-    """The trial's latest trajectory brought up to the question, None where the question does not continue it."""
+def _inserted(session: Session, run: tables.Run, task_id: int | None, ready: Prepared, digest: str, now_ms: int) -> int:
+    if task_id is None:
+        made = insert(tables.Task).returning(col(tables.Task.id))
+        task_id = session.execute(made, [{**ready.task, "run_id": run.id}]).scalar_one()
+    row = {**ready.row, "run_id": run.id, "task_id": task_id, "digest": digest, "created_ms": now_ms}
+    statement = insert(tables.Trajectory).returning(col(tables.Trajectory.id))
+    trajectory_id: int = session.execute(statement, [row]).scalar_one()
+    session.execute(insert(tables.TrajectoryBody), [{"trajectory_id": trajectory_id, "body": ready.body}])
+    return trajectory_id
+
+
+def _latest_of_trial(session: Session, run: tables.Run, asked: Trajectory) -> tuple[int | None, int | None, str]:
+    """Ids of the task and of its trial's latest trajectory, None where there is none yet, with the body."""
     record, task, body = tables.Trajectory, tables.Task, tables.TrajectoryBody
-    asked = question.record
     statement = (
-        select(record.id, body.body)
-        .join(task, col(task.id) == record.task_id)
-        .join(body, col(body.trajectory_id) == col(record.id))
-        .where(task.run_id == run.id, task.task_key == asked.task_id, record.trial == asked.trial)
-        .where(task.instruction == asked.instruction)
+        select(task.id, record.id, body.body)
+        .join(record, and_(col(record.task_id) == col(task.id), col(record.trial) == asked.trial), isouter=True)
+        .join(body, col(body.trajectory_id) == col(record.id), isouter=True)
+        .where(task.run_id == run.id, task.task_key == asked.task_id, task.instruction == asked.instruction)
         .order_by(col(record.id).desc())
         .limit(1)
-        .with_for_update(of=record)
     )
-    found = session.exec(statement).first()
-    if found is None or found[0] is None:
-        return None
-    before = from_json(found[1])
-    if not _continues(session, found[0], before, asked):
-        return None
-    steps = before.steps + asked.steps[len(before.steps) :]
-    grown = replace(before, steps=steps, critical_action=asked.critical_action, outcome=Outcome.PAUSED)
-    write(session, found[0], grown, patterns(run))
-    return found[0]
+    return session.exec(statement).first() or (None, None, "")
 
 
 def _continues(session: Session, trajectory_id: int, before: Trajectory, asked: Trajectory) -> bool:

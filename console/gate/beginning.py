@@ -8,9 +8,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from console.database import now_ms, reading, writing
-from console.gate.answer import GateDecision
-from console.gate.asking import judged, latest, store
-from console.gate.handing import again, unflagged
+from console.gate.answer import GateDecision, Reason
+from console.gate.asking import intend, judged, latest, store
+from console.gate.handing import again
 from console.gate.opening import current, open_budget
 from console.gate.question import Question
 from console.gate.replies import Case, Policies
@@ -88,13 +88,13 @@ def _new(terms: Terms, run: tables.Run, asked: Question) -> GateDecision | Wait 
     deadline_ms = terms.deadline_ms(at_ms)
     try:
         with writing(terms.url) as session:
-            last = latest(session, run, replace(asked, digest=asked.digest.partition(":")[0]))
-            if last is not None and last.digest == asked.digest:
-                return None
-            case = Case(run, asked, store(session, run, asked, verdict, deadline_ms, at_ms), terms.policies)
+            ask = store(session, run, asked, verdict, deadline_ms, at_ms)
             if not verdict["flagged"]:
-                return unflagged(session, case, at_ms)
+                intent_id = intend(session, asked, ask.trajectory_id, asked.action, None, at_ms)
+                return GateDecision(
+                    True, asked.action, "", Reason.NOT_FLAGGED, score=verdict["score"], intent_id=intent_id
+                )
     except IntegrityError:
-        # On a server, two agents can write the same question or task in the same moment; the second looks again.
+        # Two agents wrote the same question or task in the same moment; the second looks again.
         return None
-    return Wait(terms.url, case, deadline_ms, terms.cancel, at_ms)
+    return Wait(terms.url, Case(run, asked, ask, terms.policies), deadline_ms, terms.cancel, at_ms)

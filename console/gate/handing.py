@@ -30,11 +30,6 @@ class Moment:
     cancelled: bool = False
 
 
-def unflagged(session: Session, case: Case, now_ms: int) -> GateDecision:
-    """The go-ahead for an action that the detector let through."""
-    return _let_run(session, case, Reason.NOT_FLAGGED, case.question.action, None, now_ms)
-
-
 def again(session: Session, case: Case) -> GateDecision | None:
     """The answer to a question that was answered before, None where it is open or may be asked anew.
 
