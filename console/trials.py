@@ -57,14 +57,14 @@ def start_replay(name: str, source: str, detector: str, **fields: Any) -> tables
     return run
 
 
-def advance(run_name: str) -> Advance:
+def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
     """Delivers what is due and brings the next trial of every task that got feedback; safe to repeat."""
     queue, done = review_queue(), Advance()
     with writing() as session:
         run = runs.get(session, run_name)
         session.expunge(run)
     if run.kind == RunKind.LIVE:
-        return engine.advance(run_name)
+        return engine.advance(run_name, progress=progress)
     if run.kind != RunKind.REPLAY:
         raise Refused(f"Run {run_name!r} is {run.kind}: there is no next trial to run. Replay it first.")
     due = queue.due(run_id=run.id or 0, now_ms=now_ms())

@@ -16,7 +16,7 @@ from console.live.memories import remember
 from console.live.players import Players, players_of
 from console.live.playing import Approved, play
 from console.live.report import Advance
-from console.live.retrying import next_trials
+from console.live.retrying import carry_over, next_trials
 from console.live.stage import NO_FEEDBACK, Stage
 from console.settings import settings
 from storage import tables
@@ -82,11 +82,13 @@ async def _rounds(stage: Stage, progress: Progress | None, onward: bool) -> None
     await _play_all(stage, [*approved, *open_trials], progress)
     await _look_at_ends(stage)
     budgets.freeze(run)
+    started = []
     if onward:
         await remember(stage)
         started = next_trials(run, done)
         _open_budgets(run)
-        await _play_all(stage, [(id, None) for id in started], progress)
+    carry_over(run, done)
+    await _play_all(stage, [(id, None) for id in started], progress)
 
 
 def _open_budgets(run: tables.Run) -> None:

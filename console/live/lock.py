@@ -42,7 +42,8 @@ def _on_file(run: tables.Run) -> Iterator[None]:
 @contextmanager
 def _on_server(run: tables.Run) -> Iterator[None]:
     key = {"space": _SPACE, "run": run.id}
-    with engine(database_url()).connect() as connection:
+    server = engine(database_url()).execution_options(isolation_level="AUTOCOMMIT")
+    with server.connect() as connection:
         if not connection.execute(text("SELECT pg_try_advisory_lock(:space, :run)"), key).scalar():
             raise _busy(run)
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlmodel import Session, select
@@ -29,11 +28,26 @@ def next_trials(run: tables.Run, done: Advance) -> list[int]:
         wanted = [row for row in last if row.trial + 1 < run.trials and _retries(session, run, row)]
         made = insert_trials(session, run, [_again(session, row) for row in wanted], now_ms())
         done.revealed += len(made)
-        done.carried_over += _carry_over(session, run, last, [row.trial + 1 for row in wanted])
         if made:
-            detail = {"tasks": len(made), "carried_over": done.carried_over}
-            events.record(session, run, "next trial", now_ms(), actor="engine", detail=detail)
+            events.record(session, run, "next trial", now_ms(), actor="engine", detail={"tasks": len(made)})
     return made
+
+
+def carry_over(run: tables.Run, done: Advance) -> None:
+    """Copies each solved task, marked so, into every trial that the run has reached."""
+    with writing() as session:
+        last = latest(session, run)
+        reached = max((row.trial for row in last), default=0)
+        solved = {row.id: row for row in last if row.outcome == Outcome.SUCCEEDED and row.trial < reached}
+        for trial in rows.load(session, [id for id in solved if id is not None]):
+            done.carried_over += len(_copies(session, run, trial, solved[trial.id], reached))
+
+
+def _copies(session: Session, run: tables.Run, trial: rows.Trial, old: tables.Trajectory, reached: int) -> list[int]:
+    record = trial.record.as_carried_over()
+    again = [(trial.task_id, replace(record, trial=number)) for number in range(old.trial + 1, reached + 1)]
+    kept = {"n_critical": old.n_critical, "released_by": old.released_by}
+    return insert_trials(session, run, again, now_ms(), **kept)
 
 
 def _retries(session: Session, run: tables.Run, last: tables.Trajectory) -> bool:
@@ -48,16 +62,3 @@ def _again(session: Session, last: tables.Trajectory) -> tuple[int, Trajectory]:
     task = session.get_one(tables.Task, last.task_id)
     trial = last.trial + 1
     return last.task_id, fresh(rows.spec(task), trial, window(session, last.task_id, trial))
-
-
-def _carry_over(session: Session, run: tables.Run, last: Sequence[tables.Trajectory], started: Sequence[int]) -> int:
-    """Copies each solved task into every trial that the run has reached; returns how many copies."""
-    reached = max([*started, *(row.trial for row in last)], default=0)
-    solved = {row.id: row for row in last if row.outcome == Outcome.SUCCEEDED and row.trial < reached}
-    copies = 0
-    for trial in rows.load(session, [id for id in solved if id is not None]):
-        old, record = solved[trial.id], trial.record.as_carried_over()
-        again = [(trial.task_id, replace(record, trial=number)) for number in range(old.trial + 1, reached + 1)]
-        kept = {"n_critical": old.n_critical, "released_by": old.released_by}
-        copies += len(insert_trials(session, run, again, now_ms(), **kept))
-    return copies

@@ -20,6 +20,7 @@ GOALS = {
     "twice": ["<=", 0],
     "lost_steps": ["<=", 0],
     "not_ended": ["<=", 0],
+    "problems": ["<=", 0],
     "unknown_per_kill": ["<=", 1.0],
 }
 

@@ -23,6 +23,7 @@ from console.database import database_url, now_ms, reading, review_queue
 from console.live import engine, starting
 from console.settings import settings
 from storage import tables
+from storage.check import check
 from storage.engine import close
 from storage.queue import Claim
 from tests.console.live.worlds import actor, office
@@ -55,7 +56,7 @@ def kill_at(folder: Path, points: int, seed: int) -> dict:
             number += 1
             executions.write_text("")
             steps.write_text("")
-    return {"kills": kills, "runs": number, **found}
+    return {"kills": kills, "runs": number, **found, "problems": len(check(database_url()))}
 
 
 def _wait(child: int, limit_s: float) -> bool:

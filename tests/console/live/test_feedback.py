@@ -164,7 +164,6 @@ def test_release_runs_what_nobody_decided_and_counts_it_apart(start_run, answer,
     assert first["budget"]["used"] == 1
     assert releasing.release("run", trial=0, players=cast).released == 0
     assert trial(0, 1)[0].outcome == "paused"
-    engine.advance("run", players=cast)
     assert trial(2, 1)[0].released_by == "simulation"
 
 

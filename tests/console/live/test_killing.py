@@ -16,3 +16,4 @@ def test_a_killed_engine_neither_repeats_nor_loses_nor_lets_anything_run_unseen(
     assert (found["kills"], found["runs_open"]) == (10, 0)
     assert found["executions"] > 0
     assert (found["without_approval"], found["twice"], found["lost_steps"], found["not_ended"]) == (0, 0, 0, 0)
+    assert found["problems"] == 0
