@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from console.commands import demo, detect, maintenance, review, run, trajectory
+from console.commands import demo, detect, maintenance, review, run, trajectory, worker
 from console.errors import ConsoleError
 from storage.errors import StorageError
 
@@ -41,6 +41,7 @@ app.command("tune", epilog="Example: inferact tune hotpot --method rules", rich_
 app.command(
     "export", epilog="Example: inferact export decisions --run hotpot --out decisions.csv", rich_help_panel=_WORK
 )(maintenance.export)
+app.command("worker", epilog="Example: inferact worker --once", rich_help_panel=_KEEP)(worker.worker)
 app.add_typer(maintenance.db, name="db", rich_help_panel=_KEEP)
 app.command("doctor", epilog="Example: inferact doctor", rich_help_panel=_KEEP)(maintenance.doctor)
 

@@ -1,13 +1,15 @@
-"""Starts the console: Streamlit on the installed app, every setting of its config passed explicitly."""
+"""Starts the console: Streamlit and the HTTP door on the installed app, every setting passed explicitly."""
 
 from __future__ import annotations
 
 import socket
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from console import api_token
 from console.errors import Refused
 
 _ROOT = Path(__file__).resolve().parent
@@ -25,11 +27,16 @@ def config() -> dict[str, Any]:
     return tomllib.loads(path.read_text())
 
 
+def options(host: str, port: int) -> dict[str, Any]:
+    """Every setting that Streamlit gets, by its full name."""
+    # Its greeting says less than ours, and asks a server on the internet which address this machine has.
+    ours = {"server.address": host, "server.port": port, "logger.hideWelcomeMessage": True}
+    return dict(_flat(config())) | ours
+
+
 def arguments(host: str, port: int) -> list[str]:
-    """What `streamlit run` gets: the app and every setting as a flag."""
-    values = config()
-    values["server"] |= {"address": host, "port": port}
-    return ["run", str(app_file()), *(f"--{name}={_text(value)}" for name, value in _flat(values))]
+    """What `streamlit run` would get to serve the pages alone: the app and every setting as a flag."""
+    return ["run", str(app_file()), *(f"--{name}={_text(value)}" for name, value in options(host, port).items())]
 
 
 def refuse_taken_port(host: str, port: int) -> None:
@@ -49,11 +56,24 @@ def links(host: str, port: int, key: str) -> tuple[str, str]:
     return base, f"{base}?key={key}"
 
 
-def serve(host: str, port: int) -> None:
-    """Runs the console in this process until it is stopped."""
-    from streamlit.web import cli  # takes half a second, which only this command should pay
+def door(host: str, port: int) -> str:
+    """Where agents that are not in Python knock, and whether they need the token."""
+    address = f"{links(host, port, '')[0]}api/v1"
+    if api_token.is_needed(host):
+        return f"{address} (token: {api_token.whereabouts()})"
+    return f"{address} (open to this machine, no token needed)"
 
-    cli.main(arguments(host, port), standalone_mode=False)
+
+def serve(host: str, port: int) -> None:
+    """Runs the console and the HTTP door in this process until it is stopped; raises BadInput for a bad webhook."""
+    # Streamlit looks for further settings beside whatever was started, and puts that folder on the import path.
+    sys.argv = [str(app_file())]
+    # Takes half a second, which only this command should pay.
+    from console import webhooks
+    from console.http import app
+
+    webhooks.receiver()
+    app.run(config=options(host, port))
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

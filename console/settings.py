@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy.engine import make_url
 
@@ -25,6 +25,12 @@ class Settings(BaseSettings):
     """A folder whose files take the place of the packaged prompt templates, file by file."""
     model: str | None = None
     concurrency: int = Field(default=8, ge=1)
+    api_token: SecretStr | None = None
+    """What agents send to use the HTTP API; without it, one is made where the server listens to other machines."""
+    webhook_url: str | None = None
+    """Where every decision on an agent's action is sent."""
+    webhook_secret: SecretStr | None = None
+    """Signs what is sent there: `whsec_` and base64 as Standard Webhooks has it, or any other text as it is."""
 
     @field_validator("data_dir", "prompts_dir")
     @classmethod

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hmac
-import os
-import secrets
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
 from console.errors import BadInput
-from console.settings import settings
+from console.kept_secrets import kept
 
 COOKIE = "inferact_hat"
 _DAYS_30 = 30 * 24 * 3600
@@ -66,20 +63,8 @@ def hat_of(cookie: str | None) -> Hat | None:
 
 def researcher_key() -> str:
     """The key in the researcher's link, made on first use and kept in the data directory."""
-    return _kept("researcher.key")
+    return kept("researcher.key")
 
 
 def _signer() -> URLSafeTimedSerializer:
-    return URLSafeTimedSerializer(_kept("cookie.secret"), salt="inferact-hat")
-
-
-def _kept(name: str) -> str:
-    path: Path = settings().data_dir / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError:
-        return path.read_text().strip()
-    with os.fdopen(handle, "w") as file:
-        file.write(secrets.token_urlsafe(24))
-    return path.read_text().strip()
+    return URLSafeTimedSerializer(kept("cookie.secret"), salt="inferact-hat")

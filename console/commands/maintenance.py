@@ -81,7 +81,9 @@ def serve(
     url = database_url()
     serving.refuse_taken_port(address, number)
     reviewer, researcher = serving.links(address, number, sign_in.researcher_key())
-    typer.echo(f"Database    {url}\nReviewers   {reviewer}\nResearcher  {researcher}\nStop with Ctrl+C.")
+    agents = serving.door(address, number)
+    typer.echo(f"Database    {url}\nReviewers   {reviewer}\nResearcher  {researcher}\nAgents      {agents}")
+    typer.echo("Stop with Ctrl+C.")
     serving.serve(address, number)
 
 

@@ -1,0 +1,51 @@
+"""The ASGI app: the console's pages, the API beside them, and one policy over both."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
+from pathlib import Path
+
+import streamlit as st
+from starlette.middleware import Middleware
+
+from console import webhooks
+from console.database import database_url
+from console.http import stopping
+from console.http.api import routes
+from console.http.policy import SafeHeaders
+
+_WARM = ("console.exhibit", "console.inbox", "console.review", "console.runs", "console.widgets.trajectory_view")
+"""What the first page would otherwise import while somebody waits for it."""
+
+
+@asynccontextmanager
+async def _lifespan(_app: st.App) -> AsyncIterator[None]:
+    await asyncio.to_thread(database_url)
+    _warm_up()
+    sending = asyncio.create_task(webhooks.keep_sending())
+    try:
+        with stopping.heard():
+            yield
+    finally:
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+
+
+def _warm_up() -> None:
+    for name in _WARM:
+        import_module(name)
+    # What is imported stays, so no later collection need look at it again.
+    gc.collect()
+    gc.freeze()
+
+
+app = st.App(
+    Path(__file__).resolve().parents[2] / "streamlit_app.py",
+    routes=routes(),
+    middleware=[Middleware(SafeHeaders)],
+    lifespan=_lifespan,
+)

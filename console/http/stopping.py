@@ -1,0 +1,40 @@
+"""Whether the server was told to stop: answers that wait for a person are then given as they stand."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_told = threading.Event()
+
+
+def is_set() -> bool:
+    """Whether waiting is over."""
+    return _told.is_set()
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """Listens to the signals that end a server, which would otherwise wait for every open request."""
+    _told.clear()
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        _told.set()
+        handler = before[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
+
+    for number in before:
+        signal.signal(number, hear)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,155 @@
+"""Which decisions are to be sent, when again, and what became of each attempt."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from sqlalchemy import insert, update
+from sqlmodel import Session, col, func, select
+
+from console.checks import Place
+from storage import tables
+from storage.tables import RunKind
+
+RETRIES_S = (1, 5, 30, 120, 600, 1_800, 3_600)
+"""How long to wait after the first failure, the second, ...; after the last one a decision is given up."""
+GIVEN_UP = "given up: "
+
+_HELD_MS = 60_000
+"""Longer than any attempt takes: until then no other process sends the same."""
+_PAST_MS = 7 * 24 * 3_600_000
+"""Decisions older than this are history for a receiver that is named now."""
+_FAR_MS = 1 << 61
+_MARGIN = 500
+_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A decision on its way: the row that keeps track of it, its stable id, and what is sent."""
+
+    delivery_id: int
+    attempts: int
+    message_id: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Decisions that are due and not in the outbox, and the decision from which to look next time."""
+
+    decision_ids: tuple[int, ...]
+    look_from: int
+
+
+def news(session: Session, url: str, look_from: int, now_ms: int) -> News:
+    """What came in among the decisions from `look_from` on: those of gate runs that can no longer be taken back."""
+    decision, item, run, delivery = tables.Decision, tables.Item, tables.Run, tables.WebhookDelivery
+    current = col(decision.superseded).is_(False) & (col(decision.id) >= look_from)
+    known = select(delivery.id).where(delivery.decision_id == col(decision.id), delivery.url == url).exists()
+    due = (
+        select(decision.id)
+        .join(item, col(item.id) == decision.item_id)
+        .join(run, col(run.id) == item.run_id)
+        .where(current, run.kind == RunKind.GATE, ~known)
+        .where(col(decision.deliverable_ms) <= now_ms, col(decision.deliverable_ms) > now_ms - _PAST_MS)
+        .order_by(col(decision.id))
+    )
+    found = tuple(id for id in session.exec(due) if id is not None)
+    open_from = session.exec(select(func.min(decision.id)).where(current, col(decision.deliverable_ms) > now_ms)).one()
+    last = session.exec(select(func.max(decision.id))).one() or 0
+    # On a server, a lower id may be committed after a higher one.
+    return News(found, min(open_from or last, last) - _MARGIN)
+
+
+def collect(session: Session, url: str, decision_ids: Sequence[int], now_ms: int) -> None:
+    """Puts the decisions into the outbox."""
+    rows = [{"decision_id": id, "url": url, "attempts": 0, "next_ms": now_ms, "failure": ""} for id in decision_ids]
+    if rows:
+        session.execute(insert(tables.WebhookDelivery), rows)
+
+
+def take(session: Session, url: str, now_ms: int, limit: int) -> list[Message]:
+    """The messages to send now, held for this process for a minute."""
+    delivery = tables.WebhookDelivery
+    due = (
+        select(delivery)
+        .where(delivery.url == url, col(delivery.delivered_ms).is_(None), delivery.next_ms <= now_ms)
+        .order_by(col(delivery.next_ms))
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    taken = session.exec(due).all()
+    for row in taken:
+        row.attempts, row.next_ms = row.attempts + 1, now_ms + _HELD_MS
+        session.add(row)
+    return [_message(session, row) for row in taken]
+
+
+def is_anything_due(session: Session, url: str, now_ms: int) -> bool:
+    """Whether there is anything to send now."""
+    delivery = tables.WebhookDelivery
+    due = select(delivery.id).where(
+        delivery.url == url, col(delivery.delivered_ms).is_(None), delivery.next_ms <= now_ms
+    )
+    return session.exec(due.limit(1)).first() is not None
+
+
+def settle(session: Session, results: Sequence[tuple[Message, str | None]], now_ms: int) -> None:
+    """Writes what became of attempts: None is delivered, a text says why it failed."""
+    for message, failure in results:
+        session.execute(_settled(message, failure, now_ms))
+
+
+def _settled(message: Message, failure: str | None, now_ms: int) -> Any:
+    delivery = tables.WebhookDelivery
+    if failure is None:
+        changed: dict[str, Any] = {"delivered_ms": now_ms, "failure": ""}
+    elif failure.startswith(GIVEN_UP) or message.attempts > len(RETRIES_S):
+        changed = {"next_ms": _FAR_MS, "failure": f"{GIVEN_UP}{failure.removeprefix(GIVEN_UP)}"[:_REASON]}
+    else:
+        changed = {"next_ms": now_ms + RETRIES_S[message.attempts - 1] * 1_000, "failure": failure[:_REASON]}
+    # An attempt that took so long that another process made the next one says nothing any more.
+    same = (col(delivery.id) == message.delivery_id) & (col(delivery.attempts) == message.attempts)
+    return update(delivery).where(same).values(**changed)
+
+
+def _message(session: Session, row: tables.WebhookDelivery) -> Message:
+    decision = session.get_one(tables.Decision, row.decision_id)
+    message_id = "msg_" + hashlib.sha256(f"{decision.id} {decision.submit_key}".encode()).hexdigest()[:32]
+    return Message(row.id or 0, row.attempts, message_id, orjson.dumps(_document(session, decision)))
+
+
+def _document(session: Session, decision: tables.Decision) -> dict[str, Any]:
+    item = session.get_one(tables.Item, decision.item_id)
+    run = session.get_one(tables.Run, item.run_id)
+    record = session.get_one(tables.Trajectory, item.trajectory_id)
+    task = session.get_one(tables.Task, record.task_id)
+    return {
+        "type": "decision.made",
+        "timestamp": _iso(decision.decided_ms),
+        "data": {
+            "check_id": str(Place(item.trajectory_id, item.step)),
+            "run": run.name,
+            "task_id": task.task_key,
+            "trial": item.trial,
+            "item_id": item.id,
+            "decision_id": decision.id,
+            "revision": decision.revision,
+            "decision": decision.decision,
+            "label": decision.label,
+            "feedback": decision.feedback_text,
+            "edited_action": decision.edited_action,
+            "action_digest": decision.action_digest,
+            "reviews_required": item.reviews_required,
+        },
+    }
+
+
+def _iso(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds")

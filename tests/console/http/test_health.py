@@ -1,0 +1,104 @@
+"""Health for whoever watches over the console, and the document that describes the API."""
+
+import time
+from importlib.metadata import version
+
+import httpx
+import jsonschema
+import pytest
+
+from console.http.api import PREFIX
+from console.http.openapi import document
+from console.http.operations import OPERATIONS
+
+
+def test_health_tells_how_long_the_oldest_item_has_waited(serve, question):
+    server = serve()
+    empty = server.client.get("/health").json()
+    assert empty == {"status": "ok", "database": True, "oldest_pending_s": None, "version": version("inferact-console")}
+    server.client.post("/checks", json=question())
+    time.sleep(0.3)
+    assert 0.3 <= server.client.get("/health").json()["oldest_pending_s"] < 30
+
+
+def test_the_document_is_served_and_names_every_operation(api):
+    said = api.get("/openapi.json")
+    assert said.status_code == 200
+    assert said.json() == document(OPERATIONS, PREFIX)
+    assert set(said.json()["paths"]) == {
+        "/api/v1/checks",
+        "/api/v1/checks/{check_id}",
+        "/api/v1/checks/{check_id}/result",
+        "/api/v1/trajectories",
+        "/api/v1/health",
+    }
+
+
+def test_the_document_holds_together():
+    whole = document(OPERATIONS, PREFIX)
+    assert whole["openapi"] == "3.1.0"
+    for name, schema in whole["components"]["schemas"].items():
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema.get("description"), name
+    names = [one["operationId"] for path in whole["paths"].values() for one in path.values()]
+    assert len(names) == len(set(names))
+    for reference in _references(whole):
+        found = whole
+        for part in reference.removeprefix("#/").split("/"):
+            found = found[part]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: f"{one.method} {one.path}")
+def test_every_operation_says_what_it_does_and_how_it_refuses(operation):
+    said = document(OPERATIONS, PREFIX)["paths"][PREFIX + operation.path][operation.method.lower()]
+    assert said["summary"].endswith(".")
+    assert "403" in said["responses"]
+    assert ("401" in said["responses"]) == operation.needs_token
+    assert {one["name"] for one in said.get("parameters", []) if one["in"] == "path"} == (
+        {"check_id"} if "{check_id}" in operation.path else set()
+    )
+
+
+def test_what_is_answered_is_what_the_document_says(api, question):
+    whole = document(OPERATIONS, PREFIX)
+    waiting = api.post("/checks", json=question()).json()
+    for schema, found in (
+        ("Check", waiting),
+        ("Check", api.delete(f"/checks/{waiting['check_id']}").json()),
+        ("Health", api.get("/health").json()),
+        ("Problem", api.get("/checks/0-0").json()),
+    ):
+        jsonschema.validate(found, {"$ref": f"#/components/schemas/{schema}", "components": whole["components"]})
+
+
+def test_every_answer_carries_the_policy(shared):
+    for path in ("/", "/api/v1/health", "/api/nothing"):
+        headers = httpx.get(shared.url + path).headers
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_the_server_stops_at_once_though_an_agent_waits(serve, question):
+    from concurrent.futures import ThreadPoolExecutor
+
+    server = serve()
+    check_id = server.client.post("/checks", json=question()).json()["check_id"]
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(server.client.get, f"/checks/{check_id}?wait=60")
+        time.sleep(0.5)
+        assert server.stop() < 10
+        assert waiting.result(timeout=5).status_code == 202
+    assert "Traceback" not in server.said()
+
+
+def _references(part):
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key == "$ref":
+                yield value
+            else:
+                yield from _references(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _references(value)
