@@ -1,0 +1,207 @@
+"""What an agent gets, answer by answer."""
+
+import logging
+
+import pytest
+
+from console.errors import BadInput, Refused
+from console.gate import Gate, Reason
+from console.settings import settings
+from console.trajectory import Step, from_json
+from storage import tables
+
+TASK = "Pay the March bill only."
+STEPS = [("look[bills]", "two bills"), Step("the first is from March", "open[1]", "March, 20 dollars")]
+
+
+def test_action_that_is_not_critical_needs_no_database(make_gate, tmp_path):
+    decision = make_gate().check(TASK, STEPS, "look[bill 2]")
+    assert (decision.approved, decision.action, decision.reason) == (True, "look[bill 2]", Reason.NOT_CRITICAL)
+    assert not (tmp_path / "gate.db").exists()
+
+
+def test_action_that_is_not_flagged_runs_and_its_verdict_is_kept(make_gate, stored):
+    gate = make_gate(detector="random", threshold=1.0)
+    decision = gate.check(TASK, STEPS, "pay[1]", task_id="march")
+    assert (decision.approved, decision.reason, decision.item_id) == (True, Reason.NOT_FLAGGED, None)
+    assert 0 <= decision.score <= 1
+    assert [(verdict.flagged, verdict.score) for verdict in stored(tables.Verdict)] == [(False, decision.score)]
+    assert stored(tables.Item) == []
+    assert [(intent.action, intent.finished_ms) for intent in stored(tables.Intent)] == [("pay[1]", None)]
+
+
+def test_approved_action_runs_once(make_gate, person, meanwhile, items, stored):
+    gate = make_gate()
+    meanwhile(person().answer, "approve")
+    decision = gate.check(TASK, STEPS, "pay[1]", task_id="march")
+    assert (decision.approved, decision.action, decision.reason) == (True, "pay[1]", Reason.APPROVED)
+    assert items() == ["delivered"]
+    assert [intent.decision_id for intent in stored(tables.Intent)] == [decision.decision_id]
+    again = gate.check(TASK, STEPS, "pay[1]", task_id="march")
+    assert (again.approved, again.reason, again.decision_id) == (
+        False,
+        Reason.ALREADY_HANDED_OUT,
+        decision.decision_id,
+    )
+    assert "not given twice" in again.feedback
+
+
+def test_rejection_comes_with_its_words_as_often_as_asked(make_gate, person, meanwhile, stored):
+    gate = make_gate()
+    meanwhile(person().answer, "reject", "That is the April bill.")
+    decision = gate.check(TASK, STEPS, "pay[2]")
+    assert (decision.approved, decision.feedback, decision.reason) == (
+        False,
+        "That is the April bill.",
+        Reason.REJECTED,
+    )
+    assert gate.check(TASK, STEPS, "pay[2]") == decision
+    assert stored(tables.Intent) == []
+    assert [row.outcome for row in stored(tables.Trajectory)] == ["rejected"]
+
+
+def test_bare_rejection_still_says_something(make_gate, person, meanwhile):
+    meanwhile(person().answer, "reject")
+    assert make_gate().check(TASK, STEPS, "pay[2]").feedback
+
+
+def test_edited_action_replaces_the_agents(make_gate, person, meanwhile, stored):
+    gate = make_gate()
+    meanwhile(person().answer, "edit", "Only March.", edited_action='pay({"bill": 1})')
+    decision = gate.check(TASK, STEPS, {"name": "pay", "arguments": {"bill": 2}})
+    assert (decision.approved, decision.reason, decision.feedback) == (True, Reason.EDITED, "Only March.")
+    assert (decision.call.name, decision.call.arguments) == ("pay", {"bill": 1})
+    gate.done(decision, "paid")
+    (body,) = stored(tables.TrajectoryBody)
+    last = from_json(body.body).steps[-1]
+    assert (last.action, last.observation) == ('pay({"bill": 1})', "paid")
+    assert last.extra["instead_of"] == 'pay({"bill":2})'
+
+
+def test_response_brings_words_and_runs_nothing(make_gate, person, meanwhile):
+    meanwhile(person().answer, "respond", "Ask the user first.", label="misaligned")
+    decision = make_gate().check(TASK, STEPS, "pay[2]")
+    assert (decision.approved, decision.reason) == (False, Reason.RESPONDED)
+    assert decision.feedback == "Ask the user first."
+
+
+def test_escalated_item_waits_for_another_reviewer(make_gate, person, meanwhile):
+    def two_people():
+        person("ann").answer("escalate")
+        person("bob").answer("approve")
+
+    meanwhile(two_people)
+    assert make_gate().check(TASK, STEPS, "pay[1]").reason is Reason.APPROVED
+
+
+def test_decision_counts_once_it_can_no_longer_be_undone(make_gate, person, meanwhile):
+    gate = make_gate(undo_s=0.4)
+    decided = []
+    meanwhile(lambda: decided.append(person().answer("approve")))
+    decision = gate.check(TASK, STEPS, "pay[1]", timeout_s=0.3)
+    assert decision.approved
+    assert decided[0].deliverable_ms - decided[0].decided_ms == 400
+
+
+def test_result_is_the_next_step_and_the_next_question_goes_on_from_it(make_gate, person, meanwhile, stored):
+    gate = make_gate()
+    meanwhile(lambda: [person().answer("approve"), person().answer("reject")])
+    first = gate.check(TASK, STEPS, "pay[1]", task_id="march")
+    gate.done(first, "paid")
+    gate.done(first, "paid once more")
+    second = gate.check(TASK, [*STEPS, ("pay[1]", "paid"), ("look[rest]", "one bill")], "pay[2]", task_id="march")
+    assert second.reason is Reason.REJECTED
+    (trajectory,) = stored(tables.Trajectory)
+    assert (trajectory.n_steps, trajectory.critical_action, trajectory.outcome) == (4, "pay[2]", "rejected")
+    assert [item.step for item in stored(tables.Item)] == [2, 4]
+
+
+def test_other_branch_of_a_trial_leaves_what_reviewers_saw(make_gate, person, meanwhile, stored):
+    gate = make_gate()
+    meanwhile(lambda: [person().answer("reject"), person().answer("approve")])
+    gate.check(TASK, STEPS, "pay[1]", task_id="march")
+    gate.check(TASK, STEPS, "pay[2]", task_id="march")
+    actions = [from_json(body.body).critical_action for body in stored(tables.TrajectoryBody)]
+    assert actions == ["pay[1]", "pay[2]"]
+    assert len(stored(tables.Task)) == 1
+
+
+def test_changed_prefix_or_trial_asks_again(make_gate, person, meanwhile, items):
+    gate = make_gate()
+    meanwhile(lambda: [person().answer("approve") for _ in range(3)])
+    gate.check(TASK, STEPS, "pay[1]", task_id="march")
+    assert gate.check(TASK, STEPS[:1], "pay[1]", task_id="march").reason is Reason.APPROVED
+    assert gate.check(TASK, STEPS, "pay[1]", task_id="march", trial=1).reason is Reason.APPROVED
+    assert items() == ["delivered"] * 3
+
+
+def test_unflagged_action_of_a_named_task_is_let_run_once(make_gate):
+    gate = make_gate(detector="random", threshold=1.0)
+    assert gate.check(TASK, STEPS, "pay[1]", task_id="march").approved
+    assert gate.check(TASK, STEPS, "pay[1]", task_id="march").reason is Reason.ALREADY_HANDED_OUT
+    assert gate.check(TASK, STEPS, "pay[2]").approved
+    assert gate.check(TASK, STEPS, "pay[2]").approved
+
+
+def test_without_patterns_every_checked_action_is_critical(make_gate, person, meanwhile):
+    meanwhile(person().answer, "reject")
+    assert make_gate(critical=()).check(TASK, STEPS, "anything").reason is Reason.REJECTED
+
+
+def test_environment_brings_its_own_patterns(make_gate, person, meanwhile):
+    gate = make_gate(critical=(), environment="webshop")
+    assert gate.check(TASK, STEPS, "search[shades]").reason is Reason.NOT_CRITICAL
+    meanwhile(person().answer, "reject")
+    assert gate.check(TASK, STEPS, "click[Buy Now]").reason is Reason.REJECTED
+
+
+def test_second_gate_of_a_run_keeps_the_stored_settings(make_gate, caplog, stored):
+    make_gate(budget=3).open()
+    with caplog.at_level(logging.WARNING):
+        make_gate(budget=3).open()
+        assert caplog.messages == []
+        make_gate(budget=9).open()
+    (message,) = caplog.messages
+    assert "budget_cap" in message
+    assert [run.budget_cap for run in stored(tables.Run)] == [3]
+
+
+def test_run_of_another_kind_is_refused(make_gate, url):
+    from console import runs
+    from console.database import writing
+
+    with writing(url) as session:
+        runs.archive(session, "logs", 1)
+    with pytest.raises(Refused, match="archive"):
+        make_gate(run="logs").check(TASK, STEPS, "pay[1]")
+
+
+def test_gate_without_a_url_uses_the_settings(person, meanwhile):
+    gate = Gate("shop-bot", "random", ["pay*"], threshold=1.0)
+    assert gate.check(TASK, STEPS, "pay[1]").approved
+    assert gate.open() == settings().database_url
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"on_timeout": "allow"}, "on_timeout is 'allow'"),
+        ({"on_spent_budget": ""}, "on_spent_budget"),
+        ({"budget": -1}, "budget is -1"),
+        ({"reviews_per_item": 0}, "reviews_per_item is 0"),
+        ({"timeout_s": float("nan")}, "timeout_s is nan"),
+        ({"poll_s": -1}, "poll_s is -1"),
+        ({"critical": "pay*"}, "not one text"),
+        ({"detector": "oracle-of-delphi"}, "No detector named"),
+        ({"run": "a/b"}, "cannot name a run"),
+    ],
+)
+def test_wrong_setting_is_refused_in_one_sentence(make_gate, changes, said):
+    with pytest.raises(BadInput, match=said):
+        make_gate(**changes)
+
+
+def test_result_of_an_action_that_was_not_let_run_is_refused(make_gate):
+    gate = make_gate()
+    with pytest.raises(BadInput, match="no stored action"):
+        gate.done(gate.check(TASK, STEPS, "look"), "x")

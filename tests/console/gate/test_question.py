@@ -1,0 +1,84 @@
+"""The digest that binds a decision to exactly what was asked."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.errors import BadInput
+from console.gate.question import action_text, question
+from console.trajectory import Step
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+WORD = TEXT.filter(str.strip)
+PAIRS = st.lists(st.tuples(TEXT, TEXT), max_size=4)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(WORD, PAIRS, WORD)
+def test_steps_may_be_pairs_mappings_or_steps(task, pairs, action):
+    as_mappings = [{"action": did, "observation": saw} for did, saw in pairs]
+    as_steps = [Step(action=did, observation=saw) for did, saw in pairs]
+    digests = {question(task, steps, action).digest for steps in (pairs, as_mappings, as_steps)}
+    assert len(digests) == 1
+
+
+@given(WORD, PAIRS, WORD, WORD)
+def test_any_change_is_another_question(task, pairs, action, other):
+    asked = question(task, pairs, action)
+    longer = question(task, [*pairs, ("", "")], action)
+    later = question(task, pairs, action, trial=1)
+    named = question(task, pairs, action, task_id="named")
+    digests = {one.digest for one in (asked, longer, later, named)}
+    assert len(digests) == 4
+    assert (question(task, pairs, other).digest == asked.digest) == (other == action)
+
+
+@given(st.dictionaries(TEXT, JSON, max_size=4), st.randoms(use_true_random=False))
+def test_order_of_a_calls_arguments_does_not_matter(arguments, random):
+    shuffled = list(arguments.items())
+    random.shuffle(shuffled)
+    texts = {action_text({"name": "pay", "arguments": made}) for made in (arguments, dict(shuffled))}
+    assert len(texts) == 1
+
+
+def test_call_may_come_with_its_arguments_as_text():
+    assert action_text({"name": "pay", "arguments": '{"b": 1, "a": 2}'}) == 'pay({"a":2,"b":1})'
+    assert action_text({"name": "pay", "arguments": "{broken"}) == "pay({broken)"
+    assert action_text({"name": "pay"}) == "pay({})"
+
+
+def test_steps_may_hold_calls_and_objects():
+    asked = question("t", [({"name": "look", "arguments": {"at": 1}}, {"found": 2}), {"thought": "so"}], "pay")
+    assert [(step.thought, step.action, step.observation) for step in asked.record.steps] == [
+        ("", 'look({"at":1})', '{"found":2}'),
+        ("so", "", ""),
+    ]
+
+
+def test_half_a_character_is_spelled_out_in_a_step_and_refused_in_the_action():
+    assert question("t", [("a", "\ud800")], "pay").record.steps[0].observation == "\\ud800"
+    with pytest.raises(BadInput, match="half a character"):
+        question("t", [], "pay \ud800")
+
+
+@pytest.mark.parametrize(
+    ("task", "steps", "action", "trial", "said"),
+    [
+        ("", [], "pay", 0, "needs the task"),
+        ("t", "ab", "pay", 0, "steps is no list"),
+        ("t", [("a", "b", "c")], "pay", 0, "Step 1 is neither"),
+        ("t", ["ab"], "pay", 0, "Step 1 is neither"),
+        ("t", [], " ", 0, "action is empty"),
+        ("t", [], {"tool": "pay"}, 0, "neither a text nor a tool call"),
+        ("t", [], {"name": "pay", "arguments": {"when": object()}}, 0, "cannot be written as JSON"),
+        ("t", [], "pay", -1, "trial is -1"),
+        ("t", [], "pay", True, "trial is True"),
+    ],
+)
+def test_incomplete_question_is_refused_in_one_sentence(task, steps, action, trial, said):
+    with pytest.raises(BadInput, match=said):
+        question(task, steps, action, trial=trial)
