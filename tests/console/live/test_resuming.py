@@ -6,9 +6,11 @@ import pytest
 from sqlalchemy import insert, update
 from sqlmodel import col, select
 
+from console.actors import ACTORS
 from console.critical import digest
 from console.database import now_ms, reading, writing
 from console.live import engine, settling, starting
+from console.live.players import Players
 from console.live.report import Advance
 from storage import tables
 from tests.console.live.worlds import players, seals_midway, sends_wrong_until_told
@@ -167,3 +169,29 @@ def test_a_trial_that_was_made_just_before_the_crash_gets_its_budget(start_run, 
     engine.resume("run", players=cast)
     assert trial(0, 1)[0].outcome == "paused"
     assert status()[1]["budget"]["cap"] == 1
+
+
+def test_in_the_embedded_environments_an_interrupted_trial_ends_as_an_uninterrupted_one():
+    cast, counts = Players(ACTORS["scripted"]), {"webshop": 4, "hotpotqa": 4, "alfworld": 4}
+    for name in ("whole", "broken"):
+        starting.start(name, counts, players=cast, feedback_mode="none", seed=3)
+    engine.resume("whole", players=cast)
+    for step in range(0, 50, 4):
+        engine.resume("broken", players=flaky(cast, step))
+    engine.resume("broken", players=cast)
+    assert records("broken") == records("whole")
+    assert len(records("whole")) == 12
+
+
+def records(name):
+    """What was done in each trial of a run, in the order of the tasks."""
+    body, record = tables.TrajectoryBody, tables.Trajectory
+    statement = (
+        select(body.body)
+        .join(record, col(record.id) == body.trajectory_id)
+        .join(tables.Run, col(tables.Run.id) == record.run_id)
+        .where(tables.Run.name == name)
+        .order_by(col(record.id))
+    )
+    with reading() as session:
+        return list(session.exec(statement))
