@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _LONGEST = 4_000
+_WINDOW = 3
 _CLAUSE = re.compile(r"[.;:!?\n,()]+\s|[.;!?\n]+$|\b(?:but|instead(?! of)|rather(?! than)|and then)\b")
 _REFUSING = re.compile(
     r"\b(?:not|no|never|isn|wasn|doesn|didn|don|aren|won|can|cannot|without|avoid|wrong|refus\w+|reject\w+|skip|"
@@ -95,8 +96,8 @@ class Advice:
 
 @lru_cache(maxsize=1024)
 def advice(memory: tuple[str, ...]) -> Advice:
-    """What the entries say together; each is read to its first 4,000 characters."""
-    raw = "\n".join(entry[:_LONGEST] for entry in memory)
+    """What the last three entries say together; each is read to its first 4,000 characters."""
+    raw = "\n".join(entry[:_LONGEST] for entry in memory[-_WINDOW:])
     text = raw.lower().replace("’", "'")
     return Advice(raw, text, tuple(_clauses(text)))
 

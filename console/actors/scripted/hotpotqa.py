@@ -135,7 +135,12 @@ def _find(page: Page, relations: Sequence[str], form: str, known: Sequence[str],
 
 
 def _keyword(page: Page, relations: Sequence[str], found: Advice) -> str | None:
-    """What to look up next on the page: the relations in their order, those that the memory names first."""
+    """What to look up next on the page: the same once more if it occurs again, else the next of the relations.
+
+    Those that the memory names come first.
+    """
+    if page.more:
+        return page.looked_up[-1]
     ordered = sorted(relations, key=lambda word: not found.names(word))
     keywords = [stem for word in ordered for stem in stems(word)[:1]]
     return next((word for word in keywords if word not in page.looked_up), None)

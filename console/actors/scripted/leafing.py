@@ -11,17 +11,18 @@ from console.trajectory import Step
 
 CALL = re.compile(r"^\s*(?P<name>\w+)\[(?P<argument>.*)\]\s*$", re.DOTALL)
 _SIMILAR = re.compile(r"Similar: \[(?P<titles>.*)\]")
-_RESULT = re.compile(r"^\(Result \d+ / \d+\) ")
+_RESULT = re.compile(r"^\(Result (\d+) / (\d+)\) ")
 
 
 @dataclass(slots=True)
 class Page:
-    """A page that a search opened: its sentences seen so far, and what was looked up on it."""
+    """A page that a search opened: its sentences seen so far, what was looked up on it, and if that occurs again."""
 
     asked: str
     first: str = ""
     seen: list[str] = field(default_factory=list)
     looked_up: list[str] = field(default_factory=list)
+    more: bool = False
     similar: list[str] = field(default_factory=list)
 
 
@@ -35,7 +36,9 @@ def pages_of(steps: Sequence[Step]) -> list[Page]:
             pages.append(_opened(call["argument"], step.observation))
         elif call and name == "lookup" and pages:
             pages[-1].looked_up.append(call["argument"].lower())
-            if _RESULT.match(step.observation):
+            result = _RESULT.match(step.observation)
+            pages[-1].more = bool(result and result[1] != result[2])
+            if result:
                 pages[-1].seen.insert(0, _RESULT.sub("", step.observation).strip())
     return pages
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 
 from console.actors.scripted.hints import vocabulary
 
-_NAME = r"[A-Z][\w'’-]*\.?"
+_NAME = r"[A-Z](?:[a-z]{0,2}\.(?= )|[\w'’-]*)"
 _SPAN = re.compile(rf"{_NAME}(?: (?:&|of|the|of the|for) {_NAME}| {_NAME}| \d+)*(?: \([^()]{{1,40}}\))?")
-_SENTENCE = re.compile(r"(?<=[a-z0-9\])][.!?]) +(?=[A-Z0-9])")
+_SENTENCE = re.compile(r"(?<=[a-z0-9\])]{3}[.!?]) +(?=[A-Z0-9])")
 _YEAR = re.compile(r"\b1\d{3}\b|\b20\d{2}\b")
 _NUMBER = re.compile(r"\b\d{1,3}(?:,\d{3})+\b|\b\d+\b")
 _SMALL = re.compile(r"\b(?:plays?|shows?|makes?|[Aa]n?) (?:the |an? )?([a-z]{4,})")

@@ -32,6 +32,7 @@ class Visit:
     searches: int = 0
     turned: int = 0
     offers: dict[str, Offer] = field(default_factory=dict)
+    visible: list[str] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
     features: dict[str, str] = field(default_factory=dict)
     options: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
@@ -72,9 +73,7 @@ def _read(seen: Visit, action: str, observation: str) -> None:
         seen.page, seen.chosen = "results", {}
         seen.searches += action.strip().startswith("search[")
         seen.turned += target.lower() == "next >"
-        for match in _OFFER.finditer(observation):
-            price = float(match["price"].replace(",", ""))
-            seen.offers.setdefault(match["asin"], Offer(match["asin"], match["title"], price))
+        seen.visible = [_offered(seen, match) for match in _OFFER.finditer(observation)]
     elif "[Buy Now]" in observation:
         _open(seen, target, observation)
     elif target.lower() in ("features", "description", "reviews") and "[< Prev]" in observation:
@@ -85,6 +84,12 @@ def _read(seen: Visit, action: str, observation: str) -> None:
         seen.page, seen.chosen = "start", {}
     else:
         seen.failed.add(action.strip())
+
+
+def _offered(seen: Visit, match: re.Match[str]) -> str:
+    price = float(match["price"].replace(",", ""))
+    seen.offers.setdefault(match["asin"], Offer(match["asin"], match["title"], price))
+    return match["asin"]
 
 
 def _open(seen: Visit, target: str, observation: str) -> None:

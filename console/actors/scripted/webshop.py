@@ -41,11 +41,13 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Care:
-    """How carefully it shops: `checked` are the words that the features must bear out."""
+    """How carefully it shops: `checked` are the words that the features must
+    bear out, `stressed` those of the wish that the memory names."""
 
     heeds_price: bool
     skipped_option: float | None
     checked: frozenset[str]
+    stressed: frozenset[str]
     decides: bool
     limit: float | None
     left_alone: frozenset[str]
@@ -58,7 +60,7 @@ def move(view: View) -> Move:
     care = _care(view, asked, found)
     seen = visit(view.steps)
     if seen.page == "start":
-        return Move("I search for what the user asked.", f"search[{_query(asked, found, seen)}]")
+        return Move("I search for what the user asked.", f"search[{_query(asked, seen)}]")
     if seen.page == "results":
         return _from_results(asked, care, seen, len(view.steps))
     if seen.page == "sub":
@@ -99,7 +101,8 @@ def _care(view: View, asked: Wish, found: Advice) -> Care:
         heeds_price=blind > 0.35 or spoken,
         skipped_option=which if overlooks < 0.4 and not found.about("option") else None,
         checked=frozenset(asked.words) if reads or trusting > 0.8 else frozenset(),
-        decides=dithers > 0.06 or bool(view.memory),
+        stressed=stressed,
+        decides=dithers > 0.08 or bool(view.memory),
         limit=_limit(asked, found) if spoken else asked.limit,
         left_alone=frozenset(code for code in _CODE.findall(found.raw) if found.refuses(code) or not found.wants(code)),
     )
@@ -112,21 +115,26 @@ def _limit(asked: Wish, found: Advice) -> float | None:
     return told if asked.limit is None else min(told, asked.limit)
 
 
-def _query(asked: Wish, found: Advice, seen: Visit) -> str:
-    if seen.searches:
-        return " ".join(asked.words[: max(2, len(asked.words) // 2)])
-    stressed = [word for word in asked.words if found.names(word)]
-    return " ".join([*asked.words, *(word for word in stressed if word not in asked.words)])
+def _query(asked: Wish, seen: Visit) -> str:
+    """The words of the wish; once nothing was found with them, the first half of them."""
+    return " ".join(asked.words[: max(2, len(asked.words) // 2)] if seen.searches else asked.words)
 
 
 def _ranked(asked: Wish, care: Care, seen: Visit) -> list[Offer]:
-    """The results still to be opened, those whose titles share most words first."""
-    fresh = [offer for offer in seen.offers.values() if offer.asin not in seen.opened]
-    fresh = [offer for offer in fresh if offer.asin not in care.left_alone]
+    """The visible results still to be opened: first those that share most words, what was stressed counting twice.
+
+    A brand that it has opened in vain comes later.
+    """
+    fresh = [seen.offers[asin] for asin in seen.visible if asin not in seen.opened and asin not in care.left_alone]
     if care.heeds_price and care.limit is not None:
         fresh = [offer for offer in fresh if offer.price <= care.limit]
-    wanted = set(asked.words)
-    return sorted(fresh, key=lambda offer: -len(wanted & set(words(offer.title))))
+    tried = {seen.offers[asin].title.split()[0] for asin in seen.opened if asin in seen.offers}
+    return sorted(fresh, key=lambda offer: (offer.title.split()[0] in tried) - _shared(offer, asked, care))
+
+
+def _shared(offer: Offer, asked: Wish, care: Care) -> int:
+    title = set(words(offer.title))
+    return len(title & set(asked.words)) + len(title & care.stressed)
 
 
 def _from_results(asked: Wish, care: Care, seen: Visit, steps: int) -> Move:
@@ -135,12 +143,12 @@ def _from_results(asked: Wish, care: Care, seen: Visit, steps: int) -> Move:
         return Move("Perhaps there is something better on the next page.", "click[Next >]")
     if ranked:
         return Move(f'"{ranked[0].title}" looks closest to what was asked.', f"click[{ranked[0].asin}]")
-    if seen.turned < 2 and steps < _PATIENCE - 5:
+    if seen.visible and seen.turned < 3 and steps < _PATIENCE - 5:
         return Move("None of these will do; I look at the next page.", "click[Next >]")
-    best = seen.offers.get(seen.opened[0]) if seen.opened else next(iter(seen.offers.values()), None)
-    if best is None:
+    settled = [asin for asin in seen.visible if asin not in care.left_alone] or seen.visible
+    if not settled:
         return Move("Nothing was found; I try other words.", "click[Back to Search]")
-    return Move("I settle for the first that I looked at.", f"click[{best.asin}]")
+    return Move("I settle for this one.", f"click[{settled[0]}]")
 
 
 def _from_item(asked: Wish, care: Care, found: Advice, seen: Visit, steps: int) -> Move:
@@ -152,7 +160,7 @@ def _from_item(asked: Wish, care: Care, found: Advice, seen: Visit, steps: int) 
         return Move("I read the features before I decide.", "click[Features]")
     if _unfit(care, seen, options) and spare >= 5:
         return Move("It does not say all that was asked; I go back to the results.", "click[< Prev]")
-    if not care.decides and spare > 1:
+    if not care.decides:
         return Move("I am not sure about this one.", "click[< Prev]")
     for value in left.values():
         if f"click[{value}]" not in seen.failed:

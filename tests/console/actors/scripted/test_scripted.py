@@ -1,7 +1,6 @@
 """The scripted Actor as a whole: pure, fallible within bounds, and better for what it is told."""
 
 import asyncio
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -98,11 +97,18 @@ def test_odd_words_in_its_memory_never_stop_a_trial(name, words, play):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_long_memories_do_not_slow_it_down(name, play):
-    task = ENVIRONMENTS[name].tasks(0, 1)[0]
-    started = time.perf_counter()
-    play(task, ("size " * 4_000, "not, " * 4_000, "search the fridge " * 1_000))
-    assert time.perf_counter() - started < 5.0
+def test_only_the_last_three_entries_count(name, play):
+    words = "Read everything further down, mind the price, every option, open doors, search on, the right one, both."
+    idle = ("Hm.",) * 3
+    for task in ENVIRONMENTS[name].tasks(0, 12):
+        assert play(task, (words, *idle)).actions == play(task, idle).actions
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_words_beyond_all_reason_are_not_read(name, play):
+    for task in ENVIRONMENTS[name].tasks(0, 6):
+        endless = "x" * 5_000 + " too expensive, choose every option, read further, open the doors"
+        assert play(task, (endless,)).actions == play(task, ("x",)).actions
 
 
 def test_an_environment_without_a_policy_is_named():

@@ -1,0 +1,71 @@
+"""What is read out of a person's free words."""
+
+import pytest
+
+from console.actors.scripted.hints import TOPICS, advice, amount_near, last_wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "topic"),
+    [
+        ("that's way too EXPENSIVE for me", "price"),
+        ("Did you look at the cost?", "price"),
+        ("keep it under $40", "price"),
+        ("wrong colour", "option"),
+        ("you forgot to pick a size", "option"),
+        ("please read the whole page", "further"),
+        ("it is not in the first paragraph", "further"),
+        ("two people share the same name here", "namesake"),
+        ("it's behind a closed door", "open"),
+        ("wash it before", "clean"),
+        ("it should be warm", "heat"),
+        ("chill the tomato", "cool"),
+        ("I need two of these", "two"),
+        ("turn the lamp on", "light"),
+    ],
+)
+def test_topics_are_heard_in_many_words(words, topic):
+    assert advice((words,)).about(topic)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_silence_is_about_nothing(topic):
+    assert not advice(()).about(topic)
+    assert not advice(("Hm.",)).about(topic)
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted", "refused"),
+    [
+        ("Take the navy one, not the black one.", "navy", "black"),
+        ("I asked for navy instead of black", "navy", "black"),
+        ("Black is wrong. Choose navy.", "navy", "black"),
+        ("navy rather than black, please", "navy", "black"),
+        ("don't buy the black one; the navy one is fine", "navy", "black"),
+    ],
+)
+def test_what_is_wanted_is_told_from_what_is_refused(words, wanted, refused):
+    found = advice((words,))
+    assert found.wants(wanted)
+    assert not found.refuses(wanted)
+    assert found.refuses(refused)
+    assert last_wanted(found, ("black", "navy")) == "navy"
+
+
+def test_a_thing_is_only_named_as_a_whole_word():
+    found = advice(("look in the cabinets near the 12 oz cup",))
+    assert found.names("cabinet")
+    assert found.names("12 oz")
+    assert not found.names("2 oz")
+    assert not found.names("cab")
+
+
+def test_amounts_belong_to_their_topic():
+    found = advice(("I wanted 2 of them. The price must stay below 1,250.50 dollars.",))
+    assert amount_near(found, "price") == 1250.5
+    assert amount_near(advice(("I wanted 2 of them.",)), "price") is None
+
+
+def test_the_last_of_several_wishes_counts():
+    assert last_wanted(advice(("choose red", "choose blue")), ("red", "blue", "green")) == "blue"
+    assert last_wanted(advice(("choose something",)), ("red", "blue")) is None
