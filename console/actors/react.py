@@ -1,0 +1,135 @@
+"""A model as Actor: it thinks, acts, sees, and remembers what earlier attempts taught (ReAct, Reflexion memory)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+
+from console.actors.move import Actor, Move, Reflection, View
+from console.llm import LLM, Message
+from console.prompting import name_for, render
+from console.trajectory import Step
+
+MEMORY_WINDOW = 3
+"""Entries of memory that the Actor sees (Reflexion; InferAct section 4.4)."""
+RE_ASKS = 6
+"""How often a reply of less than `SHORTEST` characters is asked for again (InferAct's reference loop)."""
+SHORTEST = 5
+_MOVE_TOKENS, _PLAN_TOKENS = 300, 500
+
+_LABEL = re.compile(
+    r"^[\s>*_#`-]*(thought|action|observation)\s*\d*\s*[*_`]*\s*:[*_]*[^\S\n]*", re.IGNORECASE | re.MULTILINE
+)
+_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
+_FENCE = re.compile(r"^\s*```.*$\n?", re.MULTILINE)
+_PLAN_LABEL = re.compile(r"^[\s*_#]*(?:new\s+)?plan\s*[*_]*\s*:[\s*_]*", re.IGNORECASE)
+
+
+def react(llm: LLM) -> Actor:
+    """The Actor that asks that model for every move, at temperature 0."""
+    return Actor("react", "ReAct", partial(act, llm), partial(reflect, llm))
+
+
+async def act(llm: LLM, view: View) -> Move:
+    """The model's next move; raises ModelError where it gives none."""
+    return read_move(await _asked(llm, conversation(view), _MOVE_TOKENS, view.seed))
+
+
+async def reflect(llm: LLM, reflection: Reflection) -> str:
+    """The plan that the model makes from its own trajectory, without any gold, as one line (Reflexion)."""
+    prompt = render(
+        name_for("reflect", reflection.environment, "plan"),
+        instruction=reflection.instruction,
+        trajectory=_record(reflection.steps),
+        rejected_action=reflection.rejected_action,
+        memory=_listed(reflection.memory),
+    )
+    reply = await _asked(llm, [{"role": "user", "content": prompt}], _PLAN_TOKENS, 0)
+    return " ".join(_PLAN_LABEL.sub("", reply.strip()).split())
+
+
+def conversation(view: View) -> list[Message]:
+    """The trial as a chat: what to do, the task with the memory, then each move and what came of it."""
+    task = render(
+        name_for("react", view.environment, "task"),
+        memory=_listed(view.memory),
+        instruction=view.instruction,
+        opening=view.opening,
+    )
+    system = render(name_for("react", view.environment, "system"))
+    messages: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": task}]
+    for step in view.steps:
+        move = render("react/any/move", thought=step.thought, action=step.action)
+        seen = render("react/any/observation", observation=step.observation)
+        messages += [{"role": "assistant", "content": move}, {"role": "user", "content": seen}]
+    return messages
+
+
+def read_move(reply: str) -> Move:
+    """The thought and the action in a reply. Without a labelled action the last line is taken for one.
+
+    What follows the first action is dropped: a model that writes its own observation has made it up. Nothing is
+    guessed: the environment answers an action that is none, and the trial goes on.
+    """
+    said = _own_words(_FENCE.sub("", reply).strip())
+    labels = list(_LABEL.finditer(said))
+    at = next((index for index, label in enumerate(labels) if label[1].lower() == "action"), None)
+    if at is None:
+        *before, last = said.splitlines() or [""]
+        return Move(_thought("\n".join(before)), _bare(_LABEL.sub("", last)))
+    end = labels[at + 1].start() if at + 1 < len(labels) else len(said)
+    return Move(_thought(said[: labels[at].start()]), _bare(_first_call(said[labels[at].end() : end])))
+
+
+def _own_words(said: str) -> str:
+    """What stands before the first observation that the model made up."""
+    return next((said[: label.start()] for label in _LABEL.finditer(said) if label[1].lower() == "observation"), said)
+
+
+def _thought(text: str) -> str:
+    return _LABEL.sub("", text).strip()
+
+
+def _first_call(text: str) -> str:
+    """The first line; where brackets are still open at its end, as many more as close them."""
+    lines = text.strip().splitlines() or [""]
+    for end in range(1, len(lines) + 1):
+        so_far = "\n".join(lines[:end])
+        if all(so_far.count(opening) <= so_far.count(closing) for opening, closing in _BRACKETS):
+            return so_far
+    return lines[0]
+
+
+def _bare(action: str) -> str:
+    """The action without quotation marks, emphasis and the prompt sign that some models put before it."""
+    text = action.strip().removeprefix(">").strip()
+    for sign in ("**", "`", '"'):
+        if len(text) > 2 * len(sign) and text.startswith(sign) and text.endswith(sign):
+            text = text.removeprefix(sign).removesuffix(sign).strip()
+    return text.removeprefix(">").strip()
+
+
+async def _asked(llm: LLM, messages: Sequence[Message], max_tokens: int, seed: int) -> str:
+    """The first reply that is long enough, or the last one there is."""
+    text = ""
+    for take in range(RE_ASKS + 1):
+        reply = await llm.complete(messages, temperature=0.0, max_tokens=max_tokens, seed=seed + take, take=take)
+        text = reply.text.strip()
+        if len(text) >= SHORTEST:
+            break
+    return text
+
+
+def _record(steps: Sequence[Step]) -> str:
+    told = (
+        render("react/any/move", thought=step.thought, action=step.action)
+        + "\n"
+        + render("react/any/observation", observation=step.observation)
+        for step in steps
+    )
+    return "\n".join(told)
+
+
+def _listed(memory: Sequence[str]) -> str:
+    return "\n".join(f"- {' '.join(entry.split())}" for entry in memory[-MEMORY_WINDOW:])

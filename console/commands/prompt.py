@@ -1,0 +1,87 @@
+"""`inferact prompt`: the templates, what they ask for, and how they read once filled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from console import prompting
+from console.commands.output import Json, emit_json, say, show_table
+from console.errors import BadInput
+from console.settings import settings
+
+prompt = typer.Typer(help="See the prompts: list, show, render.", invoke_without_command=True)
+
+Name = Annotated[str, typer.Argument(help="The template, as METHOD/TASK/STEP.")]
+
+
+@prompt.callback()
+def _default(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        list_prompts()
+
+
+@prompt.command("list", epilog="Example: inferact prompt list --method inferact")
+def list_prompts(
+    method: Annotated[str | None, typer.Option(help="Only those of this method.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List every template with its slots; those in INFERACT_PROMPTS_DIR are marked as your own."""
+    rows = [_row(name) for name in prompting.names() if method in (None, name.split("/")[0])]
+    if as_json:
+        emit_json(rows)
+        return
+    shown = [{**row, "slots": ", ".join(row["slots"]), "fingerprint": row["fingerprint"][:12]} for row in rows]
+    show_table(shown, ("prompt", "slots", "origin", "fingerprint"), empty=f"No prompts of {method}.")
+
+
+@prompt.command("show", epilog="Example: inferact prompt show inferact/webshop/infer_task")
+def show(name: Name, as_json: Json = False) -> None:
+    """Print a template as it is written, with its file and fingerprint."""
+    row = _row(name) | {"file": str(prompting.where(name)), "text": prompting.source(name)}
+    if as_json:
+        emit_json(row)
+        return
+    say(f"{row['file']} ({row['fingerprint'][:12]})\nslots: {', '.join(row['slots']) or 'none'}\n\n{row['text']}")
+
+
+@prompt.command("render", epilog="Example: inferact prompt render token/webshop/progress --slot option_a=True")
+def render(
+    name: Name,
+    slot: Annotated[list[str] | None, typer.Option(help="A slot as NAME=TEXT; give one for each.")] = None,
+    file: Annotated[
+        list[str] | None, typer.Option(help="A slot as NAME=FILE, filled with what the file holds.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print a template filled with your texts, just as a model gets it."""
+    texts = dict(_pair(given) for given in slot or [])
+    texts |= {key: _contents(path) for key, path in map(_pair, file or [])}
+    text = prompting.render(name, **texts)
+    if as_json:
+        emit_json({"prompt": name, "fingerprint": prompting.fingerprint(name), "text": text})
+        return
+    say(text)
+
+
+def _row(name: str) -> dict[str, Any]:
+    own = settings().prompts_dir
+    origin = "own" if own and own.resolve() in prompting.where(name).resolve().parents else "packaged"
+    slots = sorted(prompting.slots(name))
+    return {"prompt": name, "slots": slots, "origin": origin, "fingerprint": prompting.fingerprint(name)}
+
+
+def _pair(given: str) -> tuple[str, str]:
+    name, found, text = given.partition("=")
+    if not found or not name:
+        raise BadInput(f"{given!r} is not NAME=TEXT.")
+    return name, text
+
+
+def _contents(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as broken:
+        raise BadInput(f"{path} cannot be read ({broken}).") from broken
