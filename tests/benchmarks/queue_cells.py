@@ -73,6 +73,21 @@ def work(cell: Cell) -> float:
     return done / spent
 
 
+def alternating(job: str, floor: Path, ours: Path, jobs: int) -> float:
+    """The floor's median time for a job over ours, in one process, one job of each by turns.
+
+    Medians of neighbours say how much work a job is, whatever else the machine has to do meanwhile.
+    """
+    ways = {"floor": _jobs("floor", floor)[job], "ours": _jobs("ours", ours)[job]}
+    spent: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(jobs):
+        for way, run in ways.items():
+            began = time.perf_counter()
+            run("alone")
+            spent[way].append(time.perf_counter() - began)
+    return median(spent["floor"]) / median(spent["ours"])
+
+
 def claim_us(path: Path, claims: int = 200) -> float:
     """Microseconds of the median claim; all of them are put back afterwards."""
     queue, spent = Queue(f"sqlite:///{path}"), []

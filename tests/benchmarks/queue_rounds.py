@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from floor import LEASE_MS, Floor
-from queue_cells import Cell, build, claim_us, item, work
+from queue_cells import Cell, alternating, build, claim_us, item, work
 
 from storage.queue import Queue
 
@@ -29,45 +29,67 @@ GOALS = {
 }
 Measure = Callable[[], float]
 JOBS = {"full_claim": "claim", "cycle": "cycle"}
-PUT_ROWS = 5_000
+PUT_ROWS, JOBS_ALONE = 5_000, 300
+CHANCE = random.Random(11)
 
 
 def run(quick: bool) -> None:
     """Measures, prints the table, ends with one line of JSON."""
-    rounds, seconds = (13, 0.2) if quick else (21, 0.4)
+    rounds, seconds = (11, 0.25) if quick else (21, 0.4)
     with tempfile.TemporaryDirectory() as folder, multiprocessing.get_context("spawn").Pool(4) as pool:
         began = time.time()
-        pairs = _pairs(Path(folder), pool, seconds, quick)
-        print(f"files built in {time.time() - began:.0f} s; {rounds} rounds of {len(pairs)} pairs")
-        found = _rounds(pairs, rounds)
+        ratios = _ratios(Path(folder), pool, seconds, quick)
+        print(f"files built in {time.time() - began:.0f} s; {rounds} rounds of {len(ratios)} figures")
+        found = _rounds(ratios, rounds)
     _report(found)
 
 
-def _pairs(folder: Path, pool: Pool, seconds: float, quick: bool) -> dict[str, tuple[Measure, Measure]]:
-    """The two measurements whose quotient is each figure."""
-    pairs: dict[str, tuple[Measure, Measure]] = {}
+def _ratios(folder: Path, pool: Pool, seconds: float, quick: bool) -> dict[str, Measure]:
+    """What measures each figure once."""
+    ratios: dict[str, Measure] = {}
     source = build(folder / "waiting.db", 30_000 if quick else 100_000)
     ours, floor = (Path(shutil.copy(source, folder / f"{way}.db")) for way in ("ours", "floor"))
     for figure, job in JOBS.items():
-        for processes in (1, 4):
-            rate = partial(_rate, pool, job, seconds, processes)
-            pairs[f"{figure}_{processes}p"] = partial(rate, "ours", ours), partial(rate, "floor", floor)
-    pairs["batch_put"] = _put_pair(Path(shutil.copy(source, folder / "put.db")))
-    thousand = build(folder / "thousand.db", 1_000)
-    behind = build(folder / "behind.db", 1_000, done=100_000)
-    pairs["claim_100k_done_in_front"] = partial(claim_us, thousand), partial(claim_us, behind)
+        rate = partial(_rate, pool, job, seconds)
+        ratios[f"{figure}_1p"] = partial(_alone, job, floor, ours)
+        ratios[f"{figure}_4p"] = partial(_quotient, partial(rate, "ours", ours), partial(rate, "floor", floor))
+    ratios["batch_put"] = partial(_quotient, *_put_pair(Path(shutil.copy(source, folder / "put.db"))))
+    thousand = partial(claim_us, build(folder / "thousand.db", 1_000))
+    behind = partial(claim_us, build(folder / "behind.db", 1_000, done=100_000))
+    ratios["claim_100k_done_in_front"] = partial(_quotient, thousand, behind)
     if not quick:
-        million = build(folder / "million.db", 1_000_000)
-        pairs["claim_p50_million_vs_thousand"] = partial(claim_us, million), partial(claim_us, thousand)
-    return pairs
+        million = partial(claim_us, build(folder / "million.db", 1_000_000))
+        ratios["claim_p50_million_vs_thousand"] = partial(_quotient, million, thousand)
+    return ratios
 
 
-def _rate(pool: Pool, job: str, seconds: float, processes: int, way: str, path: Path) -> float:
+def _quotient(above: Measure, below: Measure) -> float:
+    """One measurement over another, made one right after the other in a random order."""
+    values, order = {}, [above, below]
+    CHANCE.shuffle(order)
+    for measure in order:
+        values[measure] = measure()
+    return values[above] / values[below]
+
+
+def _alone(job: str, floor: Path, ours: Path) -> float:
+    ratio = alternating(job, floor, ours, JOBS_ALONE)
+    for path in (floor, ours):
+        _put_back(path)
+    return ratio
+
+
+def _rate(pool: Pool, job: str, seconds: float, way: str, path: Path) -> float:
+    """Jobs per second of four processes together."""
     share = Cell(way, job, path, seconds, start_at=time.time() + 0.05)
-    rate = sum(pool.map(work, [share] * processes, chunksize=1))
-    # Claims that were not answered go back, so that no round begins with fewer items than the one before.
-    Queue(f"sqlite:///{path}").sweep(now_ms=10 * LEASE_MS)
+    rate = sum(pool.map(work, [share] * 4, chunksize=1))
+    _put_back(path)
     return rate
+
+
+def _put_back(path: Path) -> None:
+    """Frees the claims that were not answered, so that no round begins with fewer items than the one before."""
+    Queue(f"sqlite:///{path}").sweep(now_ms=10 * LEASE_MS)
 
 
 def _put_pair(path: Path) -> tuple[Measure, Measure]:
@@ -93,18 +115,16 @@ def _seconds(job: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def _rounds(pairs: dict[str, tuple[Measure, Measure]], rounds: int) -> dict[str, list[float]]:
-    """Each figure's value in every round, the two sides one right after the other; the first round only warms up."""
-    order, chance = list(pairs), random.Random(11)
-    found: dict[str, list[float]] = {name: [] for name in pairs}
+def _rounds(ratios: dict[str, Measure], rounds: int) -> dict[str, list[float]]:
+    """Each figure's value in every round, in a random order; the first round only warms up."""
+    order = list(ratios)
+    found: dict[str, list[float]] = {name: [] for name in ratios}
     for turn in range(rounds + 1):
-        chance.shuffle(order)
+        CHANCE.shuffle(order)
         for name in order:
-            sides = [0, 1]
-            chance.shuffle(sides)
-            values = {side: pairs[name][side]() for side in sides}
+            value = ratios[name]()
             if turn:
-                found[name].append(values[0] / values[1])
+                found[name].append(value)
     return found
 
 
