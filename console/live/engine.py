@@ -109,9 +109,13 @@ async def _play_all(stage: Stage, todo: Sequence[tuple[int, Approved | None]], p
         if progress:
             progress(played, len(todo))
 
-    async with asyncio.TaskGroup() as group:
-        for id, approved in todo:
-            group.create_task(one(id, approved))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for id, approved in todo:
+                group.create_task(one(id, approved))
+    except ExceptionGroup as failures:
+        # Trials share one database: what stopped the first one stopped them all.
+        raise failures.exceptions[0] from None
 
 
 async def _look_at_ends(stage: Stage) -> None:

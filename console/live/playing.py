@@ -96,7 +96,7 @@ async def _run(stage: Stage, trial: Trial, world: World, step: Step, *, fulfils:
         reason = f"{UNKNOWN_EXECUTION if fulfils else 'the environment failed'} ({_words(failure)})"
         await _stop(stage, trial, Outcome.ERROR, reason)
         return True
-    steps = (*trial.record.steps, replace(step, observation=observation))
+    steps = (*trial.record.steps, replace(step, observation=rows.storable(observation)))
     outcome = ending(stage.environment(trial), steps, ended, capped, info)
     trial.record = _after(stage, trial.record, steps, outcome, info)
     await stage.journal.write(lambda session: _record(session, stage, trial, index if fulfils else None))
@@ -127,7 +127,8 @@ async def _next_move(stage: Stage, trial: Trial) -> Move | None:
     seed = run.seed * 1_009 + record.trial
     view = View(record.environment, record.instruction, record.opening, record.steps, record.memory, seed)
     try:
-        return await stage.players.actor.act(view)
+        move = await stage.players.actor.act(view)
+        return Move(rows.storable(move.thought), rows.storable(move.action))
     except Exception as failure:
         # A model's endpoint may be back tomorrow: the trial stays as it is written.
         stage.done.interrupt(f"The Actor {stage.players.actor.name} could not go on ({_words(failure)}).")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from console.environments.facts import Environment, TaskSpec, World
 from console.errors import Refused
+from console.live.rows import storable
 from console.trajectory import Trajectory
 
 
@@ -12,11 +13,11 @@ def rebuild(environment: Environment, task: TaskSpec, record: Trajectory, seed: 
     if environment.start is None or (record.steps and not environment.replayable):
         raise Refused(f"{environment.title} cannot repeat recorded steps, so the trial of {task.task_id} cannot go on.")
     world = environment.start(task)
-    opening, _ = world.reset(seed=seed)
+    opening = storable(world.reset(seed=seed)[0])
     if record.opening and opening != record.opening:
         raise Refused(f"The first page of {task.task_id} is not the recorded one; the trial cannot go on safely.")
     for number, step in enumerate(record.steps, start=1):
-        observation = world.step(step.action)[0]
+        observation = storable(world.step(step.action)[0])
         if observation != step.observation:
             raise Refused(
                 f"Step {number} of {task.task_id} ({step.action}) is answered otherwise than recorded; "

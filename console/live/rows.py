@@ -141,3 +141,9 @@ def stop(session: Session, run: tables.Run, trial: Trial, outcome: Outcome, reas
     write(session, trial.id, trial.record, orjson.loads(run.critical))
     detail = {"trajectory_id": trial.id, "reason": reason}
     events.record(session, run, f"trial {outcome}", at_ms, actor="engine", subject=trial.name, detail=detail)
+
+
+def storable(text: str) -> str:
+    """The text without what a database cannot hold."""
+    # Half of a surrogate pair is no UTF-8, and PostgreSQL refuses a NUL.
+    return text.encode("utf-8", "replace").decode().replace("\0", " ")

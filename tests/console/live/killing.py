@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -78,8 +79,6 @@ def _as_child(name: str, seed: int, executions: Path, steps: Path) -> None:
     try:
         _work(name, seed, executions, steps)
     except BaseException:
-        import traceback
-
         traceback.print_exc()
         os._exit(1)
     os._exit(0)

@@ -4,6 +4,8 @@ import asyncio
 import time
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 from sqlmodel import select
 
 from console.actors import Actor, Move
@@ -233,3 +235,25 @@ def test_a_run_that_cannot_be_is_refused_in_words():
         starting.start("run", {"tau-bench": 1})
     with pytest.raises(BadInput, match="Feedback is nl, binary, none"):
         starting.start("run", {"office": 1}, players=cast, feedback_mode="loud")
+
+
+def test_text_that_no_database_can_hold_is_stored_with_marks_in_its_place(start_run, trial):
+    start_run(players(lambda _: ["note \ud83d half", "note \0 nothing", "send 0"]), n=1)
+    assert [step.action for step in trial(0)[1].steps] == ["note ? half", "note   nothing"]
+
+
+def test_an_actor_that_answers_nonsense_is_told_apart_from_the_task(start_run, trial):
+    done = start_run(players(lambda _: [None]), n=1)
+    assert done.interrupted == 1
+    assert trial(0)[0].outcome == "running"
+
+
+def test_a_database_that_fails_stops_the_round_with_its_own_error(start_run, ledger):
+    def plan(view):
+        with writing() as session:
+            session.exec(text("DROP TABLE intent"))
+        return ["send 0"]
+
+    with pytest.raises(OperationalError, match="no such table: intent"):
+        start_run(players(plan, ledger), n=1, threshold=1.0)
+    assert executed(ledger) == []
