@@ -118,10 +118,10 @@ HOSTILE = ["1", "a-", "$", "A ", "1 x ", '"', "_a", "1,111", "not ", "a@", "a.a@
 def test_a_hostile_text_takes_time_in_proportion_to_its_length(piece):
     def seconds(length):
         text = (piece * length)[:length]
-        start = time.perf_counter()
+        start = time.process_time()
         for term in terms(text)[:3]:
             occurrences(term, text)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(1_000)
     assert min(seconds(40_000) for _ in range(3)) < 40 * min(seconds(4_000) for _ in range(3)) + 0.05
