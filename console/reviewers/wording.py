@@ -8,23 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 
+from console import prompting
 from console.environments.facts import TaskSpec
 from console.errors import BadInput
 from console.reviewers.faults import Fault
 from console.reviewers.opinion import Case
-from console.settings import settings
 
 GENERAL = Fault("general")
 """That something is wrong, and no more."""
 
-_JINJA = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=False)
+_JINJA = Environment(undefined=StrictUndefined, autoescape=False)
 _NUMBERED = re.compile(r"\b[a-z]+ \d+\b")
 
 
@@ -67,26 +66,23 @@ def _holds(text: str, secret: str) -> bool:
 def _filled(case: Case, fault: Fault) -> str:
     lines = _lines(case.wordings, case.task.environment, fault.name)
     rng = Random(f"words {case.seed} {case.task.task_id} {case.trial} {fault.name}")
-    return _JINJA.from_string(rng.choice(lines)).render(fault.slots)
+    return _template(rng.choice(lines)).render(fault.slots)
 
 
-def _lines(folder: Path | None, environment: str, name: str) -> tuple[str, ...]:
-    return _read(folder or _own(environment, name), environment, name)
-
-
-def _own(environment: str, name: str) -> Path | None:
-    """The user's folder of prompts where it has that file."""
-    chosen = settings().prompts_dir
-    return chosen / "feedback" if chosen and (chosen / "feedback" / environment / f"{name}.txt").exists() else None
-
-
-@lru_cache(maxsize=256)
-def _read(folder: Path | None, environment: str, name: str) -> tuple[str, ...]:
-    root = folder or files("prompts") / "feedback"
-    file = root / environment / f"{name}.txt"
-    if not file.is_file():
-        raise BadInput(f"There are no wordings for {name!r} in {environment}: {file} is missing.")
-    lines = tuple(line.strip() for line in file.read_text("utf-8").splitlines() if line.strip())
+def _lines(folder: Path | None, environment: str, name: str) -> list[str]:
+    text = _from(folder / environment / f"{name}.txt") if folder else prompting.source(f"feedback/{environment}/{name}")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
-        raise BadInput(f"{file} is empty; write one wording a line.")
+        raise BadInput(f"The wordings {environment}/{name}.txt are empty; write one a line.")
     return lines
+
+
+def _from(file: Path) -> str:
+    if not file.is_file():
+        raise BadInput(f"There is no file of wordings {file}; write one wording a line.")
+    return file.read_text("utf-8")
+
+
+@lru_cache(maxsize=512)
+def _template(line: str) -> Template:
+    return _JINJA.from_string(line)

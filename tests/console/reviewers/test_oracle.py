@@ -9,6 +9,7 @@ from console.environments.facts import TaskSpec
 from console.errors import BadInput
 from console.reviewers import REVIEWERS, Noise, reviewer
 from console.reviewers.wording import reveals, secrets
+from console.settings import settings
 from console.trajectory import Label, Outcome
 
 NAMES = ("webshop", "hotpotqa", "alfworld")
@@ -86,6 +87,26 @@ def test_the_wordings_of_another_folder_take_the_place_of_the_own(cases, tmp_pat
     folder.mkdir()
     (folder / "halted.txt").write_text("Get on with it.\n", "utf-8")
     assert judged(replace(case, wordings=tmp_path)).words == "Get on with it."
+
+
+def test_a_folder_of_prompts_of_the_user_s_own_is_heard(cases, tmp_path, monkeypatch):
+    _, case = next(found for found in cases("webshop", 0, 50) if found[0] is Outcome.HALTED)
+    folder = tmp_path / "feedback" / "webshop"
+    folder.mkdir(parents=True)
+    (folder / "halted.txt").write_text("Hurry up.\n", "utf-8")
+    monkeypatch.setenv("INFERACT_PROMPTS_DIR", str(tmp_path))
+    settings.cache_clear()
+    assert judged(case).words == "Hurry up."
+
+
+@pytest.mark.parametrize("text", [None, "  \n\n"])
+def test_missing_or_empty_wordings_are_named(cases, tmp_path, text):
+    _, case = next(found for found in cases("webshop", 0, 50) if found[0] is Outcome.HALTED)
+    if text is not None:
+        (tmp_path / "webshop").mkdir()
+        (tmp_path / "webshop" / "halted.txt").write_text(text, "utf-8")
+    with pytest.raises(BadInput, match=r"halted\.txt"):
+        judged(replace(case, wordings=tmp_path))
 
 
 def test_the_same_case_gets_the_same_words(cases):
