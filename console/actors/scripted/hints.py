@@ -19,7 +19,11 @@ _REFUSING = re.compile(
 )
 _CUT = re.compile(r"\b(?:instead of|rather than|other than|and not|not|except)\b")
 _WORD = re.compile(r"[a-z0-9]+")
-_AMOUNT = re.compile(r"(\d{1,6}(?:,\d{3})*(?:\.\d{1,2})?)")
+_FIGURE = r"\d{1,6}(?:,\d{3})*(?:\.\d{1,2})?"
+_AMOUNT = re.compile(
+    rf"(?:\$ ?|\b(?:under|below|than|most|limit of|up to|over|above|within|beyond) )({_FIGURE})(?![\w.]*\w)"
+    rf"|(?<![\w.])({_FIGURE})(?= ?(?:dollars|usd|bucks|\$))|(?<![\w.])(\d{{1,6}}\.\d\d)(?!\w)"
+)
 
 TOPICS: dict[str, re.Pattern[str]] = {
     "price": re.compile(r"\b(?:pric|cost|expensiv|cheap|afford|budget|dollar|usd|overpriced|pay|spend)|\$|too much\b"),
@@ -113,9 +117,9 @@ def words(text: str) -> list[str]:
 
 
 def amount_near(found: Advice, topic: str) -> float | None:
-    """The last number in a clause that speaks of the topic, None where there is none."""
+    """The last amount of money in a clause that speaks of the topic, None where there is none."""
     spoken = [clause.text for clause in found.clauses if TOPICS[topic].search(clause.text)]
-    amounts = [amount for text in spoken for amount in _AMOUNT.findall(text)]
+    amounts = [next(filter(None, match.groups())) for text in spoken for match in _AMOUNT.finditer(text)]
     return float(amounts[-1].replace(",", "")) if amounts else None
 
 

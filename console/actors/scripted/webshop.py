@@ -41,8 +41,10 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Care:
-    """How carefully it shops: `checked` are the words that the features must
-    bear out, `stressed` those of the wish that the memory names."""
+    """How carefully it shops.
+
+    `checked` are the words that the features must bear out, `stressed` those of the wish that the memory names.
+    """
 
     heeds_price: bool
     skipped_option: float | None

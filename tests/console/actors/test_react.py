@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from console.actors.move import Move, Reflection, View
-from console.actors.react import conversation, react, read_move
+from console.actors.react import REACT, conversation, react, read_move
 from console.environments import ENVIRONMENTS
-from console.llm import LLM, ModelUnavailable
+from console.llm import LLM, ModelUnavailable, NoModel
+from console.settings import settings
 from console.trajectory import Step
 from tests.fakes.answers import Fault
 from tests.fakes.endpoint import serving
@@ -144,3 +145,18 @@ def test_a_whole_trial_is_played():
     assert "Invalid action" in steps[1].observation
     assert info["success"]
     assert [len(ask.messages) for ask in endpoint.asks] == [2, 4, 6]
+
+
+def test_the_registered_actor_asks_the_model_of_the_settings(monkeypatch):
+    with serving("Action: search[lamp]") as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        monkeypatch.setenv("INFERACT_MODEL", "llama")
+        settings.cache_clear()
+        assert asyncio.run(REACT.act(VIEW)).action == "search[lamp]"
+        assert asyncio.run(REACT.reflect(Reflection("webshop", "a lamp", (), ""))) == "Action: search[lamp]"
+        assert endpoint.asks[0].body["model"] == "llama"
+
+
+def test_without_a_model_it_says_what_to_set():
+    with pytest.raises(NoModel, match="INFERACT_MODEL"):
+        asyncio.run(REACT.act(VIEW))

@@ -66,6 +66,21 @@ def test_amounts_belong_to_their_topic():
     assert amount_near(advice(("I wanted 2 of them.",)), "price") is None
 
 
+@pytest.mark.parametrize(
+    ("words", "amount"),
+    [
+        ("a cheaper one than B0PLEB1VZJ", None),
+        ("the 12 oz bottle is too expensive", None),
+        ("my budget is $40", 40.0),
+        ("I would not pay over 30", 30.0),
+        ("the price has to stay below 80.00 dollars", 80.0),
+        ("it costs 48.50", 48.5),
+    ],
+)
+def test_only_money_is_an_amount(words, amount):
+    assert amount_near(advice((words,)), "price") == amount
+
+
 def test_the_last_of_several_wishes_counts():
     assert last_wanted(advice(("choose red", "choose blue")), ("red", "blue", "green")) == "blue"
     assert last_wanted(advice(("choose something",)), ("red", "blue")) is None
