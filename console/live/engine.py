@@ -80,8 +80,9 @@ async def _rounds(stage: Stage, progress: Progress | None, onward: bool) -> None
     with reading() as session:
         open_trials: list[tuple[int, Approved | None]] = [(id, None) for id in work.under_way(session, run)]
     await _play_all(stage, [*approved, *open_trials], progress)
-    await _look_at_ends(stage)
-    budgets.freeze(run)
+    if run.feedback_mode != NO_FEEDBACK:
+        await _look_at_ends(stage)
+        budgets.freeze(run)
     started = []
     if onward:
         await remember(stage)
@@ -119,8 +120,6 @@ async def _play_all(stage: Stage, todo: Sequence[tuple[int, Approved | None]], p
 
 
 async def _look_at_ends(stage: Stage) -> None:
-    if stage.run.feedback_mode == NO_FEEDBACK:
-        return
     with reading() as session:
         trials = rows.load(session, work.unseen_ends(session, stage.run))
     for trial in trials:

@@ -137,7 +137,7 @@ def test_a_halted_trial_learns_from_a_response(start_run, answer, trial):
 
 def test_the_arm_without_inspections_retries_unsolved_tasks_with_empty_memory(start_run, trial, status, ledger):
     cast = players(sends_wrong_until_told, ledger)
-    start_run(cast, feedback_mode="none")
+    start_run(cast, feedback_mode="none", budget_percent=50.0)
     done = engine.advance("run", players=cast)
     assert (done.revealed, done.carried_over) == (1, 2)
     assert (trial(1, 1)[0].outcome, trial(1, 1)[1].memory) == ("failed", ())
@@ -145,6 +145,7 @@ def test_the_arm_without_inspections_retries_unsolved_tasks_with_empty_memory(st
         assert session.exec(select(tables.Item)).all() == []
         assert session.exec(select(tables.Verdict)).all() == []
     assert [entry["success_paper"] for entry in status()] == [2, 2]
+    assert [entry["budget"]["cap"] for entry in status()] == [None, None]
     engine.advance("run", players=cast)
     assert engine.advance("run", players=cast).revealed == 0
 
