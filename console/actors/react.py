@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 
 from console.actors.move import Actor, Move, Reflection, View
-from console.llm import LLM, Message
+from console.llm import LLM, Message, connect
 from console.prompting import name_for, render
+from console.settings import settings
 from console.trajectory import Step
 
 MEMORY_WINDOW = 3
@@ -133,3 +135,26 @@ def _record(steps: Sequence[Step]) -> str:
 
 def _listed(memory: Sequence[str]) -> str:
     return "\n".join(f"- {' '.join(entry.split())}" for entry in memory[-MEMORY_WINDOW:])
+
+
+async def _act(view: View) -> Move:
+    return await act(_model(), view)
+
+
+async def _reflect(reflection: Reflection) -> str:
+    return await reflect(_model(), reflection)
+
+
+def _model() -> LLM:
+    chosen = settings()
+    return _connected(chosen.model, chosen.data_dir)
+
+
+@lru_cache(maxsize=4)
+def _connected(model: str | None, data_dir: Path) -> LLM:
+    # One client for all trials of a process, since it holds the connections and the limit of requests.
+    return connect(model)
+
+
+REACT = Actor("react", "ReAct", _act, _reflect)
+"""The Actor that asks the model of the settings; it connects when it makes its first move."""

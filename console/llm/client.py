@@ -102,7 +102,7 @@ class LLM:
         if kept is not None:
             self.tally.cached += 1
             return kept
-        return await self._shared(self._line.desk(), key, request)
+        return await self._shared(await self._line.desk(), key, request)
 
     async def _shared(self, desk: Desk, key: str, request: Request) -> Reply:
         task = desk.out.get(key)

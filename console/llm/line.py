@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -74,19 +74,21 @@ class Line:
         self.tally = Tally()
         self.without: frozenset[str] = frozenset()
         self._desk: Desk | None = None
+        self._opened: AsyncGenerator[Desk, None] | None = None
 
-    def desk(self) -> Desk:
+    async def desk(self) -> Desk:
         """What the running event loop has of connections; they cannot follow from one loop to the next."""
         loop = asyncio.get_running_loop()
         if self._desk is None or self._desk.loop is not loop:
-            self._desk = Desk(loop, self.endpoint.connect(), asyncio.Semaphore(self.limits.concurrency))
+            self._opened = _opened(self.endpoint, self.limits, loop)
+            self._desk = await anext(self._opened)
         return self._desk
 
     async def aclose(self) -> None:
         """Closes the connections of the running event loop."""
-        if self._desk is not None and self._desk.loop is asyncio.get_running_loop():
-            await self._desk.connection.close()
-        self._desk = None
+        if self._opened is not None and self._desk and self._desk.loop is asyncio.get_running_loop():
+            await self._opened.aclose()
+        self._desk = self._opened = None
 
     async def exchange(self, request: Request) -> Reply:
         """The reply to one request, sent again where that helps and the deadline allows; raises ModelError."""
@@ -106,7 +108,7 @@ class Line:
                     await asyncio.sleep(pause_s)
 
     async def _once(self, request: Request, clock: _Clock) -> Reply:
-        desk = self.desk()
+        desk = await self.desk()
         async with desk.slots:
             without = self.without
             body = request.body(without)
@@ -127,6 +129,15 @@ class Line:
                 return await desk.connection.post(body, limit_s)
         except TimeoutError:
             raise too_slow(self.endpoint.name, limit_s) from None
+
+
+async def _opened(endpoint: Endpoint, limits: Limits, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Desk, None]:
+    """Connections that a loop which ends closes by itself, as it does with every generator that is left open."""
+    connection = endpoint.connect()
+    try:
+        yield Desk(loop, connection, asyncio.Semaphore(limits.concurrency))
+    finally:
+        await connection.close()
 
 
 def _pause_s(failures: int, asked_s: float | None) -> float:

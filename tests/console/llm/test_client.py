@@ -1,6 +1,7 @@
 """The client against a real server: choices, probabilities, limits, and questions that are not asked twice."""
 
 import asyncio
+import gc
 import math
 import subprocess
 import sys
@@ -120,6 +121,16 @@ def test_one_client_serves_one_event_loop_after_the_other():
         assert [asyncio.run(once(text)).text for text in ("a", "b")] == ["ok", "ok"]
 
 
+def test_a_client_that_nobody_closes_is_closed_with_its_event_loop(recwarn):
+    with serving("ok") as endpoint:
+        llm = LLM("test", base_url=endpoint.url)
+        for text in ("a", "b"):
+            assert asyncio.run(llm.complete([{"role": "user", "content": text}])).text == "ok"
+        del llm
+        gc.collect()
+    assert not recwarn.list
+
+
 def test_without_a_model_the_error_says_what_to_set():
     with pytest.raises(NoModel, match="INFERACT_MODEL"):
         connect()
@@ -155,3 +166,11 @@ def test_importing_the_client_does_not_import_the_library_behind_it():
     code = "import sys, console.llm; print('openai' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_the_key_is_in_no_log(ask, caplog):
+    caplog.set_level("DEBUG")
+    with serving("ok") as endpoint:
+        ask(endpoint, "q")
+    assert caplog.text
+    assert "sk-secret-key" not in caplog.text

@@ -1,0 +1,40 @@
+"""What an endpoint offers, as `inferact doctor` tells it."""
+
+import asyncio
+
+import pytest
+
+from console.llm import LLM
+from console.llm.probing import probe
+from tests.fakes.answers import Fault, judging
+from tests.fakes.endpoint import serving
+
+
+def probed(script, **offers):
+    async def asked(url):
+        async with LLM("test", base_url=url, retries=0) as llm:
+            return await probe(llm)
+
+    with serving(script, **offers) as endpoint:
+        return asyncio.run(asked(endpoint.url))
+
+
+@pytest.mark.parametrize("offers", [{"n", "logprobs"}, {"n"}, {"logprobs"}, set()], ids=str)
+def test_it_tells_what_there_is(offers):
+    offer = probed(lambda ask: judging(0.1), offers=offers)
+    assert offer.answers
+    assert offer.choices == ("n" in offers)
+    assert offer.logprobs == ("logprobs" in offers)
+    assert offer.alternatives == (2 if "logprobs" in offers else 0)
+    assert offer.problem is None
+
+
+def test_a_parameter_that_is_not_taken_is_named():
+    offer = probed(lambda ask: Fault("400", message="'seed' is not supported") if "seed" in ask.body else "A")
+    assert offer.left_out == ("seed",)
+
+
+def test_why_it_does_not_answer_is_said():
+    offer = probed(lambda ask: Fault("401"))
+    assert not offer.answers
+    assert "OPENAI_API_KEY" in offer.problem
