@@ -32,7 +32,10 @@ class Queue:
         self.url = url
 
     def put(self, items: Sequence[NewItem]) -> int:
-        """Adds items in one transaction, leaving out those that are there already; returns how many were new."""
+        """Adds items in one transaction and returns how many; one that was cancelled unreviewed waits again.
+
+        Those that are there already are left as they are.
+        """
         with self._durable() as db:
             return db.run_many(sql.PUT, [vars(item) for item in items]) if items else 0
 

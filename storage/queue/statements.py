@@ -10,7 +10,11 @@ INSERT INTO item (run_id, trial, trajectory_id, step, kind, status, priority, op
                   verdict_id, created_ms)
 VALUES (:run_id, :trial, :trajectory_id, :step, :kind, 'pending', :priority, :reviews_required, :reviews_required,
         :verdict_id, :created_ms)
-ON CONFLICT (trajectory_id, step, kind) DO NOTHING"""
+ON CONFLICT (trajectory_id, step, kind) DO UPDATE
+SET status = 'pending', priority = excluded.priority, open_slots = excluded.reviews_required,
+    reviews_required = excluded.reviews_required, verdict_id = excluded.verdict_id
+WHERE item.status = 'cancelled'
+  AND NOT EXISTS (SELECT 1 FROM slot WHERE slot.item_id = item.id AND slot.status IN ('claimed', 'decided'))"""
 
 OPEN_BUDGET = """
 INSERT INTO budget (run_id, trial, scope, cap, used, halted) VALUES (:run_id, :trial, :scope, :cap, 0, 0)

@@ -4,7 +4,7 @@ import pytest
 
 from storage.check import check
 from storage.errors import NoSuchItem, NotYours, QueueRefusal
-from storage.queue import Claim, NoClaim, NoClaimReason
+from storage.queue import Claim, NewItem, NoClaim, NoClaimReason
 
 AT = {"run_id": 1, "trial": 0}
 LEASE = 1_000
@@ -181,10 +181,20 @@ def test_waiting_counts_items_with_a_free_slot(desk):
 
 
 def test_items_that_are_there_are_not_put_again(desk, stock, url):
-    from storage.queue import NewItem
-
     new = NewItem(1, 0, 1, 2, "action", 0.5, 1, None, 7)
     assert desk.put([new, NewItem(1, 0, 1, 1, "action", 0.5, 1, None, 7)]) == 1
     assert desk.put([new]) == 0
     assert desk.put([]) == 0
     assert desk.waiting(**AT).items == 5
+
+
+def test_an_item_cancelled_unreviewed_waits_again_when_it_is_put_again(desk, url):
+    first = claim(desk, "ada")
+    desk.release(item_id=first.item_id, reviewer="ada", token=first.token, now_ms=1)
+    assert desk.cancel(item_ids=[first.item_id], now_ms=2) == 1
+    assert desk.waiting(**AT).items == 3
+    again = NewItem(1, 0, first.trajectory_id, first.step, first.kind, 0.9, 1, None, 3)
+    assert desk.put([again]) == 1
+    assert desk.waiting(**AT).items == 4
+    assert claim(desk, "bo", now_ms=4, item_id=first.item_id).item_id == first.item_id
+    assert check(url) == []
