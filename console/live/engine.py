@@ -14,7 +14,7 @@ from console.live.journal import Journal
 from console.live.lock import alone
 from console.live.memories import remember
 from console.live.players import Players, players_of
-from console.live.playing import Approved, play
+from console.live.playing import Approved, look_at_end, play
 from console.live.report import Advance
 from console.live.retrying import carry_over, next_trials
 from console.live.stage import NO_FEEDBACK, Stage
@@ -55,6 +55,7 @@ def _round(
     limit = concurrency or (_UNHURRIED if players.actor.name == "scripted" else settings().concurrency)
     done = Advance()
     with alone(run), ThreadPoolExecutor(min(limit, _JUDGES), "judge") as pool:
+        run = live_run(run_name)  # as the engine before this one left it
         stage = Stage(run, players, Journal(lambda: budgets.grow(run)), pool, done, limit)
         asyncio.run(_rounds(stage, progress, onward))
     return done
@@ -123,4 +124,4 @@ async def _look_at_ends(stage: Stage) -> None:
     with reading() as session:
         trials = rows.load(session, work.unseen_ends(session, stage.run))
     for trial in trials:
-        await stage.inspect_end(trial)
+        await look_at_end(stage, trial)

@@ -101,7 +101,7 @@ async def _run(stage: Stage, trial: Trial, world: World, step: Step, *, fulfils:
     trial.record = _after(stage, trial.record, steps, outcome, info)
     await stage.journal.write(lambda session: _record(session, stage, trial, index if fulfils else None))
     if outcome is not None:
-        await _close(stage, trial)
+        await look_at_end(stage, trial)
     return outcome is not None
 
 
@@ -115,7 +115,8 @@ def _after(
     return rows.moving(record, steps=steps, outcome=outcome, critical_action=last, gold=gold(outcome, info))
 
 
-async def _close(stage: Stage, trial: Trial) -> None:
+async def look_at_end(stage: Stage, trial: Trial) -> None:
+    """Has the end of a trial judged or queued; where the detector fails, the next round looks again."""
     try:
         await stage.inspect_end(trial)
     except Exception as failure:
