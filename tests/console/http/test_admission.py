@@ -1,10 +1,12 @@
 """Who may come in: this machine while only it can, otherwise whoever has the token, and no page of another site."""
 
-import socket
 import stat
 
 import httpx
 import pytest
+
+from console.cli import run_command
+from tests.serving import free_port
 
 TOKEN = "a-token-of-24-characters"
 
@@ -53,13 +55,8 @@ def test_a_server_that_others_can_reach_makes_a_token_and_asks_even_this_machine
 
 
 def test_a_token_that_protects_nothing_is_refused_at_the_start(data_dir, monkeypatch, capsys):
-    from console.cli import run_command
-
     monkeypatch.setenv("INFERACT_API_TOKEN", "short")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    assert run_command(["serve", "--port", str(port)]) == 2
+    assert run_command(["serve", "--port", str(free_port())]) == 2
     said = capsys.readouterr().err
     assert "INFERACT_API_TOKEN is too short" in said
     assert "short'" not in said

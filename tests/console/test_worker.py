@@ -1,0 +1,141 @@
+"""The worker frees, advances and sends what is due, and stops when it is told to."""
+
+import base64
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sqlmodel import select
+
+from console import importing, review, runs, trials
+from console.cli import run_command
+from console.database import now_ms, reading, review_queue, writing
+from console.gate import Gate
+from console.live import starting
+from console.live.engine import resume
+from console.live.lock import alone
+from console.review import Answer
+from console.settings import settings
+from storage.tables import Ask, Item, Trajectory
+from tests.logs import purchase, write_log
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def replay(tmp_path):
+    """A replay run of one task, wrong in trial 0 and right in trial 1, that waits for a reviewer."""
+    records = [purchase(0, wrong=True), purchase(0, wrong=False, trial=1)]
+    importing.import_file(write_log(tmp_path / "two.jsonl", *records), "log", "auto", lambda _: None)
+    trials.start_replay("again", "log", "rules", undo_ms=0)
+    return "again"
+
+
+@pytest.fixture
+def answered():
+    """A function that answers the next item of a run."""
+
+    def answer(run_name, decision="reject", text="too dear"):
+        queue = review_queue()
+        with reading() as session:
+            run = runs.get(session, run_name)
+            claim = review.next_item(queue, session, run, "rita", now_ms())
+            return review.submit(queue, run, claim, "rita", Answer(decision, text), now_ms())
+
+    return answer
+
+
+@pytest.fixture
+def worker(data_dir):
+    """A running `inferact worker`."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("INFERACT_")}
+    env |= {"INFERACT_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-m", "console.cli", "worker", "--every", "0.2"]
+    process = subprocess.Popen(
+        command, cwd=data_dir.parent, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout.readline() == "Working. Stop with Ctrl+C.\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def trials_of(run_name):
+    with reading() as session:
+        run = runs.get(session, run_name)
+        return sorted(session.exec(select(Trajectory.trial).where(Trajectory.run_id == run.id)))
+
+
+def test_one_round_advances_a_run_whose_decisions_are_due(replay, answered, capsys):
+    answered(replay)
+    assert run_command(["worker", "--once"]) == 0
+    assert "again: 1 decisions delivered, 1 tasks got their next trial" in capsys.readouterr().out
+    assert trials_of(replay) == [0, 1]
+
+
+def test_a_round_with_nothing_to_do_says_nothing(replay, capsys):
+    assert run_command(["worker", "--once"]) == 0
+    assert capsys.readouterr().out == ""
+    assert trials_of(replay) == [0]
+
+
+def test_a_lapsed_claim_is_free_again(replay, capsys):
+    queue = review_queue()
+    with reading() as session:
+        run = runs.get(session, replay)
+        queue.claim(run_id=run.id, trial=0, reviewer="rita", now_ms=now_ms() - 10_000, lease_ms=1_000)
+    run_command(["worker", "--once"])
+    assert "1 claims had lapsed" in capsys.readouterr().out
+    with reading() as session:
+        assert session.exec(select(Item)).one().status == "pending"
+
+
+def test_a_run_that_another_process_works_on_is_left_alone(answered, capsys, caplog):
+    starting.start("shop", {"hotpotqa": 2}, actor_name="scripted", detector_name="full-validation", trials=2, undo_ms=0)
+    resume("shop")
+    answered("shop", "reject", "Look again.")
+    with reading() as session:
+        run = runs.get(session, "shop")
+    with alone(run):
+        assert run_command(["worker", "--once"]) == 0
+    assert "being worked on by another process" in caplog.text
+    assert run_command(["worker", "--once"]) == 0
+    assert "shop: 1 decisions delivered" in capsys.readouterr().out
+
+
+def test_an_item_whose_agent_went_away_expires(capsys):
+    gate = Gate("bot", "full-validation", timeout_s=0.001)
+    gate.ask("buy", [], "buy[1]", task_id="t")
+    with writing() as session:
+        ask = session.exec(select(Ask)).one()
+        ask.heartbeat_ms, ask.deadline_ms = 0, 1
+        session.add(ask)
+    run_command(["worker", "--once"])
+    assert "bot: 1 items expired" in capsys.readouterr().out
+    with reading() as session:
+        assert session.exec(select(Item)).one().status == "expired"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_works_until_it_is_told_to_stop(replay, answered, worker, number):
+    answered(replay)
+    assert "again: 1 decisions delivered" in worker.stdout.readline()
+    worker.send_signal(number)
+    said, _ = worker.communicate(timeout=15)
+    assert worker.returncode == 0
+    assert "Traceback" not in said
+    assert trials_of(replay) == [0, 1]
+
+
+def test_a_webhook_that_cannot_be_used_stops_it_at_once(monkeypatch, capsys):
+    monkeypatch.setenv("INFERACT_WEBHOOK_URL", "http://127.0.0.1/")
+    monkeypatch.setenv("INFERACT_WEBHOOK_SECRET", base64.b64encode(b"x").decode())
+    settings.cache_clear()
+    started = time.monotonic()
+    assert run_command(["worker"]) == 2
+    assert time.monotonic() - started < 5
+    assert "too short" in capsys.readouterr().err

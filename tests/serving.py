@@ -1,0 +1,73 @@
+"""The console as `inferact serve` runs it, in a process of its own."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Server:
+    """A running `inferact serve`."""
+
+    def __init__(self, process, url, log):
+        self.process, self.url, self._log = process, url, log
+        self.client = httpx.Client(base_url=f"{url}/api/v1", timeout=30, trust_env=False)
+
+    def said(self):
+        """What it has printed so far."""
+        return self._log.read_text()
+
+    def stop(self):
+        """Ends it as Ctrl+C does and returns the seconds that it took."""
+        started = time.monotonic()
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(timeout=30)
+        return time.monotonic() - started
+
+
+@contextmanager
+def serving(data, *options, **more):
+    """A running server on that data directory, with further options and settings."""
+    port = free_port()
+    env = {name: value for name, value in os.environ.items() if not name.startswith("INFERACT_")}
+    env |= {"INFERACT_DATA_DIR": str(data), "PYTHONPATH": str(ROOT), **more}
+    data.mkdir(parents=True, exist_ok=True)
+    log = data / f"server-{port}.log"
+    command = [sys.executable, "-m", "console.cli", "serve", "--port", str(port), *options]
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, cwd=data, env=env, stdout=out, stderr=subprocess.STDOUT)
+    server = Server(process, f"http://127.0.0.1:{port}", log)
+    try:
+        _await(server)
+        yield server
+    finally:
+        server.client.close()
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def free_port():
+    """A port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _await(server):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and server.process.poll() is None:
+        try:
+            if server.client.get("/health").status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.1)
+    pytest.fail(f"the server did not come up: {server.said()}")
