@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
-from sqlalchemy import delete, insert, update
-from sqlmodel import Session, col, select
+from sqlalchemy import not_, update
+from sqlmodel import col
 
-from console import runs
-from console.critical import Checkpoint, CheckpointKind, checkpoints
-from console.database import now_ms, reading, review_queue, writing
-from console.detectors import Detector, detector
-from console.environments import environment
-from console.judging import verdict_row
-from console.trajectory import Outcome, Trajectory, from_json
+from console import panel, runs
+from console.database import writing
+from console.detection_report import Detection, DetectionReport
+from console.detectors import UNPARSED, Detector, detector
+from console.detectors.parts.clients import Asking
+from console.flagging import HALTED_PRIORITY as HALTED_PRIORITY
+from console.flagging import enqueue
+from console.judging import keep_verdicts, verdict_row
+from console.llm import Tally
+from console.panel import Job
+from console.unjudged import Backlog, Page
+from console.unjudged import run_checkpoints as run_checkpoints
 from storage import tables
-from storage.queue import NewItem
-from storage.tables import ItemStatus, RunKind
+from storage.tables import RunKind
 
-_PAGE = 200
-HALTED_PRIORITY = -1.0
-"""Below every score: halted trials rank after all judged ones."""
 _AFTER_THE_FACT = (RunKind.ARCHIVE, RunKind.REPLAY)
 """Elsewhere an action is judged and queued when it is about to run; what waits then is not for detection to change."""
-
-
-@dataclass(slots=True)
-class DetectionReport:
-    """What one detection did; `excluded` trajectories have no critical action, so nothing could be judged."""
-
-    run: str
-    detector: str
-    threshold: float
-    judged: int = 0
-    cached: int = 0
-    checkpoints: int = 0
-    flagged: int = 0
-    halted: int = 0
-    excluded: int = 0
-    queued: int = 0
-    routing: bool = False
+Progress = Callable[[int, int], None]
 
 
 def detect(
@@ -51,16 +37,51 @@ def detect(
     threshold: float | None = None,
     seed: int | None = None,
     route: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
+    asking: Asking | None = None,
 ) -> list[DetectionReport]:
-    """Judges what is not judged yet, method by method, then queues what the routing detector flags.
+    """Judges what is not judged yet, then queues what the routing detector flags.
 
-    The first method ever used on a run becomes its routing detector; `route` names another. A page of trajectories is
-    judged outside any transaction and recorded in a short one, so a killed detection goes on where it stopped.
+    The first method ever used on a run becomes its routing detector; `route` names another. Verdicts are made outside
+    any transaction and recorded in short ones, so a killed detection goes on where it stopped.
     """
-    judges = [detector(name) for name in methods]
+    return detect_and_tell(
+        run_name, methods, threshold=threshold, seed=seed, route=route, progress=progress, asking=asking
+    ).reports
+
+
+def detect_and_tell(
+    run_name: str,
+    methods: Sequence[str],
+    *,
+    threshold: float | None = None,
+    seed: int | None = None,
+    route: str | None = None,
+    progress: Progress | None = None,
+    asking: Asking | None = None,
+) -> Detection:
+    """The same, with what the models were asked; `progress` counts trajectories, those that ask models all together.
+
+    Raises NoModel, SpendingCapReached and, where the endpoint only fails, ModelError; the verdicts so far are kept.
+    """
+    judges, asking = [detector(name) for name in dict.fromkeys(methods)], asking or Asking()
+    labels = {judge.name: asking.label(judge) for judge in judges if judge.ask}
     run = _prepare(run_name, judges, threshold, seed, route)
-    return [_detect_one(run, judge, threshold, progress) for judge in judges]
+    bars = {judge.name: _bar(run, judge, threshold) for judge in judges}
+    reports = {
+        name: DetectionReport(run.name, name, bar, labels.get(name), routing=name == run.detector)
+        for name, bar in bars.items()
+    }
+    for judge in judges:
+        _move_threshold(run, judge, bars[judge.name])
+    backlog = Backlog(run, asking, reports)
+    for judge in judges:
+        if judge.ask is None:
+            _judge_offline(backlog, judge, bars[judge.name], progress)
+    tally = _ask_models(backlog, [judge for judge in judges if judge.ask], bars, progress)
+    if run.kind in _AFTER_THE_FACT and run.detector in reports:
+        reports[run.detector].queued = enqueue(run)
+    return Detection(list(reports.values()), tally)
 
 
 def _prepare(
@@ -82,176 +103,84 @@ def _prepare(
     return run
 
 
-def _detect_one(
-    run: tables.Run, judge: Detector, threshold: float | None, progress: Callable[[int, int], None] | None
-) -> DetectionReport:
-    routing = judge.name == run.detector
-    bar = run.threshold if routing and run.threshold is not None else judge.threshold
-    bar = bar if threshold is None else threshold
-    report = DetectionReport(run.name, judge.name, bar, routing=routing)
-    _judge_all(run, judge, bar, report, progress)
-    if routing and run.kind in _AFTER_THE_FACT:
-        report.queued = _enqueue(run)
-    return report
+def _bar(run: tables.Run, judge: Detector, threshold: float | None) -> float:
+    if threshold is not None:
+        return threshold
+    return run.threshold if judge.name == run.detector and run.threshold is not None else judge.threshold
 
 
-def _judge_all(
-    run: tables.Run,
-    judge: Detector,
-    bar: float,
-    report: DetectionReport,
-    progress: Callable[[int, int], None] | None,
-) -> None:
-    with reading() as session:
-        pages, total = _trajectory_ids(session, run), 0
-        total = sum(len(page) for page in pages)
-    done = 0
-    _move_threshold(run, judge, bar)
+def _judge_offline(backlog: Backlog, judge: Detector, bar: float, progress: Progress | None) -> None:
+    """Judges page by page, one short transaction each."""
+    pages, done = backlog.pages(), 0
+    total = sum(map(len, pages))
     for page in pages:
-        rows = list(_judge_page(run, judge, bar, page, report))
-        with writing() as session:
-            if rows:
-                session.execute(insert(tables.Verdict), rows)
+        jobs = backlog.jobs(page, [judge])
+        rows = [verdict_row(backlog.run, judge, bar, job.trajectory_id, job.checkpoint) for job in jobs]
+        for row in rows:
+            backlog.reports[judge.name].note(row)
+        if rows:
+            with writing() as session:
+                keep_verdicts(session, rows)
         done += len(page)
         if progress:
             progress(done, total)
 
 
-def _judge_page(
-    run: tables.Run, judge: Detector, bar: float, page: Sequence[int], report: DetectionReport
-) -> Iterator[dict[str, Any]]:
-    with reading() as session:
-        found = _bodies(session, page)
-        known = _known_verdicts(session, judge, page)
-    for trajectory_id, record in found:
-        if record.outcome is Outcome.HALTED:
-            report.halted += 1
-            continue
-        visible = run_checkpoints(run, record)
-        report.excluded += not visible
-        for checkpoint in visible:
-            report.checkpoints += 1
-            cached = known.get((trajectory_id, checkpoint.index, checkpoint.kind))
-            if cached is None:
-                row = verdict_row(run, judge, bar, trajectory_id, checkpoint)
-                report.judged += 1
-                report.flagged += row["flagged"]
-                yield row
-            else:
-                report.cached += 1
-                report.flagged += cached
+def _ask_models(
+    backlog: Backlog, judges: Sequence[Detector], bars: Mapping[str, float], progress: Progress | None
+) -> Tally:
+    """Asks for all detectors at once, checkpoint by checkpoint; returns what was asked."""
+    pages = backlog.pages() if judges else []
+    count = _Count(sum(map(len, pages)), progress)
+    if not pages:
+        return Tally()
 
+    def opened(page: Page) -> list[Job]:
+        jobs = backlog.jobs(page, judges)
+        count.open(page, jobs)
+        return jobs
 
-def run_checkpoints(run: tables.Run, record: Trajectory) -> list[Checkpoint]:
-    """The checkpoints of a trajectory under the run's own patterns and its choice about end checkpoints."""
-    ends = environment(record.environment).ends if run.ends is None else run.ends
-    return checkpoints(record, runs.patterns(run), ends=ends)
-
-
-def _trajectory_ids(session: Session, run: tables.Run) -> list[list[int]]:
-    record = tables.Trajectory
-    statement = (
-        select(record.id)
-        .where(record.run_id == run.id, col(record.carried_over).is_(False))
-        .where(col(record.recorded_outcome).not_in([Outcome.ERROR, Outcome.RUNNING]))
-        .order_by(col(record.id))
+    reports = backlog.reports
+    asked = panel.Panel(
+        run=backlog.run,
+        bars=bars,
+        asking=backlog.asking,
+        setup=backlog.setup,
+        judged=lambda judge, row: reports[judge.name].note(row),
+        failed=lambda judge, failure: reports[judge.name].fail(failure),
+        over=lambda job: count.close(job.trajectory_id),
     )
-    ids = [id for id in session.exec(statement) if id is not None]
-    return [ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE)]
+    return panel.judge(asked, (partial(opened, page) for page in pages))
 
 
-def _bodies(session: Session, page: Sequence[int]) -> list[tuple[int, Trajectory]]:
-    body = tables.TrajectoryBody
-    statement = select(body).where(col(body.trajectory_id).in_(page)).order_by(col(body.trajectory_id))
-    return [(row.trajectory_id, from_json(row.body)) for row in session.exec(statement)]
+@dataclass(slots=True)
+class _Count:
+    """Trajectories with nothing left to judge, told to `progress` as they become more."""
 
+    total: int
+    progress: Progress | None
+    done: int = 0
+    left: Counter[int] = field(default_factory=Counter)
 
-def _known_verdicts(session: Session, judge: Detector, page: Sequence[int]) -> dict[tuple[int, int, str], bool]:
-    verdict = tables.Verdict
-    statement = select(verdict.trajectory_id, verdict.step, verdict.kind, verdict.flagged).where(
-        verdict.detector == judge.name, col(verdict.trajectory_id).in_(page)
-    )
-    return {(id, step, kind): flagged for id, step, kind, flagged in session.exec(statement)}
+    def open(self, page: Page, jobs: Sequence[Job]) -> None:
+        """Takes a page's jobs in; its other trajectories are done."""
+        todo = Counter(job.trajectory_id for job in jobs)
+        self.left += todo
+        self.done += len(page) - len(todo)
+
+    def close(self, trajectory_id: int) -> None:
+        """Takes one job off."""
+        self.left[trajectory_id] -= 1
+        self.done += self.left[trajectory_id] == 0
+        if self.progress:
+            self.progress(self.done, self.total)
 
 
 def _move_threshold(run: tables.Run, judge: Detector, bar: float) -> None:
+    """Applies the threshold to the verdicts there are; one that could not be read stays flagged."""
     verdict = tables.Verdict
-    mine = (col(verdict.run_id) == run.id, col(verdict.detector) == judge.name)
+    mine = (col(verdict.run_id) == run.id, col(verdict.detector) == judge.name, col(verdict.threshold) != bar)
+    readable = not_(col(verdict.parameters).contains(f'"{UNPARSED}":true'))
     with writing() as session:
-        if judge.name == "random":
-            stale = (*mine, col(verdict.seed) != run.seed)
-            session.execute(delete(verdict).where(*stale))
-        session.execute(
-            update(verdict)
-            .where(*mine, col(verdict.threshold) != bar)
-            .values(threshold=bar, flagged=verdict.score > bar)
-        )
-
-
-def _enqueue(run: tables.Run) -> int:
-    queue = review_queue()
-    with reading() as session:
-        wanted = runs.cap(session, run)
-        items = [*_flagged_items(session, run), *_halted_items(session, run)]
-        withdrawn = _no_longer_flagged(session, run, items)
-    if withdrawn:
-        queue.cancel(item_ids=withdrawn, now_ms=now_ms())
-    runs.open_budgets(queue, _id(run), sorted({item.trial for item in items}), wanted)
-    return queue.put(items)
-
-
-def _flagged_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
-    """The first flagged checkpoint of each trajectory."""
-    verdict, record = tables.Verdict, tables.Trajectory
-    statement = (
-        select(verdict.id, verdict.trajectory_id, verdict.step, verdict.kind, verdict.score, record.trial)  # type: ignore[call-overload]
-        .join(record, col(record.id) == verdict.trajectory_id)
-        .where(verdict.run_id == run.id, verdict.detector == run.detector, col(verdict.flagged).is_(True))
-        .order_by(verdict.trajectory_id, verdict.step)
-    )
-    previous, at = None, now_ms()
-    for verdict_id, trajectory_id, step, kind, score, trial in session.exec(statement):
-        if trajectory_id != previous:
-            previous = trajectory_id
-            yield NewItem(
-                run_id=_id(run),
-                trial=trial,
-                trajectory_id=trajectory_id,
-                step=step,
-                kind=kind,
-                priority=score,
-                reviews_required=run.reviews_per_item,
-                verdict_id=verdict_id,
-                created_ms=at,
-            )
-
-
-def _halted_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
-    record = tables.Trajectory
-    statement = select(record.id, record.trial, record.n_steps).where(
-        record.run_id == run.id, col(record.carried_over).is_(False), record.recorded_outcome == Outcome.HALTED
-    )
-    at = now_ms()
-    for trajectory_id, trial, n_steps in session.exec(statement.order_by(col(record.id))):
-        yield NewItem(
-            run_id=_id(run),
-            trial=trial,
-            trajectory_id=trajectory_id or 0,
-            step=n_steps,
-            kind=str(CheckpointKind.HALTED),
-            priority=HALTED_PRIORITY,
-            reviews_required=run.reviews_per_item,
-            verdict_id=None,
-            created_ms=at,
-        )
-
-
-def _no_longer_flagged(session: Session, run: tables.Run, items: Sequence[NewItem]) -> list[int]:
-    wanted = {(item.trajectory_id, item.step, item.kind) for item in items}
-    item = tables.Item
-    statement = select(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
-    return [row.id or 0 for row in session.exec(statement) if (row.trajectory_id, row.step, row.kind) not in wanted]
-
-
-def _id(run: tables.Run) -> int:
-    return run.id or 0
+        session.execute(update(verdict).where(*mine, readable).values(threshold=bar, flagged=verdict.score > bar))
+        session.execute(update(verdict).where(*mine).values(threshold=bar))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from dataclasses import dataclass
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 from sqlmodel import Session, col, select
 
 from console import runs
 from console.critical import Checkpoint
 from console.database import now_ms, reading, review_queue, writing
-from console.detectors import Detector, detector
+from console.detectors import Detector, Verdict, detector
+from console.detectors.parts.bench import Bench
+from console.detectors.parts.clients import Asking, Clients, Setup
 from storage import tables
 from storage.queue import NewItem
 
@@ -82,9 +87,28 @@ def item_for(
 def verdict_row(
     run: tables.Run, judge: Detector, bar: float, trajectory_id: int, checkpoint: Checkpoint
 ) -> dict[str, Any]:
-    """The verdict of one detector about one checkpoint, ready to insert."""
-    started = time.perf_counter()
-    verdict = judge.judge(checkpoint, run.seed)
+    """The verdict of one detector about one checkpoint, ready to insert; models are those of the settings."""
+    asking = Asking()
+    if judge.judge is not None:
+        started = time.perf_counter()
+        verdict = judge.judge(checkpoint, run.seed)
+        verdict = replace(verdict, latency_ms=(time.perf_counter() - started) * 1_000)
+    else:
+        verdict = _waited(_asked(judge, checkpoint, run.seed, asking))
+    setup = asking.setup(judge, checkpoint.environment, run.seed)
+    return row_of(run, judge, bar, trajectory_id, checkpoint, verdict, setup)
+
+
+def row_of(
+    run: tables.Run,
+    judge: Detector,
+    bar: float,
+    trajectory_id: int,
+    checkpoint: Checkpoint,
+    verdict: Verdict,
+    setup: Setup,
+) -> dict[str, Any]:
+    """A verdict as a row; `setup` among its parameters is what tells later whether it is stale."""
     return {
         "run_id": run.id,
         "trajectory_id": trajectory_id,
@@ -94,14 +118,30 @@ def verdict_row(
         "score": verdict.score,
         "probability": verdict.probability,
         "threshold": bar,
-        "flagged": verdict.score > bar,
+        "flagged": verdict.score > bar or verdict.unparsed,
         "inferred_task": verdict.inferred_task,
         "rationale": verdict.rationale,
-        "parameters": orjson.dumps(dict(verdict.parameters)).decode(),
+        "model": setup.model,
+        "prompt_fingerprint": setup.prompt_fingerprint,
+        "parameters": orjson.dumps({**verdict.parameters, "setup": setup.digest}).decode(),
         "seed": run.seed,
-        "latency_ms": (time.perf_counter() - started) * 1_000,
+        "raw": verdict.raw,
+        "latency_ms": verdict.latency_ms or 0.0,
         "created_ms": now_ms(),
     }
+
+
+def keep_verdicts(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Stores verdicts; one that stands in another's place takes over its row, so that items still point to it."""
+    verdict = tables.Verdict
+    ids = {row["trajectory_id"] for row in rows}
+    statement = select(verdict).where(col(verdict.trajectory_id).in_(ids))
+    there = {(one.trajectory_id, one.step, one.kind, one.detector): one.id for one in session.exec(statement)}
+    known = [(there.get((row["trajectory_id"], row["step"], row["kind"], row["detector"])), row) for row in rows]
+    if fresh := [row for id, row in known if id is None]:
+        session.execute(insert(verdict), fresh)
+    if again := [row | {"id": id} for id, row in known if id is not None]:
+        session.execute(update(verdict), again)
 
 
 def stored_verdict(
@@ -135,3 +175,20 @@ def _queued(
     )
     with reading() as session:
         return session.exec(statement).first()
+
+
+async def _asked(judge: Detector, checkpoint: Checkpoint, seed: int, asking: Asking) -> Verdict:
+    if judge.ask is None:
+        raise LookupError(f"the detector {judge.name} has nothing to judge with")
+    async with Clients(asking) as clients:
+        return await judge.ask(Bench(checkpoint, clients.models(asking.names(judge)), seed))
+
+
+def _waited(question: Coroutine[Any, Any, Verdict]) -> Verdict:
+    """The verdict, awaited; from within an event loop in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(question)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, question).result()

@@ -3,23 +3,54 @@
 A new detector is one file here and one line in DETECTORS.
 """
 
+from dataclasses import replace
+
+from console.detectors.direct import DIRECT
 from console.detectors.full_validation import FULL_VALIDATION
+from console.detectors.inferact_prob import INFERACT_PROB
+from console.detectors.inferact_verb import INFERACT_VERB
+from console.detectors.multi_step import MULTI_STEP, MULTI_STEP_MAX, MULTI_STEP_MEAN, MULTI_STEP_MIN
 from console.detectors.random import RANDOM
 from console.detectors.rules import RULES
-from console.detectors.verdict import Detector, Verdict
-from console.errors import Unknown
+from console.detectors.self_consistency import SELF_CONSISTENCY
+from console.detectors.token_entropy import TOKEN_ENTROPY
+from console.detectors.token_prob import TOKEN_PROB
+from console.detectors.verdict import UNPARSED, Detector, Verdict
+from console.errors import BadInput, Unknown
 
 DETECTORS: dict[str, Detector] = {
     "rules": RULES,
+    "inferact-prob": INFERACT_PROB,
+    "inferact-verb": INFERACT_VERB,
+    "direct": DIRECT,
+    "self-consistency": SELF_CONSISTENCY,
+    "token-prob": TOKEN_PROB,
+    "token-entropy": TOKEN_ENTROPY,
+    "multi-step": MULTI_STEP,
+    "multi-step-min": MULTI_STEP_MIN,
+    "multi-step-max": MULTI_STEP_MAX,
+    "multi-step-mean": MULTI_STEP_MEAN,
     "full-validation": FULL_VALIDATION,
     "random": RANDOM,
 }
 
-__all__ = ["DETECTORS", "Detector", "Verdict", "detector"]
+__all__ = ["DETECTORS", "UNPARSED", "Detector", "Verdict", "detector"]
 
 
 def detector(name: str) -> Detector:
-    """The detector of that name; raises Unknown, naming those there are."""
-    if name not in DETECTORS:
+    """The detector of that name; `NAME@MODEL` or `NAME@INFERENCE+VERIFICATION` binds one to its models.
+
+    Raises Unknown, naming those there are, and BadInput for models of a detector that asks none.
+    """
+    bare, _, models = name.partition("@")
+    if bare not in DETECTORS:
         raise Unknown("detector", name, DETECTORS)
-    return DETECTORS[name]
+    found = DETECTORS[bare]
+    if bare == name:
+        return found
+    bound = tuple(part.strip() for part in models.split("+"))
+    if found.ask is None or not 1 <= len(bound) <= 2 or not all(bound):
+        raise BadInput(
+            f"{name!r} binds no detector to a model; write inferact-prob@MODEL or inferact-prob@MODEL+MODEL."
+        )
+    return replace(found, name=name, models=bound)

@@ -15,4 +15,4 @@ def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
     return Verdict(score=score, rationale="Drawn at random; nothing was compared.", parameters={"seed": seed})
 
 
-RANDOM = Detector("random", "Random", judge)
+RANDOM = Detector("random", "Random", judge, seeded=True)

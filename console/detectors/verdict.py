@@ -1,12 +1,18 @@
-"""What a detector answers."""
+"""What a detector answers, and what a detector is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from console.critical import Checkpoint
+
+if TYPE_CHECKING:
+    from console.detectors.parts.bench import Bench
+
+UNPARSED = "unparsed"
+"""The parameter of a verdict whose reply could not be read: such a checkpoint is flagged, and counted apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +20,8 @@ class Verdict:
     """A detector's answer for one checkpoint.
 
     `score` in [0, 1] ranks, higher = more likely misaligned; `probability` is set only by detectors whose score is a
-    calibrated P(misaligned). `rationale` says why, in one sentence a line.
+    calibrated P(misaligned). `rationale` says why, in one sentence a line. `raw` are the replies that it rests on, as
+    JSON; `latency_ms` is how long they took, None where nothing was asked.
     """
 
     score: float
@@ -22,13 +29,30 @@ class Verdict:
     inferred_task: str | None = None
     probability: float | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    raw: str | None = None
+    latency_ms: float | None = None
+
+    @property
+    def unparsed(self) -> bool:
+        """Whether it flags only because a reply could not be read."""
+        return bool(self.parameters.get(UNPARSED))
 
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A named judge; a checkpoint is flagged where its score lies strictly above the threshold."""
+    """A named judge; a checkpoint is flagged where its score lies strictly above the threshold.
+
+    It has `judge` (checkpoint and seed; offline) or `ask` (a bench with models on it). `prompts` are the (method, step)
+    pairs that it asks with, `models` the ones that its name binds it to (inference, verification). Another `version`,
+    or another seed if it is `seeded`, makes its earlier verdicts stale.
+    """
 
     name: str
     title: str
-    judge: Callable[[Checkpoint, int], Verdict]
+    judge: Callable[[Checkpoint, int], Verdict] | None = None
     threshold: float = 0.5
+    ask: Callable[[Bench], Awaitable[Verdict]] | None = None
+    prompts: tuple[tuple[str, str], ...] = ()
+    models: tuple[str, ...] = ()
+    version: int = 1
+    seeded: bool = False

@@ -1,0 +1,1 @@
+"""What the detectors that ask models share."""

@@ -1,0 +1,88 @@
+"""The review queue after a detection: what its routing detector flags, what is halted, and what is flagged no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlmodel import Session, col, select
+
+from console import runs
+from console.critical import CheckpointKind
+from console.database import now_ms, reading, review_queue
+from console.trajectory import Outcome
+from storage import tables
+from storage.queue import NewItem
+from storage.tables import ItemStatus
+
+HALTED_PRIORITY = -1.0
+"""Below every score: halted trials rank after all judged ones."""
+
+
+def enqueue(run: tables.Run) -> int:
+    """Queues what is flagged or halted, withdraws what waits and is neither; returns how many items are new."""
+    queue = review_queue()
+    with reading() as session:
+        wanted = runs.cap(session, run)
+        items = [*_flagged_items(session, run), *_halted_items(session, run)]
+        withdrawn = _no_longer_flagged(session, run, items)
+    if withdrawn:
+        queue.cancel(item_ids=withdrawn, now_ms=now_ms())
+    runs.open_budgets(queue, _id(run), sorted({item.trial for item in items}), wanted)
+    return queue.put(items)
+
+
+def _flagged_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
+    """The first flagged checkpoint of each trajectory."""
+    verdict, record = tables.Verdict, tables.Trajectory
+    statement = (
+        select(verdict.id, verdict.trajectory_id, verdict.step, verdict.kind, verdict.score, record.trial)  # type: ignore[call-overload]
+        .join(record, col(record.id) == verdict.trajectory_id)
+        .where(verdict.run_id == run.id, verdict.detector == run.detector, col(verdict.flagged).is_(True))
+        .order_by(verdict.trajectory_id, verdict.step)
+    )
+    previous, at = None, now_ms()
+    for verdict_id, trajectory_id, step, kind, score, trial in session.exec(statement):
+        if trajectory_id != previous:
+            previous = trajectory_id
+            yield NewItem(
+                run_id=_id(run),
+                trial=trial,
+                trajectory_id=trajectory_id,
+                step=step,
+                kind=kind,
+                priority=score,
+                reviews_required=run.reviews_per_item,
+                verdict_id=verdict_id,
+                created_ms=at,
+            )
+
+
+def _halted_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
+    record = tables.Trajectory
+    statement = select(record.id, record.trial, record.n_steps).where(
+        record.run_id == run.id, col(record.carried_over).is_(False), record.recorded_outcome == Outcome.HALTED
+    )
+    at = now_ms()
+    for trajectory_id, trial, n_steps in session.exec(statement.order_by(col(record.id))):
+        yield NewItem(
+            run_id=_id(run),
+            trial=trial,
+            trajectory_id=trajectory_id or 0,
+            step=n_steps,
+            kind=str(CheckpointKind.HALTED),
+            priority=HALTED_PRIORITY,
+            reviews_required=run.reviews_per_item,
+            verdict_id=None,
+            created_ms=at,
+        )
+
+
+def _no_longer_flagged(session: Session, run: tables.Run, items: Sequence[NewItem]) -> list[int]:
+    wanted = {(item.trajectory_id, item.step, item.kind) for item in items}
+    item = tables.Item
+    statement = select(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
+    return [row.id or 0 for row in session.exec(statement) if (row.trajectory_id, row.step, row.kind) not in wanted]
+
+
+def _id(run: tables.Run) -> int:
+    return run.id or 0
