@@ -144,7 +144,7 @@ def checkpoint_at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> C
 
 def _at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoint:
     pending = index >= len(trajectory.steps)
-    step = Step(action=trajectory.critical_action or "") if pending else trajectory.steps[index]
+    step = _pending_step(trajectory) if pending else trajectory.steps[index]
     return Checkpoint(
         environment=trajectory.environment,
         instruction=trajectory.instruction,
@@ -155,6 +155,11 @@ def _at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoint:
         thought=step.thought,
         action=step.action,
     )
+
+
+def _pending_step(trajectory: Trajectory) -> Step:
+    thought = trajectory.extra.get("pending_thought")
+    return Step(thought if isinstance(thought, str) else "", trajectory.critical_action or "")
 
 
 def _shown(steps: tuple[Step, ...]) -> tuple[Step, ...]:

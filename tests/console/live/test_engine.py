@@ -187,10 +187,11 @@ def test_as_many_trials_as_there_are_end_with_the_longest(start_run):
     def plan(_):
         return [f"note {n}" for n in range(steps - 1)] + ["send x"]
 
-    # The first run pays for opening the database; a busy machine may disturb some of the measured ones.
+    # The first run pays for opening the database. On a quiet machine it takes 1.1 times the longest; other tests run
+    # beside this one, so the bound here only tells together (1 time) from in turn (32 times).
     start_run(players(plan), n=1)
-    bound = 1.2 * steps * latency
-    assert any(_measured(f"wide-{attempt}", players(plan, pause=latency)) <= bound for attempt in range(6))
+    took = min(_measured(f"wide-{attempt}", players(plan, pause=latency)) for attempt in range(3))
+    assert took <= 3 * steps * latency
 
 
 def _measured(name, cast):
