@@ -19,6 +19,7 @@ RE_ASKS = 6
 """How often a reply of less than `SHORTEST` characters is asked for again (InferAct's reference loop)."""
 SHORTEST = 5
 _MOVE_TOKENS, _PLAN_TOKENS = 300, 500
+_TRIALS_AT_MOST = 1_000
 
 _LABEL = re.compile(
     r"^[\s>*_#`-]*(thought|action|observation)\s*\d*\s*[*_`]*\s*:[*_]*[^\S\n]*", re.IGNORECASE | re.MULTILINE
@@ -152,8 +153,9 @@ def _model() -> LLM:
 
 @lru_cache(maxsize=4)
 def _connected(model: str | None, data_dir: Path) -> LLM:
-    # One client for all trials of a process, since it holds the connections and the limit of requests.
-    return connect(model)
+    # One client for all trials of a process, for its connections; a trial has one request out, so who runs the trials
+    # sets the limit.
+    return connect(model, concurrency=_TRIALS_AT_MOST)
 
 
 REACT = Actor("react", "ReAct", _act, _reflect)

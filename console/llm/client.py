@@ -96,7 +96,9 @@ class LLM:
         the reply says so. The same question asked twice at once is sent once; another `take` is another question.
         Raises ModelError, SpendingCapReached and NoModel.
         """
-        request = Request(self.model, tuple(messages), temperature, max_tokens, n, logprobs, top_logprobs, seed, take)
+        request = Request(
+            self.model, _sendable(messages), temperature, max_tokens, n, logprobs, top_logprobs, seed, take
+        )
         key = request.key(self.endpoint)
         kept = self._replies.get(key) if self._replies else None
         if kept is not None:
@@ -109,7 +111,7 @@ class LLM:
         if task is not None:
             self.tally.cached += 1
             return (await asyncio.shield(task)).as_cached()
-        task = desk.loop.create_task(self._ask(key, request))
+        task = asyncio.create_task(self._ask(key, request))
         desk.out[key] = task
         task.add_done_callback(lambda done: _forget(desk, key, done))
         return await asyncio.shield(task)
@@ -148,6 +150,11 @@ class LLM:
         self.tally.completion_tokens += reply.usage.completion_tokens
         self.tally.cost_usd += cost or 0.0
         return replace(reply, cost_usd=cost)
+
+
+def _sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
+    # Logs hold halves of surrogate pairs, which have no form in UTF-8.
+    return tuple({name: text.encode("utf-8", "replace").decode() for name, text in each.items()} for each in messages)
 
 
 def _forget(desk: Desk, key: str, done: asyncio.Task[Reply]) -> None:

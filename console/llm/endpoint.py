@@ -132,7 +132,7 @@ class Connection:
 
 def too_slow(name: str, limit_s: float) -> ModelError:
     """The error of a request that took longer than it may."""
-    return ModelUnavailable(f"{name} gave no answer within {limit_s:.0f} s.")
+    return ModelUnavailable(f"{name} gave no answer within {limit_s:.3g} s.")
 
 
 def _env(name: str) -> str | None:

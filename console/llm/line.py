@@ -45,7 +45,6 @@ class Tally:
 class Desk:
     """What belongs to one event loop: connections, free slots, and the questions that are out."""
 
-    loop: asyncio.AbstractEventLoop
     connection: Connection
     slots: asyncio.Semaphore
     out: dict[str, asyncio.Task[Reply]] = field(default_factory=dict)
@@ -73,22 +72,23 @@ class Line:
         self.endpoint, self.limits = endpoint, limits
         self.tally = Tally()
         self.without: frozenset[str] = frozenset()
-        self._desk: Desk | None = None
-        self._opened: AsyncGenerator[Desk, None] | None = None
+        self._desks: dict[asyncio.AbstractEventLoop, tuple[Desk, AsyncGenerator[Desk, None]]] = {}
 
     async def desk(self) -> Desk:
-        """What the running event loop has of connections; they cannot follow from one loop to the next."""
+        """What the running event loop has of connections; loops, and threads with their loops, cannot share them."""
         loop = asyncio.get_running_loop()
-        if self._desk is None or self._desk.loop is not loop:
-            self._opened = _opened(self.endpoint, self.limits, loop)
-            self._desk = await anext(self._opened)
-        return self._desk
+        if loop not in self._desks:
+            for ended in [other for other in list(self._desks) if other.is_closed()]:
+                del self._desks[ended]
+            opened = _opened(self.endpoint, self.limits)
+            self._desks[loop] = (await anext(opened), opened)
+        return self._desks[loop][0]
 
     async def aclose(self) -> None:
         """Closes the connections of the running event loop."""
-        if self._opened is not None and self._desk and self._desk.loop is asyncio.get_running_loop():
-            await self._opened.aclose()
-        self._desk = self._opened = None
+        held = self._desks.pop(asyncio.get_running_loop(), None)
+        if held is not None:
+            await held[1].aclose()
 
     async def exchange(self, request: Request) -> Reply:
         """The reply to one request, sent again where that helps and the deadline allows; raises ModelError."""
@@ -131,11 +131,11 @@ class Line:
             raise too_slow(self.endpoint.name, limit_s) from None
 
 
-async def _opened(endpoint: Endpoint, limits: Limits, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Desk, None]:
+async def _opened(endpoint: Endpoint, limits: Limits) -> AsyncGenerator[Desk, None]:
     """Connections that a loop which ends closes by itself, as it does with every generator that is left open."""
     connection = endpoint.connect()
     try:
-        yield Desk(loop, connection, asyncio.Semaphore(limits.concurrency))
+        yield Desk(connection, asyncio.Semaphore(limits.concurrency))
     finally:
         await connection.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from console.llm.errors import SpendingCapReached
 from console.llm.prices import Price
 from console.llm.reply import Request, Usage
 
-_BYTES_A_TOKEN = 3
+_BYTES_A_TOKEN = 2
 _FRAME_TOKENS = 8
 """What a chat adds around each message, generously."""
 
@@ -28,7 +29,7 @@ class Purse:
 
     def __init__(self, cap_usd: float | None, account: str | None = None, replies: Replies | None = None) -> None:
         self.cap_usd, self._account, self._replies = cap_usd, account, replies
-        self.spent_usd, self._reserved = 0.0, 0.0
+        self.spent_usd, self._reserved, self._lock = 0.0, 0.0, threading.Lock()
         self._learn()
 
     @contextmanager
@@ -38,19 +39,22 @@ class Purse:
         A call that fails is charged nothing. With several processes the cap can be passed by what they have in flight.
         """
         bill = Bill(self._most(request, price))
-        self._learn()
-        if self.cap_usd is not None and self.spent_usd + self._reserved + bill.usd > self.cap_usd:
-            raise SpendingCapReached(
-                f"The spending cap of {self.cap_usd:g} USD leaves {max(self.cap_usd - self.spent_usd, 0):.4f} USD; "
-                f"the next call to {request.model} may cost {bill.usd:.4f} USD. Raise the cap to go on."
-            )
-        reserved = bill.usd
-        self._reserved += reserved
+        most = bill.usd
+        with self._lock:
+            self._learn()
+            if self.cap_usd is not None and self.spent_usd + self._reserved + most > self.cap_usd:
+                raise SpendingCapReached(
+                    f"The spending cap of {self.cap_usd:g} USD leaves {max(self.cap_usd - self.spent_usd, 0):.4f} USD; "
+                    f"the next call to {request.model} may cost {most:.4f} USD. Raise the cap to go on."
+                )
+            self._reserved += most
         try:
             yield bill
-            self._charge(bill.usd)
+        except BaseException:
+            bill.usd = 0.0
+            raise
         finally:
-            self._reserved -= reserved
+            self._settle(most, bill.usd)
 
     def _most(self, request: Request, price: Price | None) -> float:
         if price is None:
@@ -64,10 +68,12 @@ class Purse:
         prompt = text // _BYTES_A_TOKEN + _FRAME_TOKENS * (len(request.messages) + 1)
         return price.cost_usd(Usage(prompt_tokens=prompt, completion_tokens=request.max_tokens * request.n))
 
-    def _charge(self, usd: float) -> None:
-        self.spent_usd += usd
-        if self._account and self._replies and usd:
-            self._replies.charge(self._account, usd)
+    def _settle(self, reserved: float, usd: float) -> None:
+        with self._lock:
+            self._reserved -= reserved
+            self.spent_usd += usd
+            if self._account and self._replies and usd:
+                self._replies.charge(self._account, usd)
 
     def _learn(self) -> None:
         """Other processes may have spent from the same account."""

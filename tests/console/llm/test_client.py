@@ -5,6 +5,7 @@ import gc
 import math
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -129,6 +130,25 @@ def test_a_client_that_nobody_closes_is_closed_with_its_event_loop(recwarn):
         del llm
         gc.collect()
     assert not recwarn.list
+
+
+def test_several_threads_share_a_client_each_with_its_own_loop():
+    with serving("ok", latency_s=0.05) as endpoint, ThreadPoolExecutor(3) as pool:
+        llm = LLM("test", base_url=endpoint.url, retries=0)
+
+        async def several(name):
+            questions = [[{"role": "user", "content": f"{name} {number}"}] for number in range(5)]
+            return await asyncio.gather(*(llm.complete(question) for question in questions))
+
+        replies = list(pool.map(lambda name: asyncio.run(several(name)), "abc"))
+    assert [[reply.text for reply in some] for some in replies] == [["ok"] * 5] * 3
+
+
+def test_half_of_a_surrogate_pair_does_not_stop_a_question(ask):
+    with serving("ok") as endpoint:
+        [reply], _ = ask(endpoint, "broken \ud83d emoji")
+    assert reply.text == "ok"
+    assert endpoint.asks[0].last == "broken ? emoji"
 
 
 def test_without_a_model_the_error_says_what_to_set():
