@@ -10,12 +10,12 @@ import uuid
 from dataclasses import dataclass
 
 from sqlmodel import Session, col, select
-from storage.queue import Claim, DecisionRow, NoClaim, NoClaimReason, Queue
 
 from console.critical import CheckpointKind, checkpoint_at, digest
 from console.errors import BadInput, Refused, Unknown
 from console.trajectory import Label, from_json
 from storage import tables
+from storage.queue import Claim, DecisionRow, NoClaim, NoClaimReason, Queue
 from storage.tables import DecisionKind, ItemStatus
 
 DWELL_MS = 400

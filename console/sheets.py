@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlmodel import Session, col, select
-from storage.queue import Claim, Queue
 
 from console.critical import Checkpoint, CheckpointKind, checkpoint_at
 from console.detection import run_checkpoints
 from console.exhibit import Flag
 from console.trajectory import Trajectory, from_json
 from storage import tables
+from storage.queue import Claim, Queue
 
 
 @dataclass(frozen=True, slots=True)
