@@ -40,7 +40,7 @@ class Sheet:
 
 
 def sheet(session: Session, queue: Queue, run: tables.Run, claim: Claim, reviewer: str, *, unblinded: bool) -> Sheet:
-    """What the reviewer may see of a claimed item; `unblinded` is a researcher, or anybody where the run is not blind."""
+    """What the reviewer may see of a claimed item; `unblinded` is a researcher, or anybody where a run is open."""
     record = from_json(claim.body)
     verdict = session.get(tables.Verdict, claim.verdict_id) if claim.verdict_id else None
     return Sheet(

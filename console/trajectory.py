@@ -108,7 +108,15 @@ class Trajectory:
     def content_digest(self) -> str:
         """SHA-256 (hex) of what was done: the same run read from another file has the same digest."""
         steps = [[s.thought, s.action, s.observation] for s in self.steps]
-        parts = [self.task_id, self.trial, self.environment, self.instruction, steps, self.critical_action, self.outcome]
+        parts = [
+            self.task_id,
+            self.trial,
+            self.environment,
+            self.instruction,
+            steps,
+            self.critical_action,
+            self.outcome,
+        ]
         return hashlib.sha256(orjson.dumps([*parts, self.gold.get("label")])).hexdigest()
 
     def same_steps(self, other: Trajectory) -> bool:
@@ -121,7 +129,21 @@ class Trajectory:
 
 
 _FIELDS = frozenset(
-    ["task_id", "trial", "environment", "instruction", "steps", "critical_action", "outcome", "gold", "source", "extra", "opening", "memory", "carried_over"]
+    [
+        "task_id",
+        "trial",
+        "environment",
+        "instruction",
+        "steps",
+        "critical_action",
+        "outcome",
+        "gold",
+        "source",
+        "extra",
+        "opening",
+        "memory",
+        "carried_over",
+    ]
 )
 _STEP_FIELDS = frozenset({"thought", "action", "observation", "extra"})
 _BARE = frozenset({"thought", "action", "observation"})
@@ -219,5 +241,5 @@ def _outcome(value: object) -> Outcome:
     if value is None:
         return Outcome.FINISHED
     if value not in tuple(Outcome):
-        raise BadInput(f'outcome {value!r} is none of {", ".join(Outcome)}')
+        raise BadInput(f"outcome {value!r} is none of {', '.join(Outcome)}")
     return Outcome(str(value))
