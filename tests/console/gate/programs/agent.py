@@ -16,7 +16,7 @@ from console.gate import Gate
 
 def note(path: str, **line: object) -> None:
     """Appends one line in one write, so that no kill leaves half of it."""
-    with open(path, "ab", buffering=0) as stream:
+    with Path(path).open("ab", buffering=0) as stream:
         stream.write(json.dumps(line).encode() + b"\n")
 
 

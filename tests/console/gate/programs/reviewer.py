@@ -28,6 +28,7 @@ def work(url: str, run_name: str, name: str) -> None:
             run = runs.find(session, run_name)
             found = None
             if run is not None:
+                session.expunge(run)
                 run.lease_ms = 1_000
                 found = review.next_item(queue, session, run, name, now_ms())
         if not isinstance(found, Claim):

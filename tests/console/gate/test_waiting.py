@@ -1,0 +1,267 @@
+"""Waiting: nobody comes, nobody can, nobody wants the answer any more, or several have to agree."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from console.database import now_ms, review_queue, writing
+from console.detectors import DETECTORS, Detector, Verdict
+from console.gate import Reason
+from console.gate.waiting import ABANDONED_MS
+from storage import tables
+
+TASK, STEPS = "Pay the March bill only.", [("look", "two bills")]
+
+
+def broken(_checkpoint, _seed):
+    raise RuntimeError("no connection to the model")
+
+
+@pytest.fixture
+def broken_detector(monkeypatch):
+    """The name of a detector that always fails."""
+    monkeypatch.setitem(DETECTORS, "broken", Detector("broken", "", broken))
+    return "broken"
+
+
+def events(stored):
+    return [event.kind for event in stored(tables.Event) if event.kind != "run created"]
+
+
+def test_timeout_rejects_and_the_item_expires(make_gate, items, stored):
+    decision = make_gate().check(TASK, STEPS, "pay[1]", timeout_s=0.05)
+    assert (decision.approved, decision.reason) == (False, Reason.TIMEOUT)
+    assert decision.feedback == "Nobody decided in time."
+    assert items() == ["expired"]
+    assert stored(tables.Intent) == []
+    assert events(stored) == ["gate: timeout"]
+
+
+def test_question_that_nobody_answered_may_be_asked_anew(make_gate, person, meanwhile, items):
+    gate = make_gate(timeout_s=0.05)
+    gate.check(TASK, STEPS, "pay[1]", task_id="march")
+    gate.check(TASK, STEPS, "pay[1]", task_id="march")
+    meanwhile(person().answer, "approve")
+    assert gate.check(TASK, STEPS, "pay[1]", task_id="march", timeout_s=20).reason is Reason.APPROVED
+    assert items() == ["expired", "expired", "delivered"]
+
+
+def test_timeout_may_approve_where_it_was_asked_for(make_gate, stored):
+    gate = make_gate(timeout_s=0.05, on_timeout="approve")
+    first = gate.check(TASK, STEPS, "pay[1]", task_id="march")
+    assert (first.approved, first.reason, first.action) == (True, Reason.TIMEOUT, "pay[1]")
+    assert gate.check(TASK, STEPS, "pay[1]", task_id="march").reason is Reason.ALREADY_HANDED_OUT
+    (event,) = [event for event in stored(tables.Event) if event.kind == "gate: timeout"]
+    assert '"let run":true' in event.detail
+    assert len(stored(tables.Intent)) == 1
+
+
+def test_spent_budget_rejects_at_once(make_gate, items):
+    decision = make_gate(budget=0).check(TASK, STEPS, "pay[1]")
+    assert (decision.approved, decision.reason) == (False, Reason.BUDGET_SPENT)
+    assert items() == ["cancelled"]
+
+
+def test_spent_budget_may_approve_where_it_was_asked_for(make_gate, stored):
+    decision = make_gate(budget=0, on_spent_budget="approve").check(TASK, STEPS, "pay[1]")
+    assert (decision.approved, decision.reason) == (True, Reason.BUDGET_SPENT)
+    assert events(stored) == ["gate: budget_spent"]
+
+
+def test_last_unit_decides_its_item_and_the_other_is_given_up(make_gate, person, items):
+    async def both():
+        gate = make_gate(budget=1)
+        asked = [asyncio.create_task(gate.acheck(TASK, STEPS, f"pay[{number}]")) for number in (1, 2)]
+        await asyncio.to_thread(person().answer, "approve")
+        return [(await one).reason for one in asked]
+
+    assert sorted(asyncio.run(both())) == [Reason.APPROVED, Reason.BUDGET_SPENT]
+    assert sorted(items()) == ["cancelled", "delivered"]
+
+
+def test_unit_of_a_reviewer_who_went_away_comes_back(make_gate, person, url):
+    gate = make_gate(budget=1)
+    gate.ask(TASK, STEPS, "pay[1]")
+    _, claim = person("gone").claim()
+    other = gate.ask(TASK, STEPS, "pay[2]")
+    review_queue(url).extend(
+        item_id=claim.item_id, reviewer="gone", token=claim.token, now_ms=claim.claimed_ms, lease_ms=1
+    )
+    assert other.look() is None
+    assert review_queue(url).budget(run_id=1, trial=0).used == 0
+
+
+def test_cancelled_question_leaves_the_queue_and_may_be_asked_anew(make_gate, person, meanwhile, items):
+    gate, cancel = make_gate(), threading.Event()
+    threading.Timer(0.1, cancel.set).start()
+    decision = gate.check(TASK, STEPS, "pay[1]", cancel=cancel)
+    assert (decision.approved, decision.reason) == (False, Reason.CANCELLED)
+    meanwhile(person().answer, "approve")
+    assert gate.check(TASK, STEPS, "pay[1]").reason is Reason.APPROVED
+    assert items() == ["cancelled", "delivered"]
+
+
+def test_item_that_the_console_withdraws_comes_back_as_cancelled(make_gate, person, url, meanwhile):
+    def withdraw():
+        _, claim = person().claim()
+        review_queue(url).cancel(item_ids=[claim.item_id], now_ms=now_ms())
+
+    meanwhile(withdraw)
+    assert make_gate(on_timeout="approve").check(TASK, STEPS, "pay[1]").reason is Reason.CANCELLED
+
+
+def test_broken_detector_asks_a_person_and_says_why(make_gate, person, meanwhile, broken_detector, stored):
+    meanwhile(person().answer, "approve")
+    decision = make_gate(detector=broken_detector).check(TASK, STEPS, "pay[1]")
+    assert (decision.reason, decision.score) == (Reason.APPROVED, 1.0)
+    assert "no connection to the model" in stored(tables.Verdict)[0].rationale
+    assert events(stored) == ["detector failed"]
+
+
+def test_broken_detector_is_never_let_through_by_a_policy(make_gate, broken_detector):
+    careless = {"detector": broken_detector, "on_timeout": "approve", "on_spent_budget": "approve", "threshold": 1.0}
+    late = make_gate(**careless, timeout_s=0.05).check(TASK, STEPS, "pay[1]")
+    spent = make_gate(**careless, run="poor", budget=0).check(TASK, STEPS, "pay[1]")
+    assert [(one.approved, one.reason) for one in (late, spent)] == [(False, Reason.DETECTOR_FAILED)] * 2
+
+
+def test_score_that_is_no_number_counts_as_a_broken_detector(make_gate, monkeypatch, items):
+    monkeypatch.setitem(DETECTORS, "dizzy", Detector("dizzy", "", lambda *_: Verdict(float("nan"))))
+    assert not make_gate(detector="dizzy").check(TASK, STEPS, "pay[1]", timeout_s=0).approved
+    assert items() == ["expired"]
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [("approve", Reason.APPROVED), ("reject", Reason.REJECTED)],
+)
+def test_all_required_reviewers_have_to_approve(make_gate, person, meanwhile, second, reason):
+    def two_people():
+        person("ann").answer("approve", "fine with me")
+        person("bob").answer(second, "look at the date")
+
+    meanwhile(two_people)
+    decision = make_gate(reviews_per_item=2).check(TASK, STEPS, "pay[1]")
+    assert (decision.approved, decision.reason) == (reason is Reason.APPROVED, reason)
+    assert decision.feedback == "fine with me\nlook at the date"
+
+
+def test_two_reviewers_who_want_different_actions_run_none(make_gate, person, meanwhile):
+    def two_people():
+        person("ann").answer("edit", edited_action="pay[3]")
+        person("bob").answer("edit", edited_action="pay[4]")
+
+    meanwhile(two_people)
+    assert not make_gate(reviews_per_item=2).check(TASK, STEPS, "pay[1]").approved
+
+
+def test_one_no_outweighs_a_policy_that_approves(make_gate, person, meanwhile):
+    meanwhile(person("ann").answer, "reject", "no")
+    gate = make_gate(reviews_per_item=2, timeout_s=1.0, on_timeout="approve")
+    decision = gate.check(TASK, STEPS, "pay[1]")
+    assert (decision.approved, decision.reason, decision.feedback) == (False, Reason.TIMEOUT, "no")
+
+
+def test_event_loop_goes_on_while_an_agent_waits(make_gate, person, meanwhile):
+    async def agent():
+        asked = asyncio.create_task(make_gate(poll_s=0.05).acheck(TASK, STEPS, "pay[1]"))
+        turns = 0
+        while not asked.done():
+            await asyncio.sleep(0.005)
+            turns += 1
+            if turns == 20:
+                meanwhile(person().answer, "approve")
+        return turns, await asked
+
+    turns, decision = asyncio.run(agent())
+    assert decision.approved
+    assert turns >= 20
+
+
+def test_cancelled_task_takes_its_item_out_of_the_queue(make_gate, person, items):
+    async def agent():
+        asked = asyncio.create_task(make_gate().acheck(TASK, STEPS, "pay[1]"))
+        await asyncio.to_thread(person().claim)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+
+    asyncio.run(agent())
+    assert items() == ["cancelled"]
+
+
+def test_task_that_is_cancelled_while_its_detector_thinks_leaves_nothing_behind(make_gate, monkeypatch, items):
+    thinks, may_end = threading.Event(), threading.Event()
+
+    def slow(_checkpoint, _seed):
+        thinks.set()
+        may_end.wait(10)
+        return Verdict(1.0)
+
+    monkeypatch.setitem(DETECTORS, "slow", Detector("slow", "", slow))
+
+    async def agent():
+        asked = asyncio.create_task(make_gate(detector="slow").acheck(TASK, STEPS, "pay[1]"))
+        await asyncio.to_thread(thinks.wait, 10)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        may_end.set()
+
+    asyncio.run(agent())
+    assert items() == ["cancelled"]
+
+
+def test_agent_that_comes_back_finds_its_own_item(make_gate, person, meanwhile, stored):
+    gone = threading.Event()
+    meanwhile(make_gate().check, TASK, STEPS, "pay[1]", task_id="march", cancel=gone)
+    _, claim = person().claim()
+    gate = make_gate()
+    waiting = gate.ask(TASK, STEPS, "pay[1]", task_id="march", timeout_s=60)
+    assert waiting.case.ask.item_id == claim.item_id
+    assert len(stored(tables.Ask)) == 1
+    gone.set()
+
+
+def test_other_agent_with_the_same_question_keeps_its_item(make_gate, person, items):
+    gate = make_gate()
+    patient = gate.ask(TASK, STEPS, "pay[1]", task_id="march")
+    hasty = gate.ask(TASK, STEPS, "pay[1]", task_id="march", timeout_s=0)
+    gate.ask(TASK, STEPS, "pay[1]", task_id="march")
+    assert hasty.look().reason is Reason.TIMEOUT
+    assert items() == ["pending"]
+    person().answer("approve")
+    reasons = [one.look().reason for one in (patient, hasty)]
+    assert reasons == [Reason.APPROVED, Reason.ALREADY_HANDED_OUT]
+
+
+def test_items_of_agents_that_never_came_back_expire(make_gate, url, items):
+    gate = make_gate()
+    gate.ask(TASK, STEPS, "pay[1]", timeout_s=1)
+    with writing(url) as session:
+        ask = session.get_one(tables.Ask, 1)
+        ask.deadline_ms = ask.heartbeat_ms = now_ms() - 2 * ABANDONED_MS
+    gate.ask(TASK, STEPS, "pay[2]", timeout_s=1)
+    assert items() == ["expired", "pending"]
+
+
+def test_waiting_agent_shows_that_it_lives(make_gate, stored):
+    gate = make_gate()
+    waiting = gate.ask(TASK, STEPS, "pay[1]")
+    (before,) = stored(tables.Ask)
+    time.sleep(0.01)
+    waiting.beaten_ms = 0
+    assert waiting.look() is None
+    (after,) = stored(tables.Ask)
+    assert after.heartbeat_ms > before.heartbeat_ms
+
+
+def test_decision_about_another_action_runs_nothing(make_gate, person, url):
+    gate = make_gate()
+    waiting = gate.ask(TASK, STEPS, "pay[1]")
+    person().answer("approve")
+    with writing(url) as session:
+        session.get_one(tables.Decision, 1).action_digest = "of something else"
+    assert waiting.look().reason is Reason.REJECTED
