@@ -119,10 +119,6 @@ class Trajectory:
         ]
         return hashlib.sha256(orjson.dumps([*parts, self.gold.get("label")])).hexdigest()
 
-    def same_steps(self, other: Trajectory) -> bool:
-        """Whether both did and saw exactly the same."""
-        return self.steps == other.steps
-
     def as_carried_over(self) -> Trajectory:
         """The same record, marked as copied from the trial before."""
         return replace(self, carried_over=True)
