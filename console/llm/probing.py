@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from console.llm.client import LLM
-from console.llm.errors import ModelError, SpendingCapReached
+from console.llm.errors import ModelError, NoModel, SpendingCapReached
+from console.settings import settings
 
 _QUESTION = "Is water wet?\nA. True\nB. False\nReply with one letter, A or B, and nothing before or after it."
 _TOKENS = 5
 _TOP = 5
+_PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,16 @@ class Offer:
     left_out: tuple[str, ...] = ()
     latency_ms: float = 0.0
     problem: str | None = None
+
+
+async def offer_of(model: str | None = None) -> Offer:
+    """What the endpoint of the settings offers now, for that model or the settings' own: asked afresh and at once."""
+    named = model or settings().model or ""
+    try:
+        async with LLM(named, timeout_s=_PATIENCE_S, deadline_s=_PATIENCE_S, retries=1) as llm:
+            return await probe(llm)
+    except NoModel as nothing:
+        return Offer(named, "", answers=False, problem=str(nothing))
 
 
 async def probe(llm: LLM) -> Offer:
