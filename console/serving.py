@@ -52,7 +52,7 @@ def refuse_taken_port(host: str, port: int) -> None:
 def links(host: str, port: int, key: str) -> tuple[str, str]:
     """(the reviewer's link, the researcher's link)."""
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    base = f"http://{shown}:{port}/"
+    base = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
     return base, f"{base}?key={key}"
 
 

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from console.http.admission import Admission
 from console.http.answers import HANDLERS, answer, problem
 from console.http.openapi import document
-from console.http.operations import OPERATIONS
+from console.http.operations import OPERATIONS, Operation
 
 PREFIX = "/api/v1"
 
@@ -23,12 +23,19 @@ def routes() -> list[BaseRoute]:
 
 
 def _api() -> Starlette:
-    found = [Route("/v1" + one.path, one.endpoint, methods=[one.method]) for one in OPERATIONS]
     return Starlette(
-        routes=[*found, Route("/v1/openapi.json", _openapi)],
+        routes=[*map(_route, OPERATIONS), Route("/v1/openapi.json", _openapi)],
         middleware=[Middleware(Admission)],
         exception_handlers=HANDLERS,
     )
+
+
+def _route(one: Operation) -> Route:
+    found = Route("/v1" + one.path, one.endpoint, methods=[one.method])
+    if one.needs_token and found.methods:
+        # HEAD is GET without its answer: it would take a go-ahead and throw it away.
+        found.methods.discard("HEAD")
+    return found
 
 
 async def _openapi(_request: Request) -> Response:

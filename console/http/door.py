@@ -18,8 +18,8 @@ from console.http import stopping
 from console.http.api import routes
 from console.http.policy import SafeHeaders
 
-_WARM = ("console.exhibit", "console.inbox", "console.review", "console.runs", "console.widgets.trajectory_view")
-"""What the first page would otherwise import while somebody waits for it."""
+_WARM = ("console.pages.deciding", "console.pages.hat", "console.pages.running", "pandas", "pyarrow")
+"""What the first page would otherwise import while somebody waits for it; the rest comes with these."""
 
 
 @asynccontextmanager

@@ -48,7 +48,7 @@ def content_policy(hashes: list[str], host: str) -> str:
     return "; ".join(
         (
             "default-src 'self'",
-            # Streamlit loads the script of a component from a blob that it made itself; its messages are read in WebAssembly.
+            # Streamlit loads the script of a component from a blob of its own, and reads its messages in WebAssembly.
             f"script-src 'self' blob: 'wasm-unsafe-eval' {scripts}".rstrip(),
             "style-src 'self' 'unsafe-inline'",
             "img-src 'self' data: blob:",

@@ -7,7 +7,6 @@ import hmac
 import json
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from hypothesis import given
@@ -22,53 +21,19 @@ from console.review import Answer
 from console.settings import settings
 from console.webhooks import outbox
 from storage.tables import WebhookDelivery
+from tests.receiver import receiving
 
 SECRET = "whsec_" + base64.b64encode(b"a secret of thirty-two bytes ...").decode()
-
-
-class Receiver:
-    """A server that keeps what it is sent and answers as it is told to, the last answer again and again."""
-
-    def __init__(self):
-        self.got, self.answers, self.slow_s = [], [200], 0.0
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                outer.got.append((self.path, dict(self.headers.items()), body))
-                time.sleep(outer.slow_s)
-                status = outer.answers.pop(0) if len(outer.answers) > 1 else outer.answers[0]
-                self.send_response(status)
-                if 300 <= status < 400:
-                    self.send_header("Location", "/elsewhere")
-                self.end_headers()
-
-            def do_GET(self):
-                outer.got.append((self.path, {}, b""))
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_):
-                """Says nothing."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/hook"
 
 
 @pytest.fixture
 def receiver(monkeypatch):
     """A receiver that the settings name."""
-    found = Receiver()
-    thread = threading.Thread(target=found.server.serve_forever, daemon=True)
-    thread.start()
-    monkeypatch.setenv("INFERACT_WEBHOOK_URL", found.url)
-    monkeypatch.setenv("INFERACT_WEBHOOK_SECRET", SECRET)
-    settings.cache_clear()
-    yield found
-    found.server.shutdown()
-    found.server.server_close()
+    with receiving() as found:
+        monkeypatch.setenv("INFERACT_WEBHOOK_URL", found.url)
+        monkeypatch.setenv("INFERACT_WEBHOOK_SECRET", SECRET)
+        settings.cache_clear()
+        yield found
 
 
 @pytest.fixture

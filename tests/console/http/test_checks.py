@@ -3,6 +3,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 from sqlmodel import select
 
@@ -83,6 +84,30 @@ def test_only_one_of_many_that_wait_gets_the_go_ahead(api, question, decide):
         decide(asked["run"], "approve")
         answers = [one.result(timeout=30).json()["decision"] for one in waiting]
     assert sorted(answer["approved"] for answer in answers) == [False] * 7 + [True]
+
+
+def test_an_agent_that_hangs_up_does_not_lose_its_go_ahead(api, question, decide):
+    asked = question()
+    check_id = api.post("/checks", json=asked).json()["check_id"]
+    with pytest.raises(httpx.ReadTimeout):
+        api.get(f"/checks/{check_id}?wait=30", timeout=0.5)
+    time.sleep(0.3)
+    decide(asked["run"], "approve")
+    time.sleep(1.0)
+    assert api.head(f"/checks/{check_id}").status_code == 405
+    assert api.get(f"/checks/{check_id}").json()["decision"]["approved"] is True
+
+
+def test_a_check_stays_the_same_when_the_server_starts_anew(serve, question, decide):
+    asked = question()
+    before = serve()
+    check_id = before.client.post("/checks", json=asked).json()["check_id"]
+    before.process.kill()
+    before.process.wait()
+    decide(asked["run"], "edit", "", "buy[green]")
+    after = serve()
+    decision = after.client.get(f"/checks/{check_id}?wait=5").json()["decision"]
+    assert (decision["approved"], decision["action"]) == (True, "buy[green]")
 
 
 def test_the_same_question_asked_again_is_the_same_check(api, question):

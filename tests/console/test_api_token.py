@@ -1,0 +1,66 @@
+"""The token of the API, and the secrets that the console keeps."""
+
+import stat
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from console import api_token
+from console.errors import BadInput
+from console.kept_secrets import kept
+from console.settings import settings
+
+
+@pytest.fixture
+def token_of_settings(monkeypatch):
+    """A function that sets the token of the settings."""
+
+    def put(text):
+        monkeypatch.setenv("INFERACT_API_TOKEN", text)
+        settings.cache_clear()
+
+    return put
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "localhost", "::1", "[::1]"])
+def test_an_address_that_only_this_machine_reaches_needs_no_token(host, token_of_settings):
+    assert not api_token.is_needed(host)
+    token_of_settings("a-token-of-24-characters")
+    assert api_token.is_needed(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "console.example", "", None, "localhost.example"])
+def test_any_other_address_needs_it(host):
+    assert api_token.is_needed(host)
+
+
+def test_the_token_is_made_once_and_kept_for_its_user_alone(data_dir):
+    assert api_token.whereabouts() == str(data_dir / "api.token")
+    made = api_token.token()
+    assert len(made) >= 32
+    assert api_token.token() == made
+    assert stat.S_IMODE((data_dir / "api.token").stat().st_mode) == 0o600
+    assert api_token.is_token(made)
+    assert not any(map(api_token.is_token, ("", made[:-1], made + "x", made.upper(), "ü")))
+
+
+def test_the_token_of_the_settings_comes_first(data_dir, token_of_settings):
+    token_of_settings("a-token-of-24-characters")
+    assert api_token.token() == "a-token-of-24-characters"
+    assert api_token.whereabouts() == "INFERACT_API_TOKEN"
+    assert not (data_dir / "api.token").exists()
+    assert "a-token-of" not in repr(settings())
+
+
+def test_a_short_token_protects_nothing_and_is_refused(token_of_settings):
+    token_of_settings("short")
+    with pytest.raises(BadInput, match="at least 16 characters"):
+        api_token.token()
+
+
+def test_many_that_ask_at_once_get_the_same_whole_secret(data_dir):
+    with ThreadPoolExecutor(16) as pool:
+        found = set(pool.map(kept, ["some.secret"] * 64))
+    assert len(found) == 1
+    assert len(found.pop()) >= 32
+    assert [path.name for path in data_dir.iterdir()] == ["some.secret"]
