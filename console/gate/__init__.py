@@ -1,7 +1,7 @@
 """The gate: an agent asks before a critical action and gets a person's decision where a detector doubts it.
 
-`Gate` is the door; `question` is what an agent asks, `answer` what it gets, `asking` judges and stores a question,
-`handing` gives its answer out once, `waiting` looks again and again, `openai_tools` lives in console.integrations.
+`Gate` is the door; `question` is what an agent asks, `answer` what it gets. `beginning` finds out whether the question
+is known, `asking` judges and stores it, `waiting` looks for its answer and `handing` gives that out, once.
 """
 
 from console.gate.answer import GateDecision, Reason

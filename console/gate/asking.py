@@ -5,23 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import and_, insert
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, select, update
 
 from console import events
-from console.critical import digest
 from console.detectors import Detector, Verdict, detector
 from console.gate.answer import Reason
+from console.gate.placing import placed
 from console.gate.question import Question
+from console.gate.stored import InSession, added
 from console.judging import verdict_row
-from console.live.rows import write
-from console.runs import patterns
-from console.trajectories import Prepared, prepare
-from console.trajectory import Outcome, Step, Trajectory, from_json
+from console.trajectory import Outcome
 from storage import tables
 from storage.queue import NewItem
 from storage.queue import statements as sql
-from storage.queue.transaction import Transaction
 
 FAILED = "detector_failed"
 """The parameter of a verdict that no detector gave."""
@@ -44,27 +40,6 @@ def judged(run: tables.Run, question: Question) -> dict[str, Any]:
     return verdict_row(run, stand_in, run.threshold or stand_in.threshold, 0, seen) | {"flagged": True}
 
 
-class InSession(Transaction):
-    """Statements of the queue inside the session's own transaction, which alone commits."""
-
-    def __init__(self, session: Session) -> None:
-        connection = session.connection()
-        self._cursor, self._dialect = connection.connection.cursor(), connection.dialect
-
-
-def latest(session: Session, run: tables.Run, question: Question) -> tables.Ask | None:
-    """The last attempt at this question, None where it was never asked."""
-    ask = tables.Ask
-    # A further attempt is the digest with `:` and its number behind; `;` comes right after `:`.
-    statement = (
-        select(ask)
-        .where(ask.run_id == run.id, ask.digest >= question.digest, ask.digest < f"{question.digest};")
-        .order_by(col(ask.id).desc())
-        .limit(1)
-    )
-    return session.exec(statement).first()
-
-
 def store(
     session: Session,
     run: tables.Run,
@@ -76,9 +51,12 @@ def store(
     """Writes the question with its verdict and, where flagged, its item; raises IntegrityError where it is there."""
     flagged = verdict["flagged"]
     record = replace(question.record, outcome=Outcome.PAUSED if flagged else Outcome.RUNNING)
-    trajectory_id = _placed(session, run, record, question.digest, now_ms)
+    if question.follows is not None:
+        ask = tables.Ask
+        session.execute(update(ask).where(col(ask.id) == question.follows).values(digest=question.own_digest))
+    trajectory_id = placed(session, run, record, question.own_digest, now_ms)
     row = verdict | {"trajectory_id": trajectory_id}
-    verdict_id = session.execute(insert(tables.Verdict).returning(col(tables.Verdict.id)), [row]).scalar_one()
+    verdict_id = added(session, "verdict", row)
     asked: dict[str, Any] = {
         "run_id": run.id,
         "digest": question.digest,
@@ -90,93 +68,7 @@ def store(
         "answer": None if flagged else Reason.NOT_FLAGGED.value,
         "answered_ms": None if flagged else now_ms,
     }
-    ask_id = session.execute(insert(tables.Ask).returning(col(tables.Ask.id)), [asked]).scalar_one()
-    return tables.Ask(id=ask_id, **asked)
-
-
-def intend(
-    session: Session, question: Question, trajectory_id: int, action: str, decision_id: int | None, now_ms: int
-) -> int:
-    """Says, before it does, that the action runs; returns the intent's id. A second one cannot be written."""
-    row = {
-        "trajectory_id": trajectory_id,
-        "step": question.step,
-        "action": action,
-        "action_digest": digest(action),
-        "decision_id": decision_id,
-        "started_ms": now_ms,
-    }
-    intent_id: int = session.execute(insert(tables.Intent).returning(col(tables.Intent.id)), [row]).scalar_one()
-    return intent_id
-
-
-def intent_of(session: Session, question: Question, trajectory_id: int) -> tables.Intent | None:
-    """The go-ahead that was given for this question, if any."""
-    intent = tables.Intent
-    statement = select(intent).where(intent.trajectory_id == trajectory_id, intent.step == question.step)
-    return session.exec(statement).first()
-
-
-def move(session: Session, run: tables.Run, trajectory_id: int, outcome: Outcome) -> None:
-    """Gives the stored trajectory its new outcome."""
-    body = session.get_one(tables.TrajectoryBody, trajectory_id)
-    write(session, trajectory_id, replace(from_json(body.body), outcome=outcome), patterns(run))
-
-
-def _placed(session: Session, run: tables.Run, asked: Trajectory, digest: str, now_ms: int) -> int:
-    """The trial's latest trajectory grown to the question, or a new one where the question does not continue it."""
-    task_id, trajectory_id, body = _latest_of_trial(session, run, asked)
-    if trajectory_id is not None:
-        before = from_json(body)
-        if _continues(session, trajectory_id, before, asked):
-            steps = before.steps + asked.steps[len(before.steps) :]
-            grown = replace(before, steps=steps, critical_action=asked.critical_action, outcome=asked.outcome)
-            write(session, trajectory_id, grown, patterns(run))
-            return trajectory_id
-    return _inserted(session, run, task_id, prepare(asked, patterns(run)), digest, now_ms)
-
-
-def _inserted(session: Session, run: tables.Run, task_id: int | None, ready: Prepared, digest: str, now_ms: int) -> int:
-    if task_id is None:
-        made = insert(tables.Task).returning(col(tables.Task.id))
-        task_id = session.execute(made, [{**ready.task, "run_id": run.id}]).scalar_one()
-    row = {**ready.row, "run_id": run.id, "task_id": task_id, "digest": digest, "created_ms": now_ms}
-    statement = insert(tables.Trajectory).returning(col(tables.Trajectory.id))
-    trajectory_id: int = session.execute(statement, [row]).scalar_one()
-    session.execute(insert(tables.TrajectoryBody), [{"trajectory_id": trajectory_id, "body": ready.body}])
-    return trajectory_id
-
-
-def _latest_of_trial(session: Session, run: tables.Run, asked: Trajectory) -> tuple[int | None, int | None, str]:
-    """Ids of the task and of its trial's latest trajectory, None where there is none yet, with the body."""
-    record, task, body = tables.Trajectory, tables.Task, tables.TrajectoryBody
-    statement = (
-        select(task.id, record.id, body.body)
-        .join(record, and_(col(record.task_id) == col(task.id), col(record.trial) == asked.trial), isouter=True)
-        .join(body, col(body.trajectory_id) == col(record.id), isouter=True)
-        .where(task.run_id == run.id, task.task_key == asked.task_id, task.instruction == asked.instruction)
-        .order_by(col(record.id).desc())
-        .limit(1)
-    )
-    return session.exec(statement).first() or (None, None, "")
-
-
-def _continues(session: Session, trajectory_id: int, before: Trajectory, asked: Trajectory) -> bool:
-    """Whether the steps go on from those stored, so that what earlier reviewers saw stays as they saw it."""
-    held = len(before.steps)
-    if len(asked.steps) < held or not all(map(_same, before.steps, asked.steps)):
-        return False
-    if before.critical_action is None:
-        return True
-    if len(asked.steps) == held:
-        return False
-    intent = tables.Intent
-    ran = session.exec(select(intent.action).where(intent.trajectory_id == trajectory_id, intent.step == held)).first()
-    return asked.steps[held].action in (before.critical_action, ran)
-
-
-def _same(ours: Step, theirs: Step) -> bool:
-    return (ours.thought, ours.action, ours.observation) == (theirs.thought, theirs.action, theirs.observation)
+    return tables.Ask(id=added(session, "ask", asked), **asked)
 
 
 def _queued(

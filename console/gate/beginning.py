@@ -9,11 +9,12 @@ from sqlmodel import Session
 
 from console.database import now_ms, reading, writing
 from console.gate.answer import GateDecision, Reason
-from console.gate.asking import intend, judged, latest, store
+from console.gate.asking import judged, store
 from console.gate.handing import again
 from console.gate.opening import current, open_budget
 from console.gate.question import Question
 from console.gate.replies import Case, Policies
+from console.gate.stored import intend, latest
 from console.gate.waiting import Cancellation, Wait, expire_abandoned
 from storage import tables
 from storage.errors import StorageError
@@ -57,15 +58,14 @@ def _known(session: Session, terms: Terms, run: tables.Run, asked: Question) -> 
     ask = latest(session, run, asked)
     if ask is None:
         return asked
-    case = Case(run, replace(asked, digest=ask.digest), ask, terms.policies)
+    case = Case(run, asked, ask, terms.policies)
     answered = again(session, case)
     if answered is not None:
         return answered
     if ask.answer is None:
         session.expunge(ask)
         return case
-    _, _, number = ask.digest.partition(":")
-    return replace(asked, digest=f"{asked.digest}:{int(number or 0) + 1}")
+    return replace(asked, follows=ask.id)
 
 
 def _reconnected(terms: Terms, case: Case) -> Wait:

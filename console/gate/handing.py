@@ -8,8 +8,9 @@ from sqlmodel import Session, col, func, select
 
 from console import events
 from console.gate.answer import GateDecision, Reason
-from console.gate.asking import FAILED, InSession, intend, intent_of, move
+from console.gate.asking import FAILED
 from console.gate.replies import APPROVE, REJECT, Case, closed, reply, ruling, told_again
+from console.gate.stored import InSession, intend, intent_of, move
 from console.live.answers import standing
 from console.trajectory import Outcome
 from storage import tables

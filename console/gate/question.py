@@ -27,6 +27,13 @@ class Question:
     action: str
     named: bool
     digest: str
+    follows: int | None = None
+    """The id of the ask that nobody answered and that this one takes the place of."""
+
+    @property
+    def own_digest(self) -> str:
+        """The digest, unlike that of the same question asked before."""
+        return self.digest if self.follows is None else f"{self.digest}:{self.follows}"
 
     @property
     def step(self) -> int:
