@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from console.commands import demo, detect, maintenance, review, run, trajectory, worker
+from console.commands import demo, detect, maintenance, prompt, review, run, simulate, trajectory, worker
 from console.errors import ConsoleError
 from storage.errors import StorageError
 
@@ -35,6 +35,9 @@ app.add_typer(run.app, name="run", rich_help_panel=_WORK)
 app.command("detect", epilog="Example: inferact detect hotpot --method rules,random", rich_help_panel=_WORK)(
     detect.detect
 )
+review.app.command("simulate", epilog="Example: inferact review simulate --run demo --reviewer oracle")(
+    simulate.simulate
+)
 app.add_typer(review.app, name="review", rich_help_panel=_WORK)
 app.command("evaluate", epilog="Example: inferact evaluate hotpot", rich_help_panel=_WORK)(detect.evaluate)
 app.command("tune", epilog="Example: inferact tune hotpot --method rules", rich_help_panel=_WORK)(detect.tune)
@@ -42,6 +45,7 @@ app.command(
     "export", epilog="Example: inferact export decisions --run hotpot --out decisions.csv", rich_help_panel=_WORK
 )(maintenance.export)
 app.command("worker", epilog="Example: inferact worker --once", rich_help_panel=_KEEP)(worker.worker)
+app.add_typer(prompt.prompt, name="prompt", rich_help_panel=_KEEP)
 app.add_typer(maintenance.db, name="db", rich_help_panel=_KEEP)
 app.command("doctor", epilog="Example: inferact doctor", rich_help_panel=_KEEP)(maintenance.doctor)
 

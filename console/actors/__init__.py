@@ -4,11 +4,13 @@ A new Actor is one file here and one line in ACTORS.
 """
 
 from console.actors.move import Actor, Move, Reflection, View
+from console.actors.react import REACT
 from console.actors.scripted import SCRIPTED
 from console.errors import Unknown
 
 ACTORS: dict[str, Actor] = {
     "scripted": SCRIPTED,
+    "react": REACT,
 }
 
 __all__ = ["ACTORS", "Actor", "Move", "Reflection", "View", "actor"]

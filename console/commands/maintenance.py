@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +16,7 @@ from console import exporting, serving, sign_in
 from console.commands.output import Json, emit_json, say, show_table
 from console.database import database_url
 from console.errors import Refused
+from console.llm.probing import offer_of
 from console.settings import settings
 from storage import backup as backups
 from storage.check import check
@@ -98,13 +101,21 @@ def doctor(as_json: Json = False) -> None:
         "database_problems": check(url),
         "data_dir": str(settings().data_dir),
         "data_dir_writable": os.access(settings().data_dir, os.W_OK),
-        "model_endpoint": bool(os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_KEY")),
+        **_model_facts(),
     }
     if as_json:
         emit_json(facts)
         return
     rows = [{"what": key, "found": value if value != [] else "none"} for key, value in facts.items()]
     show_table(rows, ("what", "found"), empty="")
+
+
+def _model_facts() -> dict[str, object]:
+    if not (os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_KEY")):
+        return {"model": "none set: OPENAI_BASE_URL, OPENAI_API_KEY, INFERACT_MODEL"}
+    offer = asyncio.run(offer_of())
+    found = {name: value for name, value in asdict(offer).items() if value not in (None, ())}
+    return {f"model_{name}".replace("model_model", "model"): value for name, value in found.items()}
 
 
 def _tell(document: dict[str, object], as_json: bool, said: str) -> None:
