@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 
 import numpy as np
 import orjson
@@ -92,15 +91,19 @@ def own_database() -> None:
 
 def summed(frame: pd.DataFrame) -> pd.DataFrame:
     """Mean and 95% bootstrap interval over seeds of every environment, arm, cap and trial."""
-    rng = np.random.default_rng(0)
     keys = ["environment", "arm", "cap", "trial"]
     found = []
     for key, group in frame.groupby(keys, dropna=False, sort=False):
-        shares = group["success"].to_numpy()
-        drawn = rng.choice(shares, (4_000, len(shares))).mean(axis=1)
-        low, high = np.quantile(drawn, (0.025, 0.975))
-        found.append(dict(zip(keys, key, strict=True)) | {"success": shares.mean(), "low": low, "high": high})
+        low, high = interval(group["success"].to_numpy())
+        found.append(dict(zip(keys, key, strict=True)) | {"success": group["success"].mean(), "low": low, "high": high})
     return pd.DataFrame(found)
+
+
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """The 95% percentile bootstrap interval of the mean."""
+    drawn = np.random.default_rng(0).choice(values, (4_000, len(values))).mean(axis=1)
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    return float(low), float(high)
 
 
 def table(summary: pd.DataFrame) -> str:
@@ -116,22 +119,34 @@ def table(summary: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def figures(frame: pd.DataFrame, caps: Sequence[int]) -> dict[str, float]:
-    """Differences of success after the last trial, in points, averaged over seeds: per environment and cap."""
-    last = frame[frame["trial"] == TRIALS - 1]
+def differences(frame: pd.DataFrame, caps: Sequence[int]) -> dict[str, np.ndarray]:
+    """Differences of success after the last trial, in points, seed by seed (the tasks are the same ones)."""
+    last = frame[frame["trial"] == TRIALS - 1].sort_values("seed")
     found = {}
     for environment in ENVIRONMENTS:
         here = last[last["environment"] == environment]
-        shares = {(row.arm, None if pd.isna(row.cap) else int(row.cap)): [] for row in here.itertuples()}
-        for row in here.itertuples():
-            shares[row.arm, None if pd.isna(row.cap) else int(row.cap)].append(row.success)
-        means = {arm: 100 * mean(values) for arm, values in shares.items()}
+        groups = here.groupby(["arm", here["cap"].fillna(0).astype(int)])["success"]
+        shares = {key: 100 * group.to_numpy() for key, group in groups}
         for cap in caps:
-            found[f"{environment}_nl_over_binary_{cap}"] = means["nl", cap] - means["binary", cap]
-            found[f"{environment}_binary_over_none_{cap}"] = means["binary", cap] - means["none", None]
-        others = [value for arm, value in means.items() if arm[0] != "full"]
-        found[f"{environment}_full_over_best"] = means["full", None] - max(others)
-    return {name: round(value, 3) for name, value in found.items()}
+            found[f"{environment}_nl_over_binary_{cap}"] = shares["nl", cap] - shares["binary", cap]
+            found[f"{environment}_binary_over_none_{cap}"] = shares["binary", cap] - shares["none", 0]
+        others = [values for (arm, _), values in shares.items() if arm != "full"]
+        found[f"{environment}_full_over_best"] = shares["full", 0] - max(others, key=np.mean)
+    return found
+
+
+def difference_table(found: dict[str, np.ndarray]) -> str:
+    """The differences as Markdown, points with 95% intervals."""
+    lines = ["| difference after the last trial | points | 95% interval |", "|---|---|---|"]
+    for name, values in found.items():
+        low, high = interval(values)
+        lines.append(f"| {name.replace('_', ' ')} | {values.mean():.1f} | {low:.1f} to {high:.1f} |")
+    return "\n".join(lines)
+
+
+def figures(found: dict[str, np.ndarray]) -> dict[str, float]:
+    """The mean of each difference."""
+    return {name: round(float(values.mean()), 3) for name, values in found.items()}
 
 
 def verdict(found: dict[str, float]) -> dict[str, object]:
@@ -147,17 +162,18 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, help="write the plot to this HTML file")
     options = parser.parse_args()
     caps = (25, 100) if options.quick else (10, 25, 50, 100)
-    seeds, tasks = (range(2), 30) if options.quick else (range(10), 40)
+    seeds, tasks = (range(2), 24) if options.quick else (range(10), 40)
     started = time.perf_counter()
     frame = pd.DataFrame(rows(arms(caps), seeds, tasks))
     summary = summed(frame)
-    print(table(summary))
+    found = differences(frame, caps)
+    print(table(summary), difference_table(found), sep="\n\n")
     print(f"\n{len(seeds)} seeds, {tasks} tasks each, {time.perf_counter() - started:.0f} s")
     if options.plot:
         from console.charts.success import success
 
         success(summary).write_html(options.plot, include_plotlyjs=True)
-    print(orjson.dumps(verdict(figures(frame, caps))).decode())
+    print(orjson.dumps(verdict(figures(found))).decode())
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def test_the_arms_are_every_feedback_at_every_cap(loop):
 
 
 def test_the_expected_order_meets_the_goals(loop):
-    found = loop.figures(measured(loop, ORDERED), (50,))
+    found = loop.figures(loop.differences(measured(loop, ORDERED), (50,)))
     assert found["webshop_nl_over_binary_50"] == pytest.approx(10)
     assert found["alfworld_binary_over_none_50"] == pytest.approx(20)
     assert found["hotpotqa_full_over_best"] == pytest.approx(20)
@@ -65,7 +65,7 @@ def test_the_expected_order_meets_the_goals(loop):
 
 @pytest.mark.parametrize("arm", [("nl", 50), ("binary", 50), ("full", None)])
 def test_any_break_of_the_order_fails_them(loop, arm):
-    found = loop.figures(measured(loop, ORDERED | {arm: 0.2}), (50,))
+    found = loop.figures(loop.differences(measured(loop, ORDERED | {arm: 0.2}), (50,)))
     assert loop.verdict(found)["met"] is False
 
 
@@ -76,3 +76,9 @@ def test_the_table_has_a_line_per_arm_with_an_interval(loop):
     lines = loop.table(summary).splitlines()
     assert len(lines) == 2 + 4 * len(loop.ENVIRONMENTS)
     assert "| webshop | nl | 50% | 30.0 (30-30) | 60.0 (50-70) |" in lines[4]
+
+
+def test_differences_are_taken_seed_by_seed(loop):
+    found = loop.differences(measured(loop, ORDERED), (50,))
+    assert list(found["webshop_nl_over_binary_50"]) == pytest.approx([10, 10])
+    assert "| webshop nl over binary 50 | 10.0 | 10.0 to 10.0 |" in loop.difference_table(found)
