@@ -2,49 +2,92 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from console import detection, runs
 from console.commands.output import Json, emit_json, progress, say, show_table
 from console.database import reading
+from console.detection_report import DetectionReport
 from console.detectors import DETECTORS
-from console.errors import BadInput
+from console.detectors.parts.clients import Asking
+from console.errors import BadInput, Refused
+from console.llm import Tally
 
 
 def detect(
     run: Annotated[str, typer.Argument(help="The run's name.")],
-    method: Annotated[str, typer.Option(help=f"Detectors, comma-separated: {', '.join(DETECTORS)}.")],
+    method: Annotated[
+        str, typer.Option(help=f"Detectors, comma-separated: {', '.join(DETECTORS)}; NAME@MODEL binds one to a model.")
+    ],
     threshold: Annotated[float | None, typer.Option(help="Flag above this score.")] = None,
     seed: Annotated[int | None, typer.Option(help="For detectors that draw.")] = None,
     route: Annotated[
         str | None, typer.Option(help="The detector that flags and ranks; the first one used, else.")
     ] = None,
+    model: Annotated[str | None, typer.Option(help="The model to ask; INFERACT_MODEL, else.")] = None,
+    infer_model: Annotated[str | None, typer.Option(help="Another model to infer the agent's task.")] = None,
+    verify_model: Annotated[str | None, typer.Option(help="Another model to compare it, and for all else.")] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Requests to a model at a time.")] = None,
+    swap_labels: Annotated[
+        bool, typer.Option("--swap-labels", help="Ask true-or-false questions both ways round; costs one more each.")
+    ] = False,
+    cap_usd: Annotated[float | None, typer.Option(min=0, help="Stop before spending more than this.")] = None,
     as_json: Json = False,
 ) -> None:
     """Judge every checkpoint of a run that is not judged yet, and queue what the routing detector flags."""
     methods = [name.strip() for name in method.split(",") if name.strip()]
     if not methods:
         raise BadInput("Name at least one detector with --method.")
+    asking = Asking(model, infer_model, verify_model, concurrency, swap_labels, spending_cap_usd=cap_usd)
     with progress("judging") as (bar, task):
-        reports = detection.detect(
+        found = detection.detect_and_tell(
             run,
             methods,
             threshold=threshold,
             seed=seed,
             route=route,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
+            asking=asking,
         )
-    rows = [asdict(report) for report in reports]
+    rows = [asdict(report) for report in found.reports]
     if as_json:
-        emit_json({"run": run, "detectors": rows})
-        return
-    columns = ("detector", "threshold", "checkpoints", "judged", "cached", "flagged", "halted", "excluded", "queued")
+        emit_json({"run": run, "detectors": rows, "asked": asdict(found.tally)})
+    else:
+        _tell(rows, found.tally)
+    if missing := sum(report.errors for report in found.reports):
+        raise Refused(_without_verdict(missing, found.reports, run))
+    if not as_json:
+        say("Next: inferact serve")
+
+
+def _tell(rows: list[dict[str, Any]], tally: Tally) -> None:
+    columns = ["detector", "threshold", "checkpoints", "judged", "cached", "flagged", "halted", "excluded", "queued"]
+    asked = any(row["model"] for row in rows)
+    if asked:
+        columns[1:1], columns[7:7] = ["model"], ["unparsed", "errors"]
     show_table(rows, columns, empty="")
-    say("Next: inferact serve")
+    if asked:
+        again = f", {tally.retries} of them sent again" if tally.retries else ""
+        say(f"{tally.requests} requests{again}, {tally.cached} answers known already; {_spent(tally)}")
+
+
+def _spent(tally: Tally) -> str:
+    tokens = f"{tally.prompt_tokens:,} tokens in, {tally.completion_tokens:,} out"
+    unpriced = tally.prompt_tokens and not tally.cost_usd
+    return f"{tokens}, at no known price" if unpriced else f"{tokens}, {tally.cost_usd:.4f} USD"
+
+
+def _without_verdict(missing: int, reports: Sequence[DetectionReport], run: str) -> str:
+    why = sum((Counter(report.problems) for report in reports), Counter[str]())
+    told = ", ".join(f"{count} {name}" for name, count in why.most_common())
+    verdicts = "verdict is" if missing == 1 else "verdicts are"
+    return f"{missing} {verdicts} missing in {run} ({told}); the same command again asks only for those."
 
 
 def evaluate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from dataclasses import dataclass, fields, replace
 from types import TracebackType
 
@@ -88,6 +89,9 @@ class Clients:
     """The clients of one panel, one for each model, opened when first needed."""
 
     def __init__(self, asking: Asking) -> None:
+        if asking.spending_cap_usd is not None and asking.account is None:
+            # Two models under one cap need one account.
+            asking = replace(asking, account=f"panel {secrets.token_hex(8)}")
         self.asking = asking
         self._opened: dict[str, LLM] = {}
 
