@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import orjson
+from sqlalchemy import Select, bindparam, select
 from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session
+from sqlmodel import Session, col
 
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
@@ -59,9 +61,15 @@ def opened(url: str, wanted: Wanted) -> tables.Run:
 
 def current(session: Session, name: str) -> tables.Run:
     """The run as it stands now; raises Unknown where it was taken away."""
-    run = runs.get(session, name)
+    run = session.execute(_named(), {"name": name}).scalars().first() or runs.get(session, name)
     session.expunge(run)
     return run
+
+
+# Built once, because every critical action asks for it.
+@cache
+def _named() -> Select[Any]:
+    return select(tables.Run).where(col(tables.Run.name) == bindparam("name"))
 
 
 def open_budget(url: str, run: tables.Run, trial: int) -> None:

@@ -1,5 +1,6 @@
 """A gate on a database of its own, and people who answer at it."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -120,7 +121,7 @@ def start(url):
 
     def run(program, *arguments):
         command = [sys.executable, str(PROGRAMS / f"{program}.py"), url, RUN, *map(str, arguments)]
-        running.append(subprocess.Popen(command, cwd=ROOT))
+        running.append(subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}))
         return running[-1]
 
     yield run

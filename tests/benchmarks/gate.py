@@ -1,0 +1,173 @@
+"""The gate: what an unflagged check costs, how soon a decision arrives, and whether each reaches its own action, once.
+
+`python tests/benchmarks/gate.py [--quick]`; the last line is the result as JSON. Agents and reviewers are processes of
+their own on one SQLite file. Times are in units of what is promised: 5 ms beyond the detector's own time for a check
+that is not flagged, and a timer of one poll interval for the way from a decision to its agent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from sqlmodel import select
+
+from console import review, runs
+from console.critical import Checkpoint
+from console.database import now_ms, reading, review_queue
+from console.detectors import DETECTORS, Detector, Verdict
+from console.gate import Gate
+from storage import tables
+from storage.queue import Claim
+
+GOALS = {
+    "unflagged_p95_vs_5_ms": ["<=", 1.0],
+    "decision_to_agent_vs_poll_interval": ["<=", 1.5],
+    "wrongly_delivered": ["<=", 0],
+    "executed_twice": ["<=", 0],
+    "unanswered": ["<=", 0],
+}
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "tests" / "console" / "gate" / "programs"
+STEPS = [("look[shelf]", "a shelf with many things on it")] * 8
+POLL_S = 0.2
+LIMIT_S = 0.005
+
+
+def main() -> None:
+    """Prints the figures and whether the goals are met."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer actions, under a minute")
+    quick = parser.parse_args().quick
+    with tempfile.TemporaryDirectory() as folder:
+        figures = {
+            "unflagged_p95_vs_5_ms": unflagged(Path(folder), rounds=8 if quick else 30),
+            "decision_to_agent_vs_poll_interval": latency(Path(folder), asked=10 if quick else 40),
+            **deliveries(Path(folder), actions=200 if quick else 1_000),
+        }
+    met = all(figures[name] <= goal for name, (_, goal) in GOALS.items())
+    print(json.dumps({"benchmark": "gate", "figures": figures, "goals": GOALS, "met": met}))
+
+
+def unflagged(folder: Path, rounds: int) -> float:
+    """p95 of an unflagged check without its detector's own time, in units of 5 ms.
+
+    Of several rounds of 100 the least disturbed one counts: what else this machine does can only add.
+    """
+    judging: list[float] = []
+
+    def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
+        start = time.perf_counter()
+        verdict = DETECTORS["rules"].judge(checkpoint, seed)
+        judging.append(time.perf_counter() - start)
+        return verdict
+
+    DETECTORS["timed"] = Detector("timed", "rules, timed", judge, threshold=1.0)
+    gate = Gate("quiet", "timed", ["pay*"], url=f"sqlite:///{folder / 'quiet.db'}")
+    found = []
+    for number in range(rounds):
+        ours = []
+        for check in range(100):
+            start = time.perf_counter()
+            gate.check(f"Pay bill {check}.", STEPS, f"pay[{check}]", task_id=f"{number}-{check}")
+            ours.append(time.perf_counter() - start - judging[-1])
+        found.append(sorted(ours)[94])
+    print(
+        f"unflagged check: p95 {min(found) * 1e3:.2f} ms in the calmest round, {median(found) * 1e3:.2f} in the median"
+    )
+    return round(min(found) / LIMIT_S, 3)
+
+
+def latency(folder: Path, asked: int) -> float:
+    """Median time from a stored decision to the agent's answer, against a timer of one poll interval."""
+    url = f"sqlite:///{folder / 'latency.db'}"
+    gate = Gate("slow", "full-validation", ["pay*"], undo_s=0, poll_s=POLL_S, url=url)
+    gate.open()
+    ratios = []
+    for number in range(asked):
+        decided: list[float] = []
+        person = threading.Thread(target=approve, args=(url, 0.03 * (number % 7), decided))
+        person.start()
+        gate.check("Pay the bill.", STEPS, f"pay[{number}]", task_id=str(number))
+        arrived = time.perf_counter()
+        person.join()
+        ratios.append((arrived - decided[0]) / slept(POLL_S))
+    return round(median(ratios), 3)
+
+
+def approve(url: str, pause_s: float, decided: list[float]) -> None:
+    """Approves the next item after a pause and notes when the decision was stored."""
+    while True:
+        with reading(url) as session:
+            run = runs.get(session, "slow")
+            found = review.next_item(review_queue(url), session, run, "ann", now_ms())
+        if isinstance(found, Claim):
+            break
+        time.sleep(0.01)
+    time.sleep(pause_s)
+    review.submit(review_queue(url), run, found, "ann", review.Answer("approve"), now_ms())
+    decided.append(time.perf_counter())
+
+
+def deliveries(folder: Path, actions: int) -> dict[str, int]:
+    """Two agents with half the actions each and two reviewers: what went to the wrong action, ran twice, was lost."""
+    url, names = f"sqlite:///{folder / 'many.db'}", ("left", "right")
+    Gate("bot", "full-validation", ["pay*"], undo_s=0, url=url).open()
+    people = [started("reviewer", url, name) for name in ("ann", "bob")]
+    agents = [
+        started("agent", url, name, actions // 2, 50, folder / f"{name}.jsonl", folder / f"{name}.done")
+        for name in names
+    ]
+    for agent in agents:
+        agent.wait()
+    for person in people:
+        person.kill()
+        person.wait()
+    lines = [json.loads(line) for name in names for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+    told = [line for line in lines if "reason" in line]
+    ran = [line["ran"] for line in lines if "ran" in line]
+    with reading(url) as session:
+        intended = list(session.exec(select(tables.Intent.action)))
+    return {
+        "actions": actions,
+        "wrongly_delivered": sum(not own(line) for line in told) + len(set(ran) - set(intended)),
+        "executed_twice": len(ran) - len(set(ran)),
+        "unanswered": actions - len({line["asked"] for line in told}),
+    }
+
+
+def own(told: dict[str, object]) -> bool:
+    """Whether the agent was told the decision about its own action, by the rule that the reviewers follow."""
+    answer = answer_to(told["asked"])
+    allowed = {"approve": told["asked"], "edit": answer.edited_action, "reject": None}[answer.decision]
+    return told["approved"] == (allowed is not None) and told["action"] == (allowed or told["asked"])
+
+
+def started(program: str, url: str, *arguments: object) -> subprocess.Popen[bytes]:
+    """The program as a process of its own."""
+    command = [sys.executable, str(PROGRAMS / f"{program}.py"), url, "bot", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+def slept(seconds: float) -> float:
+    """How long a sleep of so many seconds really takes here."""
+    start = time.perf_counter()
+    time.sleep(seconds)
+    return time.perf_counter() - start
+
+
+answer_to = runpy.run_path(str(PROGRAMS / "reviewer.py"))["answer_to"]
+
+if __name__ == "__main__":
+    main()
