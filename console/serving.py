@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,8 @@ from console import api_token
 from console.errors import Refused
 
 _ROOT = Path(__file__).resolve().parent
+_PING_S = 30
+_LAST_ANSWERS_S = 5
 
 
 def app_file() -> Path:
@@ -29,9 +30,7 @@ def config() -> dict[str, Any]:
 
 def options(host: str, port: int) -> dict[str, Any]:
     """Every setting that Streamlit gets, by its full name."""
-    # Its greeting says less than ours, and asks a server on the internet which address this machine has.
-    ours = {"server.address": host, "server.port": port, "logger.hideWelcomeMessage": True}
-    return dict(_flat(config())) | ours
+    return dict(_flat(config())) | {"server.address": host, "server.port": port}
 
 
 def arguments(host: str, port: int) -> list[str]:
@@ -66,14 +65,32 @@ def door(host: str, port: int) -> str:
 
 def serve(host: str, port: int) -> None:
     """Runs the console and the HTTP door in this process until it is stopped; raises BadInput for a bad webhook."""
-    # Streamlit looks for further settings beside whatever was started, and puts that folder on the import path.
-    sys.argv = [str(app_file())]
-    # Takes half a second, which only this command should pay.
+    # These take half a second, which only this command should pay.
+    import uvicorn
+    from streamlit import config as streamlit_config
+    from streamlit.web import bootstrap
+
     from console import webhooks
-    from console.http import app
 
     webhooks.receiver()
-    app.run(config=options(host, port))
+    bootstrap.load_config_options(options(host, port))
+    # Streamlit's own runner binds a socket on which asyncio leaves Nagle's algorithm on: 40 ms for every answer.
+    uvicorn.run(
+        "console.http:app",
+        host=host,
+        port=port,
+        ws="websockets-sansio",
+        ws_max_size=streamlit_config.get_option("server.maxMessageSize") * 2**20,
+        ws_per_message_deflate=False,
+        ws_ping_interval=_PING_S,
+        ws_ping_timeout=_PING_S,
+        ssl_certfile=streamlit_config.get_option("server.sslCertFile"),
+        ssl_keyfile=streamlit_config.get_option("server.sslKeyFile"),
+        timeout_graceful_shutdown=_LAST_ANSWERS_S,
+        access_log=False,
+        log_level="warning",
+        use_colors=False,
+    )
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -21,10 +21,6 @@ def test_every_setting_reaches_streamlit_by_its_name():
     assert set(config) <= sections
 
 
-def test_nobody_on_the_internet_is_asked_which_address_this_is():
-    assert serving.options("0.0.0.0", 8600)["logger.hideWelcomeMessage"] is True
-
-
 @pytest.mark.parametrize(
     ("host", "said"),
     [
