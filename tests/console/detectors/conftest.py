@@ -40,14 +40,18 @@ def chore():
 
 @pytest.fixture
 def judged():
-    """A function that puts a checkpoint before the endpoint and returns the verdicts of the detectors named."""
+    """A function that puts a checkpoint before the endpoint and returns the verdicts of the detectors named.
 
-    def verdicts(endpoint, checkpoint, *names, seed=7, client=None, **options):
+    With `errors` an endpoint's error stands in a verdict's place.
+    """
+
+    def verdicts(endpoint, checkpoint, *names, seed=7, client=None, errors=False, **options):
         async def ask():
             settings = {"base_url": endpoint.url, "api_key": "sk-secret", "timeout_s": 5.0} | (client or {})
             async with LLM("small", **settings) as infer, LLM("large", **settings) as verify:
                 bench = Bench(checkpoint, Models(infer, verify, **options), seed)
-                return await asyncio.gather(*(detector(name).ask(bench) for name in names))
+                asked = (detector(name).ask(bench) for name in names)
+                return await asyncio.gather(*asked, return_exceptions=errors)
 
         return asyncio.run(ask())
 
