@@ -1,0 +1,125 @@
+"""A chat loop whose calls go through the gate."""
+
+import json
+import threading
+
+import pytest
+from openai.types.chat import ChatCompletionMessage
+from sqlmodel import select
+
+from console import review, runs
+from console.critical import CheckpointKind, checkpoint_at
+from console.database import now_ms, reading, review_queue
+from console.errors import BadInput
+from console.gate import Gate
+from console.integrations.openai_tools import run_calls
+from console.trajectory import from_json
+from storage import tables
+from storage.queue import Claim
+
+
+@pytest.fixture
+def gate(tmp_path):
+    return Gate("bot", "full-validation", ["refund"], undo_s=0, poll_s=0.01, url=f"sqlite:///{tmp_path / 'gate.db'}")
+
+
+@pytest.fixture
+def tools():
+    """Two tools, and what was done with them."""
+    done = []
+    return done, {
+        "look_up": lambda order: {"order": order, "paid": 20},
+        "refund": lambda order, amount: done.append((order, amount)) or "refunded",
+    }
+
+
+def call(id, name, **arguments):
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+
+def conversation(*calls):
+    return [
+        {"role": "system", "content": "You help."},
+        {"role": "user", "content": "Refund order 7, please."},
+        {"role": "assistant", "content": None, "tool_calls": list(calls)},
+    ]
+
+
+def answering(gate, answer):
+    """A reviewer in a thread who gives the next item that answer."""
+
+    def work():
+        url, claim = gate.open(), None
+        while not isinstance(claim, Claim):
+            with reading(url) as session:
+                run = runs.get(session, "bot")
+                claim = review.next_item(review_queue(url), session, run, "ann", now_ms())
+        review.submit(review_queue(url), run, claim, "ann", answer, now_ms())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def test_call_that_is_not_critical_runs_at_once(gate, tools):
+    (answer,) = run_calls(gate, conversation(call("a", "look_up", order=7)), tools[1], task_id="7")
+    assert answer == {"role": "tool", "tool_call_id": "a", "content": '{"order":7,"paid":20}'}
+
+
+def test_rejected_call_does_not_run_and_the_agent_reads_why(gate, tools):
+    person = answering(gate, review.Answer("reject", "They paid 20."))
+    (answer,) = run_calls(gate, conversation(call("a", "refund", order=7, amount=30)), tools[1], task_id="7")
+    person.join()
+    assert answer["content"] == "This call was not run. They paid 20."
+    assert tools[0] == []
+
+
+def test_edited_call_runs_as_the_reviewer_wrote_it(gate, tools):
+    person = answering(gate, review.Answer("edit", edited_action='refund({"order": 7, "amount": 20})'))
+    run_calls(gate, conversation(call("a", "refund", order=7, amount=30)), tools[1], task_id="7")
+    person.join()
+    assert tools[0] == [(7, 20)]
+
+
+def test_edit_that_is_no_call_runs_nothing(gate, tools):
+    person = answering(gate, review.Answer("edit", edited_action="talk to them first"))
+    (answer,) = run_calls(gate, conversation(call("a", "refund", order=7, amount=30)), tools[1], task_id="7")
+    person.join()
+    assert "not run" in answer["content"]
+    assert tools[0] == []
+
+
+def test_arguments_that_cannot_be_read_run_nothing(gate, tools):
+    broken = {"id": "a", "function": {"name": "look_up", "arguments": "{order: 7"}}
+    (answer,) = run_calls(gate, conversation(broken), tools[1], task_id="7")
+    assert answer["content"].startswith("This call was not run")
+
+
+def test_second_call_of_a_message_is_seen_with_the_result_of_the_first(gate, tools):
+    both = conversation(call("a", "look_up", order=7), call("b", "refund", order=7, amount=20))
+    person = answering(gate, review.Answer("approve"))
+    answers = run_calls(gate, both, tools[1], task_id="7")
+    person.join()
+    assert [answer["tool_call_id"] for answer in answers] == ["a", "b"]
+    assert tools[0] == [(7, 20)]
+    with reading(gate.open()) as session:
+        item = session.exec(select(tables.Item)).one()
+        body = session.exec(select(tables.TrajectoryBody.body)).one()
+    seen = checkpoint_at(from_json(body), item.step, CheckpointKind.ACTION)
+    assert seen.instruction == "Refund order 7, please."
+    assert seen.action == 'refund({"order":7,"amount":20})'
+    assert [(step.action, step.observation) for step in seen.steps] == [
+        ('look_up({"order":7})', '{"order":7,"paid":20}')
+    ]
+
+
+def test_messages_of_the_client_are_understood(gate, tools):
+    plain = conversation(call("a", "look_up", order=7))
+    message = ChatCompletionMessage.model_validate(plain[-1])
+    assert run_calls(gate, [*plain[:-1], message], tools[1], task_id="7")[0]["tool_call_id"] == "a"
+
+
+def test_message_without_calls_has_nothing_to_run(gate, tools):
+    assert run_calls(gate, [{"role": "user", "content": "hello"}], tools[1], task_id="7") == []
+    with pytest.raises(BadInput, match="no message"):
+        run_calls(gate, ["hello"], tools[1], task_id="7")
