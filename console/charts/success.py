@@ -29,7 +29,7 @@ def success(summary: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(range=[0, 1], tickformat=".0%")
     figure.update_xaxes(title_text="trial", dtick=1)
     figure.update_layout(template="plotly_white", legend={"orientation": "h", "y": -0.2}, height=460)
-    figure.update_layout(yaxis_title="tasks solved")
+    figure.update_layout(yaxis_title="tasks solved", margin={"t": 40, "r": 20})
     return figure
 
 
