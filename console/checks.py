@@ -65,7 +65,7 @@ def reopened(session: Session, url: str, at: Place) -> Wait | GateDecision:
 
 
 def record_result(session: Session, at: Place, observation: str, now_ms: int) -> bool:
-    """Stores what came of the action; False where that was in already. Raises Unknown and, with no go-ahead, Refused."""
+    """Stores what came of the action; False where it was in already. Raises Unknown and, with no go-ahead, Refused."""
     intent = _intent(session, at)
     if intent is None:
         if session.exec(_item(at)).first() is None:
