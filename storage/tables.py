@@ -400,7 +400,15 @@ class WebhookDelivery(Table, table=True):
     """A decision on its way to somebody's server; tried again until it is taken or given up."""
 
     __tablename__ = "webhook_delivery"
-    __table_args__ = (UniqueConstraint("decision_id", "url"),)
+    __table_args__ = (
+        UniqueConstraint("decision_id", "url"),
+        Index(
+            "ix_webhook_due",
+            "next_ms",
+            sqlite_where=text("delivered_ms IS NULL"),
+            postgresql_where=text("delivered_ms IS NULL"),
+        ),
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     decision_id: int = Field(foreign_key="decision.id")

@@ -104,3 +104,5 @@ def _webhook_delivery() -> None:
         _text("failure"),
         sa.UniqueConstraint("decision_id", "url", name="uq_webhook_delivery_decision_id_url"),
     )
+    waiting = sa.text("delivered_ms IS NULL")
+    op.create_index("ix_webhook_due", "webhook_delivery", ["next_ms"], sqlite_where=waiting, postgresql_where=waiting)
