@@ -5,6 +5,7 @@ A new detector is one file here and one line in DETECTORS.
 
 from dataclasses import replace
 
+from console.detectors import stacked
 from console.detectors.direct import DIRECT
 from console.detectors.full_validation import FULL_VALIDATION
 from console.detectors.inferact_prob import INFERACT_PROB
@@ -13,6 +14,7 @@ from console.detectors.multi_step import MULTI_STEP, MULTI_STEP_MAX, MULTI_STEP_
 from console.detectors.random import RANDOM
 from console.detectors.rules import RULES
 from console.detectors.self_consistency import SELF_CONSISTENCY
+from console.detectors.stacked import STACKED
 from console.detectors.token_entropy import TOKEN_ENTROPY
 from console.detectors.token_prob import TOKEN_PROB
 from console.detectors.verdict import UNPARSED, Detector, Verdict
@@ -30,6 +32,7 @@ DETECTORS: dict[str, Detector] = {
     "multi-step-min": MULTI_STEP_MIN,
     "multi-step-max": MULTI_STEP_MAX,
     "multi-step-mean": MULTI_STEP_MEAN,
+    "stacked": STACKED,
     "full-validation": FULL_VALIDATION,
     "random": RANDOM,
 }
@@ -38,7 +41,8 @@ __all__ = ["DETECTORS", "UNPARSED", "Detector", "Verdict", "detector"]
 
 
 def detector(name: str) -> Detector:
-    """The detector of that name; `NAME@MODEL` or `NAME@INFERENCE+VERIFICATION` binds one to its models.
+    """The detector of that name; `NAME@MODEL` or `NAME@INFERENCE+VERIFICATION` binds one to its models,
+    `stacked@NAME` is the stack fitted under that name.
 
     Raises Unknown, naming those there are, and BadInput for models of a detector that asks none.
     """
@@ -48,6 +52,8 @@ def detector(name: str) -> Detector:
     found = DETECTORS[bare]
     if bare == name:
         return found
+    if found is STACKED:
+        return stacked.bound(models, detector)
     bound = tuple(part.strip() for part in models.split("+"))
     if found.ask is None or not 1 <= len(bound) <= 2 or not all(bound):
         raise BadInput(

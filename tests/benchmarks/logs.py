@@ -22,7 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from console.critical import Checkpoint, checkpoints
 from console.detectors import detector
+from console.detectors.parts.stack import Case, fit
 from console.environments import environment
+from console.errors import Refused
 from console.importers import read_log
 from console.importers.records import Found
 from console.trajectory import Label, Trajectory
@@ -30,6 +32,8 @@ from console.trajectory import Label, Trajectory
 Scores = NDArray[np.float64]
 Figure = Callable[[NDArray[np.bool_], Scores], float]
 SEED, DRAWS, RESAMPLES = 1, 25, 1000
+INPUTS = ("rules",)
+"""What is stacked here: the detectors that need no model."""
 DEFAULT = (
     "reflexion/reflexion/100_questions_5_trials.txt",
     "webshop/react_webshop_run_000-249.txt",
@@ -88,8 +92,19 @@ def best_threshold(bad: NDArray[np.bool_], score: Scores) -> float:
     return float(max(cuts, key=lambda cut: (macro_f1(bad, score > cut), -abs(cut - 0.5))))
 
 
+def stacked(train: Sequence[Trajectory], test: Sequence[Trajectory]) -> tuple[Scores, float] | None:
+    """Scores of the test runs and a threshold by what the training runs teach; None where those are too few."""
+    try:
+        stack, held_out = fit([_case(one) for one in train], INPUTS, SEED)
+    except Refused:
+        return None
+    cases = [_case(one) for one in test]
+    found = np.array([stack.probability(case.scores, case.checkpoint) for case in cases])
+    return found, best_threshold(_bad(train), np.array(held_out))
+
+
 def compare(train: Sequence[Trajectory], test: Sequence[Trajectory]) -> dict[str, Row]:
-    """The figures of `rules`, `random` (mean and spread of 25 seeds) and the majority class of the training runs."""
+    """The figures of `rules`, what is stacked on it, `random` (mean and spread of 25 seeds) and the majority class."""
     bad = _bad(test)
     cut = (
         best_threshold(_bad(train), scores(train, "rules"))
@@ -100,8 +115,10 @@ def compare(train: Sequence[Trajectory], test: Sequence[Trajectory]) -> dict[str
     always = np.full(len(test), float(_bad(train).mean() >= 0.5) if train else 1.0)
     drawn = [scores(test, "random", seed) for seed in range(DRAWS)]
     f1s, aps = [macro_f1(bad, s > 0.5) for s in drawn], [average_precision(bad, s) for s in drawn]
+    learnt = stacked(train, test)
     return {
         "rules": _row(bad, of_rules, cut),
+        **({"stacked": _row(bad, *learnt)} if learnt else {}),
         "random": Row(float(np.mean(f1s)), _interval(f1s), float(np.mean(aps)), _interval(aps), 0.5),
         "majority": _row(bad, always, 0.5),
     }
@@ -122,9 +139,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for figure in ("macro_f1", "ap"):
             values = {who: getattr(row, figure) for who, row in rows.items()}
             figures |= {f"{name}.{who}.{figure}": round(value, 4) for who, value in values.items()}
-            figures[f"{name}.{figure}_above_floor"] = round(
-                values["rules"] - max(values["random"], values["majority"]), 4
-            )
+            floor = max(values["random"], values["majority"])
+            figures[f"{name}.{figure}_above_floor"] = round(values["rules"] - floor, 4)
+            if "stacked" in values:
+                figures[f"{name}.stacked_{figure}_above_floor"] = round(values["stacked"] - floor, 4)
     goals = {name: [">=", 0.001] for name in figures if name.endswith("_above_floor")}
     met = bool(goals) and all(figures[name] >= goal for name, (_, goal) in goals.items())
     print(json.dumps({"benchmark": "logs", "figures": figures, "goals": goals, "met": met}))
@@ -141,6 +159,14 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     if missing := [str(path) for path in (*options.train, *options.test) if not path.is_file()]:
         parser.error(f"there is no file {missing[0]}; name logs with --train and --test")
     return options
+
+
+def _case(one: Trajectory) -> Case:
+    """The trajectory's most suspicious checkpoint."""
+    judges = {name: detector(name).judge for name in INPUTS}
+    found = [(at, {name: judge(at, SEED).score for name, judge in judges.items()}) for at in _checkpoints(one)]
+    at, scored = max(found, key=lambda pair: max(pair[1].values()))
+    return Case(scored, at, one.label is Label.MISALIGNED, f"{one.environment} {one.task_id}")
 
 
 def _checkpoints(one: Trajectory) -> list[Checkpoint]:
