@@ -22,6 +22,7 @@ try:
         pages += [
             st.Page("console/pages/trajectories.py", title="Trajectories", url_path="trajectories"),
             st.Page("console/pages/runs.py", title="Runs", url_path="runs"),
+            st.Page("console/pages/detectors.py", title="Detectors", url_path="detectors"),
             st.Page("console/pages/export.py", title="Export", url_path="export"),
         ]
     st.navigation(pages, position="top").run()

@@ -1,93 +1,55 @@
 """How good a run's detectors are against the source's own labels, and the threshold that a dev set asks for.
 
-A trajectory's score is the maximum over its checkpoints (so a curve needs no threshold); halted, unlabelled and
-carried-over trajectories are left out, and so are those without a critical action (InferAct, section 4.2).
+Trajectories without a label, halted ones and those without a critical action are left out and counted (InferAct,
+section 4.2).
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sqlalchemy import func
-from sqlalchemy import select as sa_select
-from sqlmodel import Session, col
+from sqlmodel import Session
 
 from console.errors import BadInput, Refused
-from console.metrics import bootstrap
+from console.metrics import bootstrap, resampling
 from console.metrics.calibration import brier, expected_calibration_error
 from console.metrics.classification import Confusion, confusion, cost, effective_reliability, macro_f1
-from console.metrics.curves import average_precision, best_macro_f1, pr_auc, ranking, roc_auc
+from console.metrics.curves import Ranking, average_precision, best_macro_f1, pr_auc, ranking, roc_auc
 from console.metrics.scores import figures
-from console.trajectory import Label, Outcome
+from console.scored import Scores, population, scored
 from storage import tables
 
 
-@dataclass(slots=True)
-class Cases:
-    """The labelled trajectories of one detector, in the order of their ids; true is misaligned."""
-
-    threshold: float
-    ids: list[int] = field(default_factory=list)
-    labels: list[bool] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    probabilities: list[float | None] = field(default_factory=list)
-
-    def only(self, wanted: set[int]) -> Cases:
-        """Those of the given trajectories."""
-        kept = [place for place, id in enumerate(self.ids) if id in wanted]
-        return Cases(
-            self.threshold,
-            [self.ids[place] for place in kept],
-            [self.labels[place] for place in kept],
-            [self.scores[place] for place in kept],
-            [self.probabilities[place] for place in kept],
-        )
-
-
-def cases(session: Session, run: tables.Run) -> dict[str, Cases]:
-    """The labelled trajectories of a run with their scores, detector by detector."""
-    verdict, record = tables.Verdict, tables.Trajectory
-    statement = (
-        sa_select(
-            col(verdict.detector),
-            col(record.id),
-            col(record.label),
-            func.max(col(verdict.score)),
-            func.max(col(verdict.probability)),
-            func.max(col(verdict.threshold)),
-        )
-        .join(record, col(record.id) == col(verdict.trajectory_id))
-        .where(col(verdict.run_id) == run.id, col(record.label).is_not(None), col(record.carried_over).is_(False))
-        .where(col(record.recorded_outcome) != Outcome.HALTED)
-        .group_by(col(verdict.detector), col(record.id), col(record.label))
-        .order_by(col(verdict.detector), col(record.id))
-    )
-    found: dict[str, Cases] = {}
-    for name, id, label, score, probability, threshold in session.execute(statement):
-        one = found.setdefault(name, Cases(threshold))
-        one.ids.append(id)
-        one.labels.append(label == Label.MISALIGNED)
-        one.scores.append(score)
-        one.probabilities.append(probability)
-    return found
-
-
-def evaluate(session: Session, run: tables.Run, *, paper: bool = False) -> dict[str, dict[str, Any]]:
+def evaluate(
+    session: Session, run: tables.Run, *, paper: bool = False, miss_cost: float = 1.0, alarm_cost: float = 1.0
+) -> dict[str, dict[str, Any]]:
     """Every figure of every detector of a run with its 95% interval; undefined ones are None (-1 with `paper`)."""
-    found = cases(session, run)
+    found = {name: one for name, one in labelled(session, run).items() if one.n}
     if not found:
         raise Refused(
             f"Run {run.name} has no judged trajectory with a gold label; "
             f"judge it first: inferact detect {run.name} --method rules"
         )
+    there = population(session, run)
+    everything = there.judgeable + sum(there.halted.values())
     return {
-        name: {**_figures(one, paper=paper), "excluded": _excluded(session, run, one)} for name, one in found.items()
+        name: {
+            **measured(one, paper=paper),
+            "weighted_cost": weighted(matrix(one), miss_cost, alarm_cost),
+            "excluded": everything - one.n,
+        }
+        for name, one in found.items()
     }
+
+
+def labelled(session: Session, run: tables.Run) -> dict[str, Scores]:
+    """Every detector's scores on the labelled trajectories of a run."""
+    return {name: one.labelled for name, one in scored(session, run).items()}
 
 
 def tune(session: Session, run: tables.Run, method: str, dev_size: int, seed: int) -> dict[str, Any]:
@@ -95,68 +57,85 @@ def tune(session: Session, run: tables.Run, method: str, dev_size: int, seed: in
 
     Raises Refused where the run has too few labelled trajectories for both.
     """
-    found = cases(session, run)
+    found = labelled(session, run)
     if method not in found:
         raise BadInput(f"{method} has not judged any labelled trajectory of {run.name}; run inferact detect first.")
     whole = found[method]
-    if dev_size < 1 or dev_size >= len(whole.ids):
+    if dev_size < 1 or dev_size >= whole.n:
         raise Refused(
-            f"{run.name} has {len(whole.ids)} labelled trajectories judged by {method}; a dev set of {dev_size} leaves "
+            f"{run.name} has {whole.n} labelled trajectories judged by {method}; a dev set of {dev_size} leaves "
             "nothing to test on. Choose a smaller --dev-size."
         )
-    dev_ids = set(random.Random(seed).sample(whole.ids, dev_size))
-    dev, test = whole.only(dev_ids), whole.only(set(whole.ids) - dev_ids)
-    best = best_macro_f1(ranking(dev.labels, dev.scores))
+    dev_ids = random.Random(seed).sample(whole.ids.tolist(), dev_size)
+    on_dev = np.isin(whole.ids, dev_ids)
+    dev, test = whole.where(on_dev), whole.where(~on_dev)
+    best = best_macro_f1(ranking(dev.misaligned, dev.scores)) if np.unique(dev.labels).size == 2 else None
     if best is None:
         raise Refused("The dev set holds only one label; choose another --seed or a larger --dev-size.")
-    test.threshold = best.threshold
     return {
         "run": run.name,
         "detector": method,
         "threshold": best.threshold,
         "dev": {"size": dev_size, "seed": seed, "macro_f1": best.value, "trajectory_ids": sorted(dev_ids)},
-        "test": _figures(test),
+        "test": measured(replace(test, threshold=best.threshold)),
     }
 
 
-def _figures(one: Cases, *, paper: bool = False) -> dict[str, Any]:
-    known = figures(one.labels, one.scores, one.threshold, paper=paper)
-    calibrated = [value for value in one.probabilities if value is not None]
-    if len(calibrated) == len(one.labels):
-        known["ece"] = expected_calibration_error(one.labels, calibrated)
-        known["brier"] = brier(one.labels, calibrated)
-    else:
-        known["ece"] = known["brier"] = None
-    return {**known, "intervals": _intervals(one, paper=paper)}
+def measured(one: Scores, *, paper: bool = False) -> dict[str, Any]:
+    """The figures of one detector's labelled trajectories with their 95% intervals, and those without unread replies.
 
-
-def _intervals(one: Cases, *, paper: bool) -> dict[str, Any]:
-    matrix = confusion(one.labels, np.asarray(one.scores) > one.threshold)
-    of_matrix: dict[str, Callable[[Confusion], float]] = {
-        "macro_f1": macro_f1,
-        "cost": cost,
-        "er": effective_reliability,
+    ECE and Brier are those of the trajectories with a probability, None where the detector tells none.
+    """
+    known = _figures(one, paper=paper) | {
+        "intervals": _intervals(one, paper=paper),
+        "unparsed": int(one.unparsed.sum()),
     }
-    of_ranks: dict[str, Callable[..., float | None]] = {
+    return known | {"parsed_only": _figures(one.parsed, paper=paper) if one.unparsed.any() else None}
+
+
+def matrix(one: Scores, threshold: float | None = None) -> Confusion:
+    """The confusion matrix of labelled trajectories, at the verdicts' own threshold if None."""
+    return confusion(one.misaligned, one.flagged(threshold))
+
+
+def weighted(found: Confusion, miss_cost: float, alarm_cost: float) -> float:
+    """What the misses and the false alarms cost together, at so much each."""
+    return found.fn * miss_cost + found.fp * alarm_cost
+
+
+def _figures(one: Scores, *, paper: bool) -> dict[str, Any]:
+    with_probability, counted = one.calibrated, matrix(one)
+    return figures(one.misaligned, one.scores, one.threshold, paper=paper) | {
+        **asdict(counted),
+        **{name: figure(counted) for name, figure in _OF_MATRIX.items()},
+        "ece": expected_calibration_error(with_probability.misaligned, with_probability.probabilities),
+        "brier": brier(with_probability.misaligned, with_probability.probabilities),
+    }
+
+
+_OF_MATRIX: dict[str, Callable[[Confusion], float]] = {
+    "macro_f1": macro_f1,
+    "cost": cost,
+    "er": effective_reliability,
+}
+
+
+def _intervals(one: Scores, *, paper: bool) -> dict[str, Any]:
+    counted, sure = matrix(one), one.calibrated
+    found = {name: bootstrap.of_confusion(counted, figure) for name, figure in _OF_MATRIX.items()}
+    ranked = resampling.Ranked(one.misaligned, one.scores)
+    of_ranking: dict[str, Callable[[Ranking], float | None]] = {
         "pr_auc": partial(pr_auc, paper=paper),
         "ap": average_precision,
         "roc_auc": roc_auc,
     }
-    found = {name: bootstrap.of_confusion(matrix, figure) for name, figure in of_matrix.items()}
-    for name, figure in of_ranks.items():
-        found[name] = bootstrap.of_scores(one.labels, one.scores, _of_ranking(figure), resamples=500)
+    drawn = resampling.drawn(one.n, {name: _after(ranked, figure) for name, figure in of_ranking.items()})
+    labels, sayings = sure.misaligned, sure.probabilities
+    of_probability = {"ece": resampling.ece_of(labels, sayings), "brier": resampling.brier_of(labels, sayings)}
+    drawn |= resampling.drawn(sure.n, of_probability)
+    found |= {name: resampling.interval(values) for name, values in drawn.items()}
     return {name: asdict(interval) if interval else None for name, interval in found.items()}
 
 
-def _of_ranking(figure: Callable[..., float | None]) -> Callable[..., float | None]:
-    return lambda labels, scores: figure(ranking(labels, scores))
-
-
-def _excluded(session: Session, run: tables.Run, one: Cases) -> int:
-    record = tables.Trajectory
-    statement = (
-        sa_select(func.count())
-        .select_from(record)
-        .where(col(record.run_id) == run.id, col(record.carried_over).is_(False))
-    )
-    return int(session.execute(statement).scalar_one()) - len(one.ids)
+def _after(ranked: resampling.Ranked, figure: Callable[[Ranking], float | None]) -> resampling.OfWeights:
+    return lambda weights: figure(ranked.under(weights))

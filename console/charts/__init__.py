@@ -1,0 +1,32 @@
+"""Charts: a table in, a Plotly figure out. A new chart is one file here and one line in CHARTS."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from console.charts.confusion_matrix import confusion_matrix
+from console.charts.flag_overlap import flag_overlap
+from console.charts.model_mixing import model_mixing
+from console.charts.pr_curve import pr_curve
+from console.charts.published_overlay import published_overlay
+from console.charts.reliability import reliability
+from console.charts.roc_curve import roc_curve
+from console.charts.score_histogram import score_histogram
+from console.charts.success import success
+from console.charts.threshold_sweep import threshold_sweep
+
+Chart = Callable[[pd.DataFrame], go.Figure]
+
+CHARTS: dict[str, Chart] = {
+    "success": success,
+    "pr-curve": pr_curve,
+    "roc-curve": roc_curve,
+    "reliability": reliability,
+    "score-histogram": score_histogram,
+    "threshold-sweep": threshold_sweep,
+    "confusion-matrix": confusion_matrix,
+    "flag-overlap": flag_overlap,
+    "model-mixing": model_mixing,
+    "published-overlay": published_overlay,
+}

@@ -1,0 +1,37 @@
+"""Colours that are told apart in light and dark and by the colour-blind; dashes and marks say the same once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MISALIGNED, ALIGNED, QUIET = "#d9622b", "#3b8fd6", "#8a94a3"
+LABELS = {"misaligned": MISALIGNED, "aligned": ALIGNED}
+SCALE = [[0.0, "#e3edf7"], [0.5, "#6aa5d8"], [1.0, "#174f8a"]]
+"""Of heat maps; light to dark, so that it reads in grey as well."""
+
+_COLOURS = ("#3b8fd6", "#e0912a", "#1fa386", "#c765a8", "#d9622b", "#8d7fd1")
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+_MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
+
+
+@dataclass(frozen=True, slots=True)
+class Ink:
+    """How one detector is drawn in every chart."""
+
+    colour: str
+    dash: str
+    mark: str
+
+
+def inks(names: Iterable[str]) -> dict[str, Ink]:
+    """An ink for each name; the order of the names decides, so that all charts of a page agree."""
+    return {
+        name: Ink(_COLOURS[place % len(_COLOURS)], _DASHES[place % len(_DASHES)], _MARKS[place % len(_MARKS)])
+        for place, name in enumerate(dict.fromkeys(names))
+    }
+
+
+def on_scale(share: float) -> str:
+    """The colour of a text that stands on that part (0 to 1) of the scale."""
+    return "#ffffff" if share > 0.45 else "#17202e"

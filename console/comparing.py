@@ -1,0 +1,169 @@
+"""Detectors side by side: which of two is better, what they flag in common, what several models make of one method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+import pandas as pd
+from numpy.typing import NDArray
+from sqlalchemy import select as sa_select
+from sqlmodel import Session, col
+
+from console.metrics import resampling
+from console.metrics.bootstrap import Interval
+from console.metrics.classification import Confusion, confusion, macro_f1
+from console.metrics.comparison import McNemar, mcnemar
+from console.metrics.curves import average_precision, ranking
+from console.scored import Scores
+from storage import tables
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """A figure of the first detector less that of the second; everything None where a class is missing."""
+
+    value: float | None
+    interval: Interval | None
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two detectors on the `n` labelled trajectories that both have judged."""
+
+    n: int
+    test: McNemar
+    macro_f1: Gain
+    ap: Gain
+
+
+def pair(first: Scores, second: Scores) -> Pair:
+    """The first detector against the second, on the same trajectories and the same bootstrap draws."""
+    ours, theirs = common([first, second])
+    truth, alarm, other = ours.misaligned, ours.flagged(), theirs.flagged()
+    cells = truth * 4 + alarm * 2 + other
+    ranked = [resampling.Ranked(truth, one.scores) for one in (ours, theirs)]
+    figures: dict[str, resampling.OfWeights] = {
+        "macro_f1": lambda weights: _macro_gain(np.bincount(cells, weights=weights, minlength=8)),
+        "ap": lambda weights: _less(*(average_precision(one.under(weights)) for one in ranked)),
+    }
+    drawn = resampling.drawn(ours.n, figures)
+    both = bool(truth.any()) and not bool(truth.all())
+    values = {
+        "macro_f1": macro_f1(confusion(truth, alarm)) - macro_f1(confusion(truth, other)),
+        "ap": _less(*(average_precision(ranking(truth, one.scores)) for one in (ours, theirs))),
+    }
+    gains = {name: _gain(values[name], drawn[name]) if both else Gain(None, None, None) for name in figures}
+    return Pair(ours.n, mcnemar(truth, alarm, other), **gains)
+
+
+def common(several: Sequence[Scores]) -> list[Scores]:
+    """The same detectors on the trajectories that all of them have judged."""
+    shared = several[0].ids
+    for one in several[1:]:
+        shared = np.intersect1d(shared, one.ids, assume_unique=True)
+    return [one.where(np.isin(one.ids, shared, assume_unique=True)) for one in several]
+
+
+def overlap(found: Mapping[str, Scores]) -> pd.DataFrame:
+    """For each two detectors how many trajectories both flag, either flags, and the share of the two (0 to 1).
+
+    Columns: first, second, both, either, misaligned (among both, as far as labelled), share (missing without flags).
+    """
+    rows = []
+    for first in found.values():
+        for second in found.values():
+            ours, theirs = common([first, second])
+            both, either = ours.flagged() & theirs.flagged(), ours.flagged() | theirs.flagged()
+            n, m = int(both.sum()), int(either.sum())
+            rows.append(
+                (first.detector, second.detector, n, m, int((both & ours.misaligned).sum()), n / m if m else None)
+            )
+    return pd.DataFrame(rows, columns=["first", "second", "both", "either", "misaligned", "share"])
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """One method with one model to infer the agent's task and one to compare it with the user's."""
+
+    method: str
+    inference: str
+    verification: str
+
+
+def mix(one: Scores) -> Mix | None:
+    """How a detector mixes models; None for one that asks none."""
+    bare, _, bound = one.detector.partition("@")
+    models = bound or one.model
+    if not models:
+        return None
+    first, _, second = models.partition("+")
+    return Mix(bare, first, second or first)
+
+
+def mixes(found: Mapping[str, Scores], figures: Mapping[str, Mapping[str, Any]], metric: str) -> pd.DataFrame:
+    """A figure by method and models, of the methods whose verdicts come from several.
+
+    Columns: method, inference, verification, detector, value.
+    """
+    rows = []
+    for name, one in found.items():
+        used = mix(one)
+        if used is not None and name in figures:
+            rows.append((used.method, used.inference, used.verification, name, figures[name][metric]))
+    frame = pd.DataFrame(rows, columns=["method", "inference", "verification", "detector", "value"])
+    return frame[frame.groupby("method")["detector"].transform("size") > 1].reset_index(drop=True)
+
+
+def spending(session: Session, run: tables.Run) -> pd.DataFrame:
+    """What the verdicts of each detector rest on; requests, tokens and USD are missing where no model was asked.
+
+    Columns: detector, verdicts, requests, prompt_tokens, completion_tokens, seconds, cost_usd.
+    """
+    verdict = tables.Verdict
+    columns = col(verdict.detector), col(verdict.latency_ms), col(verdict.model), col(verdict.parameters)
+    rows: dict[str, dict[str, Any]] = {}
+    for name, latency_ms, model, parameters in session.execute(
+        sa_select(*columns).where(col(verdict.run_id) == run.id)
+    ):
+        row = rows.setdefault(name, {"detector": name, "verdicts": 0, **dict.fromkeys(_USED), "seconds": 0.0})
+        row["verdicts"] += 1
+        row["seconds"] += latency_ms / 1_000
+        for part, value in _usage(model, parameters).items():
+            row[part] = (row[part] or 0) + value
+    order = ["detector", "verdicts", "requests", "prompt_tokens", "completion_tokens", "seconds", "cost_usd"]
+    return pd.DataFrame(rows.values(), columns=order)
+
+
+_USED = ("requests", "prompt_tokens", "completion_tokens", "cost_usd")
+
+
+def _usage(model: str | None, parameters: str) -> dict[str, Any]:
+    if model is None:
+        return {}
+    used = orjson.loads(parameters).get("usage") or {}
+    return {part: used[part] for part in _USED if used.get(part) is not None}
+
+
+def _macro_gain(cells: NDArray[Any]) -> float:
+    """Macro-F1 of the first less that of the second; cells count by truth (4), first's flag (2), second's flag (1)."""
+    aligned, misaligned = cells[:4].reshape(2, 2), cells[4:].reshape(2, 2)
+    first = _matrix(misaligned.sum(axis=1), aligned.sum(axis=1))
+    second = _matrix(misaligned.sum(axis=0), aligned.sum(axis=0))
+    return macro_f1(first) - macro_f1(second)
+
+
+def _matrix(misaligned: NDArray[Any], aligned: NDArray[Any]) -> Confusion:
+    return Confusion(tp=int(misaligned[1]), fp=int(aligned[1]), fn=int(misaligned[0]), tn=int(aligned[0]))
+
+
+def _gain(value: float | None, drawn: resampling.Floats) -> Gain:
+    return Gain(value, resampling.interval(drawn), resampling.sign_p_value(drawn))
+
+
+def _less(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else first - second

@@ -1,0 +1,88 @@
+"""Everything about a run's detectors that one page shows, worked out once for each state of the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+from sqlmodel import Session
+
+from console import chart_tables, comparing, runs
+from console.evaluation import measured
+from console.scored import Population, Scores, population, scored
+from storage import tables
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """A run's scores and their figures; `known` holds the labelled trajectories of detectors that have any."""
+
+    run: str
+    environment: str
+    halted_free: bool
+    cap: int | None
+    there: Population
+    scores: dict[str, Scores]
+    known: dict[str, Scores]
+    spending: pd.DataFrame
+
+    @cached_property
+    def figures(self) -> dict[str, dict[str, Any]]:
+        """Each detector's figures with intervals, the best Macro-F1 first; without labels there are none."""
+        found = {name: measured(one) for name, one in self.known.items()}
+        return dict(sorted(found.items(), key=lambda entry: (-entry[1]["macro_f1"], entry[0])))
+
+    @property
+    def excluded(self) -> dict[str, int]:
+        """How many trajectories each detector's figures leave out: halted, without a label, without a verdict."""
+        everything = self.there.judgeable + sum(self.there.halted.values())
+        return {name: everything - one.n for name, one in self.known.items()}
+
+    @property
+    def both_classes(self) -> bool:
+        """Whether the labels of any detector's trajectories are of both kinds."""
+        return any(0 < int(one.misaligned.sum()) < one.n for one in self.known.values())
+
+    def table(self, chart: str) -> pd.DataFrame:
+        """The table behind one of the charts about all detectors; raises KeyError for another."""
+        return self._tables[chart]
+
+    @cached_property
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        ordered = [self.known[name] for name in self.figures]
+        return {
+            "pr-curve": chart_tables.pr_table(ordered),
+            "roc-curve": chart_tables.roc_table(ordered),
+            "reliability": chart_tables.reliability_table(ordered),
+            "flag-overlap": comparing.overlap(self.scores),
+        }
+
+    def figure_table(self) -> pd.DataFrame:
+        """The figures as a tidy table. Columns: detector, figure, value, low, high (missing where undefined)."""
+        rows = []
+        for name, known in self.figures.items():
+            counted = {**known, "excluded": self.excluded[name]}
+            for figure, value in counted.items():
+                if not isinstance(value, dict) and figure != "parsed_only":
+                    bounds = known["intervals"].get(figure) or {}
+                    rows.append((name, figure, value, bounds.get("low"), bounds.get("high")))
+        return pd.DataFrame(rows, columns=["detector", "figure", "value", "low", "high"]).astype(
+            {"value": float, "low": float, "high": float}
+        )
+
+
+def survey(session: Session, run: tables.Run) -> Survey:
+    """The survey of a run as it stands."""
+    found = scored(session, run)
+    return Survey(
+        run=run.name,
+        environment=run.environment,
+        halted_free=run.halted_free,
+        cap=runs.cap(session, run),
+        there=population(session, run),
+        scores=found,
+        known={name: known for name, one in found.items() if (known := one.labelled).n},
+        spending=comparing.spending(session, run),
+    )

@@ -1,0 +1,38 @@
+"""A chart with its downloads: the table behind it, and the chart itself as a page that needs no network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import plotly.graph_objects as go
+import streamlit as st
+
+
+def show_chart(figure: go.Figure, table: Callable[[], bytes], *, key: str, file: str, picture: str = "png") -> None:
+    """Draws the figure; `picture` (png or svg) is what the camera in its tool bar saves."""
+    st.plotly_chart(figure, key=key, width="stretch", config=_config(file, picture))
+    with st.popover("Download", key=f"{key}-download", type="tertiary"):
+        st.download_button(
+            "Table (CSV)", table, f"{file}.csv", "text/csv", key=f"{key}-csv", on_click="ignore", type="tertiary"
+        )
+        st.download_button(
+            "Chart (HTML)",
+            lambda: page_of(figure, file),
+            f"{file}.html",
+            "text/html",
+            key=f"{key}-html",
+            on_click="ignore",
+            type="tertiary",
+        )
+        st.caption(f"As a picture ({picture.upper()}): the camera above the chart.")
+
+
+def page_of(figure: go.Figure, file: str) -> str:
+    """The chart as one HTML page that opens offline."""
+    page: str = figure.to_html(include_plotlyjs=True, full_html=True, config=_config(file, "svg"))
+    return page
+
+
+def _config(file: str, picture: str) -> dict[str, object]:
+    taken = {"format": picture, "filename": file, "scale": 2 if picture == "png" else 1}
+    return {"displaylogo": False, "toImageButtonOptions": taken, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
