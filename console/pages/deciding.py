@@ -11,7 +11,7 @@ from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.pages.hat import current_hat
 from console.widgets.hotkeys import hotkeys, key_label
-from console.widgets.problem import show_done, show_problem
+from console.widgets.problem import done_html, problem_html
 from storage import tables
 from storage.errors import StorageError
 from storage.queue import Claim
@@ -49,18 +49,23 @@ def mark_shown(item_id: int) -> None:
 
 def show_flash() -> None:
     """Says once what the last button did."""
+    if said := flash_html():
+        st.html(said)
+
+
+def flash_html() -> str:
+    """What the last button did, to be said once, as HTML; empty where there is nothing to say."""
     done, refusal = st.session_state.pop("done", None), st.session_state.pop("refusal", None)
     if refusal:
-        show_problem(refusal)
-    elif done:
-        show_done(done)
+        return problem_html(refusal)
+    return done_html(done) if done else ""
 
 
-def show_answer(answer: tables.Decision) -> None:
-    """What the reviewer answered to the item that this tab looks back at."""
+def answer_html(answer: tables.Decision) -> str:
+    """What the reviewer answered to the item that this tab looks back at, as HTML."""
     state = "the agent has it" if answer.delivered_ms else "can still be taken back"
     words = f" “{answer.feedback_text}”" if answer.feedback_text else ""
-    show_done(f"Your answer to item {answer.item_id}: {answer.decision}{words} ({state}).")
+    return done_html(f"Your answer to item {answer.item_id}: {answer.decision}{words} ({state}).")
 
 
 def bar(claim: Claim, run: tables.Run, draft: str) -> None:

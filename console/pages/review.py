@@ -10,7 +10,7 @@ from console.pages.hat import current_hat
 from console.sign_in import Role
 from console.widgets.earlier_trials import show_earlier_trials
 from console.widgets.empty_state import show_empty_state
-from console.widgets.status_line import Progress, show_status_line
+from console.widgets.status_line import Progress, status_line_html
 from console.widgets.trajectory_view import show_checkpoint
 from storage.queue import NoClaim
 
@@ -35,11 +35,9 @@ if isinstance(claim, NoClaim):
     deciding.empty_bar()
     st.stop()
 
-show_status_line(progress, trial=claim.trial, cap=claim.budget_cap, used=claim.budget_used, now_ms=now_ms())
-deciding.show_flash()
-if answered:
-    deciding.show_answer(answered)
-show_checkpoint(sheet.checkpoint, flag=sheets.flag(sheet.verdict), belief=sheets.belief(sheet.verdict))
+above = status_line_html(progress, trial=claim.trial, cap=claim.budget_cap, used=claim.budget_used, now_ms=now_ms())
+above += deciding.flash_html() + (deciding.answer_html(answered) if answered else "")
+show_checkpoint(sheet.checkpoint, flag=sheets.flag(sheet.verdict), belief=sheets.belief(sheet.verdict), above=above)
 show_earlier_trials(sheet.earlier, sheets.actions(sheet.checkpoint))
 if earlier_answer:
     deciding.back_bar(claim)

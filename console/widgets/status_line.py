@@ -29,6 +29,11 @@ class Progress:
 
 def show_status_line(progress: Progress, *, trial: int, cap: int | None, used: int, now_ms: int) -> None:
     """Draws the line."""
+    st.html(status_line_html(progress, trial=trial, cap=cap, used=used, now_ms=now_ms))
+
+
+def status_line_html(progress: Progress, *, trial: int, cap: int | None, used: int, now_ms: int) -> str:
+    """The line as HTML."""
     oldest = f" (oldest {age(now_ms - progress.oldest_ms)})" if progress.oldest_ms else ""
     pace = f" · {progress.seconds:.0f} s each" if progress.seconds is not None else ""
     parts = (
@@ -37,4 +42,4 @@ def show_status_line(progress: Progress, *, trial: int, cap: int | None, used: i
         budget_meter_html(cap, used),
         f"you <b>{progress.mine}</b>{pace}",
     )
-    st.html(f'<div class="ia-status">{"".join(f"<span>{part}</span>" for part in parts)}</div>')
+    return f'<div class="ia-status">{"".join(f"<span>{part}</span>" for part in parts)}</div>'

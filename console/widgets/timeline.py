@@ -5,22 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from console.critical import Call
-from console.excerpts import occurring
+from console.excerpts import is_long, occurring
 from console.exhibit import Exhibit, Heading, ShownStep
 from console.terms import Term
 from console.widgets.action import as_words, json_calls
-from console.widgets.markup import fold, folded, plain, size
+from console.widgets.markup import fold, folded, marked, plain, size
 
 LAST = "ia-last"
 
 
-def timeline_html(exhibit: Exhibit) -> str:
-    """The opening and the steps as HTML, with a link to the last step."""
+def timeline_html(exhibit: Exhibit, rows: Sequence[str]) -> str:
+    """The opening and the given rows as HTML, with a link to the last step."""
+    steps = f'<ol class="ia-steps">{"".join(rows)}</ol>'
+    return f'<section class="ia-timeline">{_top(exhibit)}{steps}</section>'
+
+
+def timeline_rows(exhibit: Exhibit) -> list[str]:
+    """Each row as HTML; a row of the class `ia-folds` has something to unfold."""
+    return list(_rows(exhibit))
+
+
+def _top(exhibit: Exhibit) -> str:
     jump = f'<a class="ia-jump" href="#{LAST}">to the last</a>' if len(exhibit.steps) > 1 else ""
     count = exhibit.steps[-1].number if exhibit.steps else 0
-    head = f'<div class="ia-stepshead"><h2>{count} {plain(Heading.STEPS.lower())}</h2>{jump}</div>'
-    rows = "".join(_rows(exhibit))
-    return f'<section class="ia-timeline">{head}{_opening(exhibit)}<ol class="ia-steps">{rows}</ol></section>'
+    words = plain(Heading.STEPS.lower()).removesuffix("s" if count == 1 else "")
+    return f'<div class="ia-stepshead"><h2>{count} {words}</h2>{jump}</div>{_opening(exhibit)}'
 
 
 def _opening(exhibit: Exhibit) -> str:
@@ -41,7 +50,12 @@ def _rows(exhibit: Exhibit) -> Iterator[str]:
 
 
 def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:
-    states = (("ia-failed", step.failed), ("ia-critical", step.critical), ("ia-after", step.after))
+    states = (
+        ("ia-failed", step.failed),
+        ("ia-critical", step.critical),
+        ("ia-after", step.after),
+        ("ia-folds", bool(step.thought) or any(is_long(text) for text in (step.spoken, step.observation))),
+    )
     css = " ".join(["ia-step", *(name for name, holds in states if holds)])
     anchor = f' id="{LAST}"' if last else ""
     return f'<li class="{css}"{anchor} data-n="{step.number}">{"".join(_parts(step, stated))}</li>'
@@ -50,15 +64,20 @@ def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:
 def _parts(step: ShownStep, stated: Sequence[Term]) -> Iterator[str]:
     """The cells of a row, each one element: a page of many steps is slow to swap by the number of its elements."""
     if step.spoken:
-        yield folded(step.spoken, stated, "ia-spoken")
+        yield _text(step.spoken, stated, "ia-spoken")
     if step.action:
         yield _acted(step.action, stated)
     if step.stamp:
         yield f'<span class="ia-stamp">{plain(step.stamp)}</span>'
     if step.thought:
-        yield fold("thought", "", step.thought, stated, "ia-thought")
+        yield f'<p class="ia-thought">{marked(step.thought, stated)}</p>'
     if step.observation:
-        yield folded(step.observation, stated, "ia-obs")
+        yield _text(step.observation, stated, "ia-obs")
+
+
+def _text(text: str, stated: Sequence[Term], css: str) -> str:
+    noted = f' data-note="{size(text)}"' if is_long(text) else ""
+    return f'<pre class="{css}{" ia-long" if noted else ""}"{noted}>{marked(text, stated)}</pre>'
 
 
 def _acted(action: str, stated: Sequence[Term]) -> str:

@@ -13,21 +13,33 @@ from console.terms import Term
 from console.trajectory import Trajectory
 from console.widgets.action import action_html
 from console.widgets.markup import marked, plain
-from console.widgets.timeline import timeline_html
+from console.widgets.steps import show_further_steps
+from console.widgets.timeline import timeline_html, timeline_rows
 
 _CHIPS = 8
 _FEW_REASONS = 3
 _LENGTHY_CHARS = 360
+# As many steps as a large window shows beneath a sheet; the others are drawn after these.
+_FIRST = 6
 
 
-def show_checkpoint(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> None:
-    """Draws a checkpoint as a reviewer may see it."""
-    st.html(checkpoint_html(checkpoint, flag=flag, belief=belief))
+def show_checkpoint(
+    checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None, above: str = ""
+) -> None:
+    """Draws a checkpoint as a reviewer may see it; `above` is ready HTML that stands over it, in the same message."""
+    _show(checkpoint_exhibit(checkpoint, flag=flag, belief=belief), above)
 
 
 def show_record(trajectory: Trajectory, critical: Sequence[str] | None = None) -> None:
     """Draws a whole record, for researchers only."""
-    st.html(record_html(trajectory, critical))
+    _show(record_exhibit(trajectory, critical), "")
+
+
+def _show(exhibit: Exhibit, above: str) -> None:
+    rows = timeline_rows(exhibit)
+    sheet = _sheet(exhibit, rows[:_FIRST])
+    st.html(above + sheet)
+    show_further_steps(rows[_FIRST:], sheet)
 
 
 def checkpoint_html(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> str:
@@ -42,7 +54,11 @@ def record_html(trajectory: Trajectory, critical: Sequence[str] | None = None) -
 
 def exhibit_html(exhibit: Exhibit) -> str:
     """The exhibit as one line of HTML, its blocks in the order of reading."""
-    return f'<div class="ia-sheet">{"".join(_blocks(exhibit))}{timeline_html(exhibit)}</div>'
+    return _sheet(exhibit, timeline_rows(exhibit))
+
+
+def _sheet(exhibit: Exhibit, rows: Sequence[str]) -> str:
+    return f'<div class="ia-sheet">{"".join(_blocks(exhibit))}{timeline_html(exhibit, rows)}</div>'
 
 
 def _blocks(exhibit: Exhibit) -> Iterator[str]:

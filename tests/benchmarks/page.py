@@ -25,16 +25,19 @@ from tests.logs import write_log  # noqa: E402
 
 STEPS, CHARACTERS = 30, 600
 QUIET = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+# The next item is there when its button, its sheet and its first steps are.
 CLICK = """
 () => new Promise((done) => {
   const button = document.querySelector("[class*='st-key-approve-']")
-  const before = button.className
-  const sheet = document.querySelector(".ia-sheet").textContent
+  const item = (element) => /st-key-approve-(\\d+)/.exec(element.className)[1]
+  const steps = () => document.querySelector(".ia-step")?.textContent ?? page_of()
+  const page_of = () => document.querySelector(".ia-sheet").textContent
+  const before = item(button), sheet = page_of(), first = steps()
   const started = performance.now()
   const watch = new MutationObserver(() => {
     const now = document.querySelector("[class*='st-key-approve-']")
     const page = document.querySelector(".ia-sheet")
-    if (now && page && now.className !== before && page.textContent !== sheet) {
+    if (now && page && item(now) !== before && page_of() !== sheet && steps() !== first) {
       watch.disconnect()
       done(performance.now() - started)
     }

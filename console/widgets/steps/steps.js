@@ -1,0 +1,80 @@
+// The steps below those that the window first shows. They are drawn right after these, so that the next item does not
+// wait for them. One listener unfolds the steps of the whole page.
+const mounted = new WeakMap()
+const AT_A_TIME = 25
+const WAIT_MS = 60
+const TAGS = new Set("A B CODE DETAILS DIV LI MARK P PRE SPAN SUMMARY TABLE TBODY TD TH TR".split(" "))
+const ATTRIBUTES = new Set(["class", "scope", "data-n", "data-note", "id"])
+
+export default function mount({ data, parentElement }) {
+  const list = parentElement.querySelector("ol")
+  const state = mounted.get(parentElement) ?? begin(parentElement)
+  if (state.sheet !== data.sheet) {
+    state.sheet = data.sheet
+    state.open.clear()
+    state.rows = data.rows
+    list.replaceChildren()
+  }
+  whenIdle(state, () => draw(state, list))
+  return () => end(state, parentElement)
+}
+
+function begin(parentElement) {
+  const state = { stop: new AbortController(), open: new Set(), rows: [] }
+  document.addEventListener("click", (event) => clicked(event, state.open), { signal: state.stop.signal })
+  mounted.set(parentElement, state)
+  return state
+}
+
+function end(state, parentElement) {
+  clearTimeout(state.timer)
+  state.stop.abort()
+  mounted.delete(parentElement)
+}
+
+function draw(state, list) {
+  list.append(...state.rows.splice(0, AT_A_TIME).map(harmless))
+  document.querySelectorAll(".ia-folds:not(:has(> .ia-toggle))").forEach((row) => addToggle(row, state.open))
+  if (state.rows.length) whenIdle(state, () => draw(state, list))
+}
+
+// The decision bar comes first: nobody scrolls within the time that this waits.
+function whenIdle(state, work) {
+  clearTimeout(state.timer)
+  state.timer = setTimeout(work, WAIT_MS)
+}
+
+// Every text in it was escaped on the server; whatever would be more than text and layout all the same is dropped.
+function harmless(html) {
+  const template = document.createElement("template")
+  template.innerHTML = html
+  for (const each of template.content.querySelectorAll("*")) {
+    if (!TAGS.has(each.tagName)) each.replaceWith(each.textContent)
+    for (const name of each.getAttributeNames()) if (!ATTRIBUTES.has(name)) each.removeAttribute(name)
+  }
+  return template.content
+}
+
+function addToggle(row, open) {
+  const toggle = document.createElement("button")
+  toggle.type = "button"
+  toggle.className = "ia-toggle"
+  toggle.setAttribute("aria-label", `step ${row.dataset.n} in full`)
+  row.prepend(toggle)
+  unfold(row, toggle, open.has(row.dataset.n))
+}
+
+function unfold(row, toggle, wanted) {
+  row.classList.toggle("ia-open", wanted)
+  toggle.setAttribute("aria-expanded", String(wanted))
+}
+
+function clicked(event, open) {
+  const row = event.target instanceof Element && event.target.closest(".ia-folds")
+  const toggle = row && row.querySelector(".ia-toggle")
+  if (!toggle || event.target.closest("summary, a")) return
+  if (event.target !== toggle && !getSelection().isCollapsed) return
+  const number = row.dataset.n
+  if (!open.delete(number)) open.add(number)
+  unfold(row, toggle, open.has(number))
+}
