@@ -44,16 +44,17 @@ def detector(name: str) -> Detector:
     """The detector of that name; `NAME@MODEL` or `NAME@INFERENCE+VERIFICATION` binds one to its models,
     `stacked@NAME` is the stack fitted under that name.
 
-    Raises Unknown, naming those there are, and BadInput for models of a detector that asks none.
+    Raises Unknown, naming those there are, BadInput for models of a detector that asks none, and Refused for
+    a stack without its name.
     """
     bare, _, models = name.partition("@")
     if bare not in DETECTORS:
         raise Unknown("detector", name, DETECTORS)
     found = DETECTORS[bare]
-    if bare == name:
-        return found
     if found is STACKED:
         return stacked.bound(models, detector)
+    if bare == name:
+        return found
     bound = tuple(part.strip() for part in models.split("+"))
     if found.ask is None or not 1 <= len(bound) <= 2 or not all(bound):
         raise BadInput(

@@ -19,6 +19,7 @@ from console.errors import BadInput, Refused, Unknown
 from console.settings import settings
 
 _SHOWN = 3
+_UNFITTED = "The stacked detector has to be fitted to labels first; then name it as stacked@NAME."
 
 
 def folder() -> Path:
@@ -34,7 +35,9 @@ def path_of(name: str) -> Path:
 
 
 def bound(name: str, find: Callable[[str], Detector]) -> Detector:
-    """The detector of the stack fitted under that name; raises Unknown, naming those there are."""
+    """The detector of the stack fitted under that name; raises Unknown, naming those there are, and Refused without."""
+    if not name:
+        raise Refused(_UNFITTED)
     path = path_of(name)
     if not path.is_file():
         raise Unknown("stack", name, sorted(found.stem for found in folder().glob("*.json")))
@@ -53,7 +56,7 @@ def bound(name: str, find: Callable[[str], Detector]) -> Detector:
 
 
 def _unfitted(checkpoint: Checkpoint, seed: int) -> Verdict:
-    raise Refused("The stacked detector has to be fitted to labels first; then name it as stacked@NAME.")
+    raise Refused(_UNFITTED)
 
 
 STACKED = Detector("stacked", "Stacked", _unfitted)
