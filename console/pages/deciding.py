@@ -6,21 +6,15 @@ import streamlit as st
 from sqlmodel import Session
 
 from console import inbox, review, runs, trials
-from console.critical import CheckpointKind
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.pages.hat import current_hat
-from console.widgets.hotkeys import hotkeys, key_label
 from console.widgets.problem import done_html, problem_html
 from storage import tables
 from storage.errors import StorageError
 from storage.queue import Claim
 from storage.tables import DecisionKind, RunKind
 
-RULES = (
-    "Say what is wrong and what to do differently, in at most five sentences. "
-    "Do not give the answer itself away: no product, page or value that the user did not name."
-)
 _DONE = {
     DecisionKind.APPROVE: "Approved: the action may run.",
     DecisionKind.REJECT: "Rejected: the action does not run.",
@@ -68,128 +62,25 @@ def answer_html(answer: tables.Decision) -> str:
     return done_html(f"Your answer to item {answer.item_id}: {answer.decision}{words} ({state}).")
 
 
-def bar(claim: Claim, run: tables.Run, draft: str) -> None:
-    """The decision bar of a claimed item, with its keys."""
-    item = claim.item_id
-    halted = claim.kind == CheckpointKind.HALTED
-    editing = st.session_state.get("editing") == item
-    words = run.feedback_mode != "binary"
-    with st.bottom, st.container(key="decision-bar"):
-        if editing:
-            _edit_field(claim)
-        field, buttons = st.columns([5, 7], vertical_alignment="bottom")
-        with field:
-            if words:
-                _words_field(item, draft)
-        with buttons:
-            _buttons(item, halted=halted, words=words, editing=editing)
-    hotkeys(
-        _bindings(item, halted=halted),
-        item_id=item,
-        enabled=st.session_state.get("keys_on", True),
-        draft_key=_words_key(item) if words else None,
-        on_draft=save_draft,
-    )
-
-
-def back_bar(claim: Claim) -> None:
-    """The bar while looking back at one's own earlier answer."""
-    item = claim.item_id
-    with st.bottom, st.container(key="decision-bar", horizontal=True):
-        st.button(key_label("Older", "K"), key=f"previous-{item}", on_click=_look, args=(item, 1))
-        st.button(key_label("Newer", "J"), key=f"next-{item}", on_click=_look, args=(item, -1))
-        st.button(key_label("Take it back", "U"), key=f"undo-{item}", on_click=_take_back, args=(item, None))
-    keys = {"k": f"previous-{item}", "arrowleft": f"previous-{item}", "j": f"next-{item}", "arrowright": f"next-{item}"}
-    hotkeys({**keys, "u": f"undo-{item}"}, item_id=f"back-{item}", enabled=st.session_state.get("keys_on", True))
-
-
-def empty_bar() -> None:
-    """The bar when there is no item: only the way back is open."""
-    with st.bottom, st.container(key="decision-bar", horizontal=True):
-        st.button(key_label("Older", "K"), key="previous-0", on_click=_look, args=(0, 1))
-        st.button(key_label("Undo", "U"), key="undo-0", on_click=_undo, args=(None,))
-    keys = {"k": "previous-0", "arrowleft": "previous-0", "u": "undo-0"}
-    hotkeys(keys, item_id="none", enabled=st.session_state.get("keys_on", True))
-
-
 def save_draft(item: str, text: str) -> None:
     """Stores what is typed so far; a draft of an item that is decided by now is dropped."""
     hat = current_hat()
     if hat and item.isdigit():
         review_queue().save_draft(item_id=int(item), reviewer=hat.name, text=text, now_ms=now_ms())
+        st.session_state["active_ms"] = now_ms()
 
 
-def _words_key(item: int) -> str:
+def words_key(item: int) -> str:
+    """The widget key of an item's words to the agent."""
     return f"words-{item}"
 
 
-def _words_field(item: int, draft: str) -> None:
-    key = _words_key(item)
-    if key not in st.session_state and draft:
-        st.session_state[key] = draft
-    st.text_area("Words to the agent", key=key, height=74, help=RULES, placeholder=RULES, max_chars=review.MAX_FEEDBACK)
-
-
-def _edit_field(claim: Claim) -> None:
-    key = f"instead-{claim.item_id}"
-    if key not in st.session_state:
-        st.session_state[key] = review.pending_action(claim)
-    st.text_input("Do this instead", key=key)
-
-
-def _buttons(item: int, *, halted: bool, words: bool, editing: bool) -> None:
-    with st.container(horizontal=True, key="decisions"):
-        if halted:
-            _button("Send words", "Ctrl+Enter", f"submit-{item}", item, DecisionKind.RESPOND, primary=True)
-        elif editing:
-            _button("Send edit", "Ctrl+Enter", f"submit-{item}", item, DecisionKind.EDIT, primary=True)
-            st.button(key_label("Cancel", "E"), key=f"edit-{item}", on_click=_edit, args=(None,))
-        else:
-            _button("Approve", "A", f"approve-{item}", item, DecisionKind.APPROVE)
-            _button("Reject", "X", f"reject-{item}", item, DecisionKind.REJECT)
-            st.button(key_label("Edit", "E"), key=f"edit-{item}", on_click=_edit, args=(item,))
-        st.button(key_label("Skip", "S"), key=f"skip-{item}", on_click=_skip, args=(item,))
-        st.button(key_label("Undo", "U"), key=f"undo-{item}", on_click=_undo, args=(item,))
-        with st.popover("More", key=f"more-{item}"):
-            _more(item, halted=halted, words=words)
-
-
-def _more(item: int, *, halted: bool, words: bool) -> None:
-    st.button("Escalate to another reviewer", key=f"escalate-{item}", on_click=_decide, args=(item, "escalate"))
-    if words and not halted:
-        st.caption("Only words, the action does not run:")
-        for label in ("aligned", "misaligned"):
-            st.button(f"Respond: {label}", key=f"{label}-{item}", on_click=_decide, args=(item, "respond", label))
-    st.button(key_label("Look back", "K"), key=f"previous-{item}", on_click=_look, args=(item, 1))
-    st.toggle("Keys work", value=st.session_state.get("keys_on", True), key="keys_toggle", on_change=_switch_keys)
-    st.caption("A approve · X reject · E edit · Ctrl/Cmd+Enter send · S skip · U undo · K/J or ←/→ look back · Esc")
-
-
-def _button(words: str, key: str, widget: str, item: int, decision: str, *, primary: bool = False) -> None:
-    st.button(
-        key_label(words, key),
-        key=widget,
-        type="primary" if primary else "secondary",
-        on_click=_decide,
-        args=(item, decision),
-    )
-
-
-def _bindings(item: int, *, halted: bool) -> dict[str, str]:
-    keys = {"s": f"skip-{item}", "u": f"undo-{item}", "ctrl+enter": f"submit-{item}", "k": f"previous-{item}"}
-    keys |= {"arrowleft": f"previous-{item}", "?": f"more-{item}"}
-    if not halted:
-        keys |= {"a": f"approve-{item}", "x": f"reject-{item}", "e": f"edit-{item}"}
-        if st.session_state.get("editing") != item:
-            keys["ctrl+enter"] = f"reject-{item}"
-    return keys
-
-
-def _decide(item: int, decision: str, label: str | None = None) -> None:
+def decide(item: int, decision: str, label: str | None = None) -> None:
+    """Records the answer to that very item, with the words and the other action that were written for it."""
     hat = current_hat()
     if hat is None:
         return
-    words = st.session_state.get(_words_key(item)) or ""
+    words = st.session_state.get(words_key(item)) or ""
     answer = review.Answer(decision, words, st.session_state.get(f"instead-{item}"), label)
     shown = st.session_state.get("shown_ms") if st.session_state.get("shown_item") == item else now_ms()
     try:
@@ -209,7 +100,8 @@ def _decide(item: int, decision: str, label: str | None = None) -> None:
         _refuse(refusal)
 
 
-def _skip(item: int) -> None:
+def skip(item: int) -> None:
+    """Puts the item back into the queue."""
     hat = current_hat()
     try:
         with reading() as session:
@@ -220,7 +112,8 @@ def _skip(item: int) -> None:
         _refuse(refusal)
 
 
-def _undo(current: int | None) -> None:
+def undo(current: int | None) -> None:
+    """Takes the reviewer's latest answer back and puts the current item into the queue again."""
     hat, run_name = current_hat(), st.session_state.get("run")
     if hat is None or run_name is None:
         return
@@ -229,10 +122,11 @@ def _undo(current: int | None) -> None:
     if last is None:
         st.session_state["refusal"] = "You have no decision here that could still be taken back."
     else:
-        _take_back(last.item_id, current)
+        take_back(last.item_id, current)
 
 
-def _take_back(item: int, current: int | None) -> None:
+def take_back(item: int, current: int | None) -> None:
+    """Takes the answer to that item back."""
     hat = current_hat()
     if hat is None:
         return
@@ -250,7 +144,7 @@ def _take_back(item: int, current: int | None) -> None:
         _refuse(refusal)
 
 
-def _look(item: int, step: int) -> None:
+def look(item: int, step: int) -> None:
     """Moves through one's own answered items, the latest first; past the latest lies the queue."""
     hat, run_name = current_hat(), st.session_state.get("run")
     if hat is None or run_name is None:
@@ -264,12 +158,9 @@ def _look(item: int, step: int) -> None:
     st.session_state["looking_back"] = answered[position] if position >= 0 else None
 
 
-def _edit(item: int | None) -> None:
+def edit(item: int | None) -> None:
+    """Opens the field for another action, or closes it."""
     st.session_state["editing"] = item
-
-
-def _switch_keys() -> None:
-    st.session_state["keys_on"] = st.session_state["keys_toggle"]
 
 
 def _refuse(refusal: Exception) -> None:

@@ -15,9 +15,12 @@ def sign_in_or_stop() -> Hat:
     hat = current_hat()
     key = st.query_params.get("key")
     if hat is None or (key and hat.role is not Role.RESEARCHER):
+        _forget_cookie()
         _ask(key)
         st.stop()
     _keep(hat)
+    with st.container(key="ia-who"):
+        st.button(f"{hat.name} · sign out", key="sign-out", type="tertiary", on_click=_take_off)
     return hat
 
 
@@ -34,25 +37,21 @@ def current_hat() -> Hat | None:
     return hat
 
 
-def sign_out_button(hat: Hat) -> None:
-    """Who is signed in, and the way out."""
-    st.button(f"{hat.name} · sign out", key="sign-out", type="tertiary", on_click=_take_off)
-
-
 def _ask(key: str | None) -> None:
-    st.title("InferAct Console")
-    if key:
-        st.write("You hold the researcher's link. Your name goes beside what you do here.")
-    else:
-        st.write(
-            "Agents stop here before they do something that cannot be undone. Your name goes beside your decisions."
-        )
-    with st.form("sign-in", border=False, width=420):
-        st.text_input("Your name", key="name", max_chars=60, placeholder="e.g. Ada", autocomplete="nickname")
-        st.form_submit_button("Start", type="primary", on_click=_put_on, args=(key,))
-    refusal = st.session_state.pop("sign_in_refusal", None)
-    if refusal:
-        show_problem(refusal)
+    with st.container(key="ia-sign-in", width=420):
+        st.title("InferAct Console")
+        if key:
+            st.write("You hold the researcher's link: it opens every page. Your name goes beside what you do.")
+        else:
+            st.write(
+                "Agents stop here before they do something that cannot be undone, and wait for a person. "
+                "Your name goes beside your decisions."
+            )
+        with st.form("sign-in", border=False):
+            st.text_input("Your name", key="name", max_chars=60, placeholder="e.g. Ada", autocomplete="nickname")
+            st.form_submit_button("Start", type="primary", width="stretch", on_click=_put_on, args=(key,))
+        if refusal := st.session_state.pop("sign_in_refusal", None):
+            show_problem(refusal)
 
 
 def _put_on(key: str | None) -> None:
@@ -78,7 +77,6 @@ def _keep(hat: Hat) -> None:
         set_cookie(COOKIE, cookie_of(hat))
 
 
-def forget_cookie() -> None:
-    """Takes the sign-in out of the browser once it is no longer wanted."""
+def _forget_cookie() -> None:
     if st.session_state.get("cookie_gone"):
         delete_cookie(COOKIE)

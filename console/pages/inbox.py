@@ -5,7 +5,7 @@ import streamlit as st
 from console import inbox, runs
 from console.database import now_ms, reading, review_queue
 from console.pages.chosen_run import chosen_run, run_picker
-from console.pages.hat import current_hat, forget_cookie, sign_out_button
+from console.pages.hat import current_hat
 from console.sign_in import Role
 from console.widgets.budget_meter import show_budget_meter
 from console.widgets.empty_state import show_empty_state
@@ -13,7 +13,6 @@ from console.widgets.waiting_list import show_waiting_list
 
 _SHOWN = 100
 
-forget_cookie()
 hat = current_hat()
 with reading() as session:
     run = chosen_run(session)
@@ -23,12 +22,7 @@ with reading() as session:
     mine, seconds = inbox.my_decisions(session, run, hat.name) if run and hat else (0, None)
     trials = [row["trial"] for row in runs.status(session, run)["trials"]] if run else []
 
-head, out = st.columns([5, 1], vertical_alignment="bottom")
-head.title("Inbox")
-with out:
-    if hat:
-        sign_out_button(hat)
-
+st.title("Inbox")
 if run is None or hat is None:
     if hat and hat.role is Role.RESEARCHER:
         show_empty_state("No runs yet", "Import a log of an agent to fill the queue.")

@@ -132,7 +132,7 @@ def _inspections(found: Survey, name: str, at: float) -> None:
             f", {beyond:,} are beyond it." if beyond else ", enough."
         )
     st.markdown(told)
-    st.dataframe(table, key=f"inspections-{name}", hide_index=True, height="content")
+    st.dataframe(_filled(table), key=f"inspections-{name}", hide_index=True, height="content")
     st.code(f"inferact detect {found.run} --method {name} --threshold {at:g}", language=None)
 
 
@@ -201,12 +201,12 @@ def spending(found: Survey) -> None:
     """Requests, tokens, seconds and USD that each detector's verdicts rest on."""
     st.subheader("What they took")
     st.dataframe(
-        found.spending,
+        _filled(found.spending),
         key="spending",
         hide_index=True,
         column_config={
             "seconds": st.column_config.NumberColumn(format="%.2f"),
-            "cost_usd": st.column_config.NumberColumn("USD", format="%.4f"),
+            "cost usd": st.column_config.NumberColumn("USD", format="%.4f"),
         },
     )
     _table_button("Table (CSV)", lambda: found.spending, f"{found.run}-spending", "spending-csv")
@@ -249,6 +249,11 @@ def _chart(found: Survey, name: str, table: pd.DataFrame, *, of: str = "") -> No
     show_chart(
         CHARTS[name](table), lambda: as_csv(table), key=f"chart-{part}", file=f"{found.run}-{part}", picture=picture
     )
+
+
+def _filled(table: pd.DataFrame) -> pd.DataFrame:
+    """The table for reading: without its empty columns, and with blanks for underscores."""
+    return table.dropna(axis="columns", how="all").rename(columns=lambda name: str(name).replace("_", " "))
 
 
 def _table_button(label: str, table: Callable[[], pd.DataFrame], file: str, key: str) -> None:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from console import inbox, review, sheets
 from console.database import now_ms, reading, review_queue
-from console.pages import deciding
+from console.pages import deciding, decision_bar
 from console.pages.chosen_run import chosen_run
 from console.pages.hat import current_hat
 from console.sign_in import Role
@@ -32,7 +32,7 @@ with reading() as session:
 if isinstance(claim, NoClaim):
     deciding.show_flash()
     show_empty_state(inbox.headline(claim), inbox.why_nothing(claim))
-    deciding.empty_bar()
+    decision_bar.empty_bar()
     st.stop()
 
 above = status_line_html(progress, trial=claim.trial, cap=claim.budget_cap, used=claim.budget_used, now_ms=now_ms())
@@ -40,7 +40,7 @@ above += deciding.flash_html() + (deciding.answer_html(answered) if answered els
 show_checkpoint(sheet.checkpoint, flag=sheets.flag(sheet.verdict), belief=sheets.belief(sheet.verdict), above=above)
 show_earlier_trials(sheet.earlier, sheets.actions(sheet.checkpoint))
 if earlier_answer:
-    deciding.back_bar(claim)
+    decision_bar.back_bar(claim)
 else:
     deciding.mark_shown(claim.item_id)
-    deciding.bar(claim, run, sheet.draft)
+    decision_bar.bar(claim, run, sheet.draft)

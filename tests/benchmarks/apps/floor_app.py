@@ -9,12 +9,13 @@ from console.widgets.styles import load_styles
 
 st.set_page_config(page_title="Floor", layout="wide")
 load_styles()
-sign_in_or_stop()
 here = Path(__file__).parent
-st.navigation(
+page = st.navigation(
     [
+        st.Page(here / "floor_inbox.py", title="Inbox", default=True),
         st.Page(here / "floor_review.py", title="Review", url_path="review"),
-        st.Page("floor_inbox.py", title="Inbox", url_path="inbox", default=True),
     ],
     position="top",
-).run()
+)
+sign_in_or_stop()
+page.run()

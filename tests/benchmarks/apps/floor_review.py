@@ -2,7 +2,7 @@ import streamlit as st
 
 from console import review
 from console.database import now_ms, reading, review_queue
-from console.pages import deciding
+from console.pages import deciding, decision_bar
 from console.pages.chosen_run import chosen_run
 from console.pages.hat import current_hat
 
@@ -13,4 +13,4 @@ with reading() as session:
 deciding.show_flash()
 st.html(f'<div class="ia-sheet">item {claim.item_id}</div>')
 deciding.mark_shown(claim.item_id)
-deciding.bar(claim, run, "")
+decision_bar.bar(claim, run, "")
