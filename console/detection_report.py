@@ -43,15 +43,14 @@ class DetectionReport:
     def note(self, row: dict[str, Any]) -> None:
         """Counts a new verdict."""
         parameters = orjson.loads(row["parameters"])
-        used = parameters.get("usage") or {}
         self.judged += 1
         self.flagged += row["flagged"]
         self.unparsed += bool(parameters.get(UNPARSED))
-        self.requests += used.get("requests", 0)
-        self.prompt_tokens += used.get("prompt_tokens", 0)
-        self.completion_tokens += used.get("completion_tokens", 0)
-        if used.get("cost_usd") is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + used["cost_usd"]
+        self.requests += row["requests"]
+        self.prompt_tokens += row["prompt_tokens"]
+        self.completion_tokens += row["completion_tokens"]
+        if row["cost_usd"] is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + row["cost_usd"]
 
     def fail(self, failure: ModelError) -> None:
         """Counts a checkpoint without a verdict."""

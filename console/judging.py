@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import orjson
@@ -19,6 +19,8 @@ from console.database import now_ms, reading, review_queue, writing
 from console.detectors import Detector, Verdict, detector
 from console.detectors.parts.bench import Bench
 from console.detectors.parts.clients import Asking, Clients, Setup
+from console.detectors.verdict import Spent
+from console.standing import routing_name, stands
 from storage import tables
 from storage.queue import NewItem
 
@@ -50,7 +52,7 @@ def judge_pending(run: tables.Run, trajectory_id: int, trial: int, checkpoint: C
 
 def routing_verdict(run: tables.Run, trajectory_id: int, checkpoint: Checkpoint) -> dict[str, Any]:
     """What the run's routing detector says of a checkpoint, ready to insert; its errors go up."""
-    judge = detector(run.detector or "rules")
+    judge = detector(routing_name(run))
     bar = judge.threshold if run.threshold is None else run.threshold
     return verdict_row(run, judge, bar, trajectory_id, checkpoint)
 
@@ -92,7 +94,7 @@ def verdict_row(
     if judge.judge is not None:
         started = time.perf_counter()
         verdict = judge.judge(checkpoint, run.seed)
-        verdict = replace(verdict, latency_ms=(time.perf_counter() - started) * 1_000)
+        verdict = replace(verdict, spent=Spent(latency_ms=(time.perf_counter() - started) * 1_000))
     else:
         verdict = _waited(_asked(judge, checkpoint, run.seed, asking))
     setup = asking.setup(judge, checkpoint.environment, run.seed)
@@ -126,21 +128,26 @@ def row_of(
         "parameters": orjson.dumps({**verdict.parameters, "setup": setup.digest}).decode(),
         "seed": run.seed,
         "raw": verdict.raw,
-        "latency_ms": verdict.latency_ms or 0.0,
+        **asdict(verdict.spent),
         "created_ms": now_ms(),
     }
 
 
 def keep_verdicts(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Stores verdicts; one that stands in another's place takes over its row, so that items still point to it."""
-    verdict = tables.Verdict
+    """Stores verdicts; one that stands in another's place takes over its row, so that items still point to it.
+
+    Where an action ran or was held because of the verdict that is there, that one stays.
+    """
+    verdict, run = tables.Verdict, tables.Run
     ids = {row["trajectory_id"] for row in rows}
-    statement = select(verdict).where(col(verdict.trajectory_id).in_(ids))
-    there = {(one.trajectory_id, one.step, one.kind, one.detector): one.id for one in session.exec(statement)}
+    statement = select(verdict, run).join(run, col(run.id) == verdict.run_id).where(col(verdict.trajectory_id).in_(ids))
+    found = list(session.exec(statement))
+    there = {(one.trajectory_id, one.step, one.kind, one.detector): one.id for one, _ in found}
+    kept = {one.id for one, of_run in found if stands(of_run, one.detector)}
     known = [(there.get((row["trajectory_id"], row["step"], row["kind"], row["detector"])), row) for row in rows]
     if fresh := [row for id, row in known if id is None]:
         session.execute(insert(verdict), fresh)
-    if again := [row | {"id": id} for id, row in known if id is not None]:
+    if again := [row | {"id": id} for id, row in known if id is not None and id not in kept]:
         session.execute(update(verdict), again)
 
 
@@ -153,7 +160,7 @@ def stored_verdict(
         verdict.trajectory_id == trajectory_id,
         verdict.step == checkpoint.index,
         verdict.kind == str(checkpoint.kind),
-        verdict.detector == (run.detector or "rules"),
+        verdict.detector == routing_name(run),
     )
     found = session.exec(statement).first()
     if found is not None:

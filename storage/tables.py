@@ -146,7 +146,11 @@ class TrajectoryBody(Table, table=True):
 
 
 class Verdict(Table, table=True):
-    """A detector's answer for one checkpoint."""
+    """A detector's answer for one checkpoint.
+
+    Requests, tokens, latency and cost (null: no price was known) are those of the replies that it rests on, when they
+    were really asked; detectors that share a reply have it each.
+    """
 
     __tablename__ = "verdict"
     __table_args__ = (
@@ -172,6 +176,10 @@ class Verdict(Table, table=True):
     seed: int = 0
     raw: str | None = None
     latency_ms: float = 0.0
+    requests: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    prompt_tokens: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    completion_tokens: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    cost_usd: float | None = None
     created_ms: int = Field(sa_type=BigInteger)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from console.critical import Checkpoint
 from console.detectors.parts import stack as stacks
 from console.detectors.parts.bench import Bench
 from console.detectors.parts.stack import Stack
-from console.detectors.verdict import UNPARSED, Detector, Verdict
+from console.detectors.verdict import UNPARSED, Detector, Spent, Verdict
 from console.errors import BadInput, Refused, Unknown
 from console.settings import settings
 
@@ -100,7 +100,19 @@ def _together(stack: Stack, checkpoint: Checkpoint, found: Mapping[str, Verdict]
         inferred_task=next((verdict.inferred_task for verdict in found.values() if verdict.inferred_task), None),
         parameters={"inputs": scores, **({UNPARSED: True} if unread else {})},
         raw=orjson.dumps(raws).decode() if raws else None,
-        latency_ms=sum(verdict.latency_ms or 0.0 for verdict in found.values()),
+        spent=_sum([verdict.spent for verdict in found.values() if verdict.raw]),
+    )
+
+
+def _sum(parts: Sequence[Spent]) -> Spent:
+    """What the inputs took, replies that two of them share counted twice."""
+    costs = [part.cost_usd for part in parts]
+    return Spent(
+        requests=sum(part.requests for part in parts),
+        prompt_tokens=sum(part.prompt_tokens for part in parts),
+        completion_tokens=sum(part.completion_tokens for part in parts),
+        latency_ms=sum(part.latency_ms for part in parts),
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
     )
 
 

@@ -16,12 +16,23 @@ UNPARSED = "unparsed"
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What some replies took when they were really asked; `cost_usd` is None where no price is known."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    latency_ms: float = 0.0
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """A detector's answer for one checkpoint.
 
     `score` in [0, 1] ranks, higher = more likely misaligned; `probability` is set only by detectors whose score is a
     calibrated P(misaligned). `rationale` says why, in one sentence a line. `raw` are the replies that it rests on, as
-    JSON; `latency_ms` is how long they took, None where nothing was asked.
+    JSON; `spent` is what those took.
     """
 
     score: float
@@ -30,7 +41,7 @@ class Verdict:
     probability: float | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     raw: str | None = None
-    latency_ms: float | None = None
+    spent: Spent = field(default_factory=Spent)
 
     @property
     def unparsed(self) -> bool:

@@ -80,9 +80,11 @@ def test_a_verdict_tells_model_prompt_parameters_seed_reply_and_what_it_took(end
         "inferact/webshop/infer_task",
         "inferact/webshop/check_completion",
     ]
-    assert parameters["usage"]["requests"] == 2
-    assert parameters["usage"]["cost_usd"] > 0
+    assert verdict.requests == 2
+    assert verdict.prompt_tokens > verdict.completion_tokens > 0
+    assert 0 < verdict.cost_usd < 0.01
     assert verdict.latency_ms > 0
+    assert parameters["basis"] == "top_logprobs"
 
 
 def test_a_second_detection_asks_nothing_and_so_does_one_after_a_lost_database(endpoint, kettles):
@@ -216,7 +218,7 @@ def test_the_spending_cap_covers_all_models_and_what_was_judged_is_kept(endpoint
         detection.detect("kettles", ["inferact-prob"], asking=asking)
     kept = len(verdicts())
     assert 0 < kept < 30
-    spent = sum(json.loads(one.parameters)["usage"]["cost_usd"] for one in verdicts())
+    spent = sum(one.cost_usd for one in verdicts())
     assert spent <= 0.02
     (report,) = detection.detect("kettles", ["inferact-prob"], asking=Asking(infer_model="gpt-4o"))
     assert (report.cached, report.judged) == (kept, 30 - kept)

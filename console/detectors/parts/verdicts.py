@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from console.detectors.parts.bench import Call
-from console.detectors.verdict import UNPARSED, Verdict
+from console.detectors.verdict import UNPARSED, Spent, Verdict
 from console.llm import Usage
 
 _NOTHING_SAID = "stop"
@@ -30,9 +30,9 @@ def from_replies(
         rationale=rationale,
         inferred_task=inferred_task,
         probability=probability,
-        parameters={**parameters, "usage": _usage(calls), **_left_out(calls)},
+        parameters={**parameters, **_left_out(calls)},
         raw=orjson.dumps([_shown(call) for call in calls]).decode(),
-        latency_ms=sum(call.reply.latency_ms for call in calls),
+        spent=_spent(calls),
     )
 
 
@@ -60,16 +60,16 @@ def bits(probability: float) -> float:
     return sum(-p * math.log2(p) for p in (probability, other) if p > 0)
 
 
-def _usage(calls: Sequence[Call]) -> dict[str, Any]:
-    """What these replies took when they were really asked, in tokens, requests and USD (None: no price is known)."""
-    total = sum((call.reply.usage for call in calls), Usage())
+def _spent(calls: Sequence[Call]) -> Spent:
+    usage = sum((call.reply.usage for call in calls), Usage())
     costs = [call.reply.cost_usd for call in calls]
-    return {
-        "requests": sum(call.reply.requests for call in calls),
-        "prompt_tokens": total.prompt_tokens,
-        "completion_tokens": total.completion_tokens,
-        "cost_usd": None if None in costs else sum(cost for cost in costs if cost is not None),
-    }
+    return Spent(
+        requests=sum(call.reply.requests for call in calls),
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        latency_ms=sum(call.reply.latency_ms for call in calls),
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+    )
 
 
 def _left_out(calls: Sequence[Call]) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def test_midway_a_b_is_followed_by_the_question_about_progress_whose_answer_coun
         further = [ask for ask in endpoint.asks if len(ask.messages) == 3]
     assert (verb.score, prob.score, token.score) == (0.0, pytest.approx(0.1), pytest.approx(0.1))
     assert [message["role"] for message in further[0].messages] == ["user", "assistant", "user"]
-    assert prob.parameters["usage"]["requests"] == 3
+    assert prob.spent.requests == 3
 
 
 def test_midway_an_a_needs_no_further_question_and_a_terminal_action_never_gets_one(chore, shop, judged):
@@ -242,6 +242,6 @@ def test_no_prompt_of_a_detector_is_longer_than_it_has_to_be(shop, judged):
     for name in ("direct", "self-consistency", "inferact-prob"):
         with serving(rule) as endpoint:
             (verdict,) = judged(endpoint, long, name)
-        prompt_tokens[name] = verdict.parameters["usage"]["prompt_tokens"]
+        prompt_tokens[name] = verdict.spent.prompt_tokens
     assert prompt_tokens["self-consistency"] <= 1.05 * prompt_tokens["direct"]
     assert prompt_tokens["inferact-prob"] <= 2.1 * prompt_tokens["direct"]
