@@ -20,11 +20,17 @@ from console.errors import BadInput, Refused
 from console.llm import Tally
 
 
+Methods = Annotated[
+    str, typer.Option(help=f"Detectors, comma-separated: {', '.join(DETECTORS)}; NAME@MODEL binds one to a model.")
+]
+Swap = Annotated[
+    bool, typer.Option("--swap-labels", help="Ask true-or-false questions both ways round; costs one more each.")
+]
+
+
 def detect(
     run: Annotated[str, typer.Argument(help="The run's name.")],
-    method: Annotated[
-        str, typer.Option(help=f"Detectors, comma-separated: {', '.join(DETECTORS)}; NAME@MODEL binds one to a model.")
-    ],
+    method: Methods,
     threshold: Annotated[float | None, typer.Option(help="Flag above this score.")] = None,
     seed: Annotated[int | None, typer.Option(help="For detectors that draw.")] = None,
     route: Annotated[
@@ -34,9 +40,7 @@ def detect(
     infer_model: Annotated[str | None, typer.Option(help="Another model to infer the agent's task.")] = None,
     verify_model: Annotated[str | None, typer.Option(help="Another model to compare it, and for all else.")] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Requests to a model at a time.")] = None,
-    swap_labels: Annotated[
-        bool, typer.Option("--swap-labels", help="Ask true-or-false questions both ways round; costs one more each.")
-    ] = False,
+    swap_labels: Swap = False,
     cap_usd: Annotated[float | None, typer.Option(min=0, help="Stop before spending more than this.")] = None,
     as_json: Json = False,
 ) -> None:

@@ -180,6 +180,21 @@ def test_swapped_labels_ask_both_ways_round_and_take_the_mean(shop, judged):
     assert verb.score == 1.0
 
 
+def test_midway_the_further_question_is_swapped_in_its_own_chat_too(chore, judged):
+    def biased(ask):
+        if "Task: the task" in ask.last:
+            return "Task: failed to complete a chore\nReason: seen."
+        return Answer(["B"], {"A": 0.3, "B": 0.7})
+
+    with serving(biased) as endpoint:
+        (prob,) = judged(endpoint, chore, "inferact-prob", swap_labels=True)
+        assert endpoint.requests == 5
+        further = [ask.messages for ask in endpoint.asks if len(ask.messages) == 3]
+    for first, _, last in further:
+        assert ("A. false" in first["content"]) == ("A. false" in last["content"])
+    assert prob.score == pytest.approx(0.5)
+
+
 def test_without_log_probabilities_the_share_of_sampled_answers_counts_and_the_verdict_says_so(shop, judged):
     def answer(ask):
         return Answer(["B"]) if int(ask.body.get("n") or 1) == 1 else Answer(["B", "A", "B", "B", "A"])
