@@ -31,8 +31,9 @@ def run_picker(names: list[str], current: str) -> None:
     """The list of runs to choose from."""
     if st.session_state.get("run_picker") not in names:
         st.session_state["run_picker"] = current
-    st.selectbox("Run", names, key="run_picker", on_change=_pick)
+    st.selectbox("Run", names, key="run_picker", on_change=_pick, width=360)
 
 
 def _pick() -> None:
+    st.query_params.pop("id", None)
     keep(st.session_state["run_picker"])

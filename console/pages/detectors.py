@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from console import runs, scored
+from console import runs, survey
 from console.database import database_url, reading
 from console.pages import measuring
 from console.pages.chosen_run import chosen_run, run_picker
@@ -12,7 +12,7 @@ st.title("Detectors")
 with reading() as session:
     run = chosen_run(session)
     names = [found.name for found in runs.every(session)]
-    version = scored.version(session, run) if run else ()
+    version = survey.version(session, run) if run else ()
 if run is None:
     show_empty_state("No runs yet", "Import a log of an agent first; then let detectors judge it.")
     st.page_link("console/pages/runs.py", label="Import a log")
@@ -24,7 +24,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="detectors-h
     with st.popover("What errors cost"):
         st.number_input("A miss costs", min_value=0.0, value=1.0, key="miss_cost")
         st.number_input("A false alarm costs", min_value=0.0, value=1.0, key="alarm_cost")
-found = measuring.survey_of(database_url(), run.name, (*version, run.budget_cap, run.budget_percent, run.halted_free))
+found = measuring.survey_of(database_url(), run.name, version)
 if not found.scores:
     show_empty_state(
         "No verdicts yet", f"Let detectors judge this run: inferact detect {run.name} --method rules,random"

@@ -18,11 +18,21 @@ if run is None:
     st.page_link("console/pages/runs.py", label="Import a log")
     st.stop()
 
+_KINDS = {
+    "decisions": "Every answer of every reviewer, revisions included: who decided what, why, how long it took.",
+    "items": "What entered the review queue: score, priority, status.",
+    "trajectories": "The runs of the agents themselves: task, steps, outcome. JSONL reads back as an import.",
+    "verdicts": "What each detector said of each checkpoint: score, reasons, model, cost.",
+    "budget": "The ledger of the inspection budget: every unit spent, given back or settled.",
+    "events": "What happened in the run, in order of time.",
+}
+
 pick, what, how = st.columns([2, 2, 1], vertical_alignment="bottom")
 with pick:
     run_picker(names, run.name)
 kind = what.selectbox("What", list(exporting.KINDS), key="export_kind")
 suffix = how.selectbox("Format", list(exporting.FORMATS), key="export_format")
+st.caption(_KINDS.get(kind, ""))
 st.download_button(
     "Download",
     data=partial(exporting.download, database_url(), kind, run.name, suffix, researcher=True),

@@ -6,6 +6,7 @@ from console import inbox, runs
 from console.database import now_ms, reading, review_queue
 from console.pages.chosen_run import chosen_run, run_picker
 from console.pages.hat import current_hat
+from console.pages.tour import show_tour
 from console.sign_in import Role
 from console.widgets.budget_meter import show_budget_meter
 from console.widgets.empty_state import show_empty_state
@@ -23,6 +24,8 @@ with reading() as session:
     trials = [row["trial"] for row in runs.status(session, run)["trials"]] if run else []
 
 st.title("Inbox")
+if waiting:
+    show_tour()
 if run is None or hat is None:
     if hat and hat.role is Role.RESEARCHER:
         show_empty_state("No runs yet", "Import a log of an agent to fill the queue.")

@@ -42,7 +42,9 @@ _OVERLAID = {"macro_f1": "Macro-F1", "er": "ER", "pr_auc": "PR-AUC", "ece": "ECE
 def survey_of(_url: str, run_name: str, version: tuple[Any, ...]) -> Survey:
     """The survey of a run, worked out anew only where the version has changed."""
     with reading() as session:
-        return survey(session, runs.get(session, run_name))
+        found = survey(session, runs.get(session, run_name))
+    found.measure()
+    return found
 
 
 def figures(found: Survey) -> None:
@@ -152,11 +154,10 @@ def pair(found: Survey) -> None:
     names = list(found.figures)
     first = left.selectbox("Detector", names, key="pair-first")
     second = right.selectbox("against", [name for name in names if name != first], key="pair-second")
-    both = comparing.common([found.known[first], found.known[second]])
-    if not both[0].n:
+    tested = _paired(found, found.version, first, second)
+    if not tested.n:
         st.caption("These two have judged no trajectory in common.")
         return
-    tested = comparing.pair(*both)
     rows = [_gain("Macro-F1", tested.macro_f1), _gain("AP", tested.ap)]
     st.dataframe(rows, key="pair", hide_index=True)
     test = tested.test
@@ -164,6 +165,11 @@ def pair(found: Survey) -> None:
         f"On {tested.n:,} trajectories only {first} is right about {test.only_first:,}, only {second} about "
         f"{test.only_second:,} (McNemar, p = {test.p_value:.3g})."
     )
+
+
+@st.cache_resource(max_entries=60, show_spinner="Comparing…")
+def _paired(_found: Survey, version: tuple[Any, ...], first: str, second: str) -> comparing.Pair:
+    return comparing.pair(_found.known[first], _found.known[second])
 
 
 def agreement(found: Survey) -> None:

@@ -7,12 +7,21 @@ from console.database import now_ms, reading, review_queue
 from console.pages import deciding, decision_bar
 from console.pages.chosen_run import chosen_run
 from console.pages.hat import current_hat
-from console.sign_in import Role
+from console.sign_in import Hat, Role
 from console.widgets.earlier_trials import show_earlier_trials
 from console.widgets.empty_state import show_empty_state
 from console.widgets.status_line import Progress, status_line_html
 from console.widgets.trajectory_view import show_checkpoint
-from storage.queue import NoClaim
+from storage.queue import NoClaim, NoClaimReason
+
+
+def _what_now(nothing: NoClaim, who: Hat) -> str:
+    if nothing.reason != NoClaimReason.BUDGET_SPENT:
+        return ""
+    if who.role is Role.RESEARCHER:
+        return "Raise it on Runs, under Budget, and they come to review."
+    return "Nothing is left for you to do here; tell the researcher, who can raise it."
+
 
 hat = current_hat()
 queue = review_queue()
@@ -31,7 +40,9 @@ with reading() as session:
 
 if isinstance(claim, NoClaim):
     deciding.show_flash()
-    show_empty_state(inbox.headline(claim), inbox.why_nothing(claim))
+    show_empty_state(inbox.headline(claim), f"{inbox.why_nothing(claim)} {_what_now(claim, hat)}".strip())
+    if hat.role is Role.RESEARCHER and claim.reason == NoClaimReason.BUDGET_SPENT:
+        st.page_link("console/pages/runs.py", label="Raise the budget on Runs", query_params={"run": run.name})
     decision_bar.empty_bar()
     st.stop()
 

@@ -4,10 +4,13 @@ import streamlit as st
 
 from console import runs
 from console.database import reading
-from console.pages import running
+from console.pages import beginning, running
 from console.pages.chosen_run import chosen_run, run_picker
+from console.pages.said import show_said
 from console.widgets.empty_state import show_empty_state
 from storage.tables import RunKind
+
+_COLUMNS = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting")
 
 st.title("Runs")
 with reading() as session:
@@ -17,28 +20,33 @@ with reading() as session:
     patterns = runs.patterns(run) if run else []
     candidates = runs.candidates(session, run, limit=300) if run else []
 
-running.show_flash()
-with st.expander("Import logs", expanded=run is None):
-    running.import_form(default_run=run.name if run and run.kind == RunKind.ARCHIVE else "my-run")
+show_said()
+logs, agents = st.columns(2)
+with logs, st.expander("Import logs", expanded=run is None):
+    beginning.import_form(default_run=run.name if run and run.kind == RunKind.ARCHIVE else "my-run")
+with agents, st.expander("Start agents", expanded=run is None):
+    beginning.live_form()
 if run is None or status is None:
-    show_empty_state("No runs yet", "Drop an agent's log above: it is read, checked and stored as a run.")
+    show_empty_state("No runs yet", "Drop an agent's log above, or start agents: either becomes a run.")
     st.stop()
 
-columns = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting")
-st.dataframe([{name: row[name] for name in columns} for row in summaries], key="runs", hide_index=True)
+st.dataframe([{name: row[name] for name in _COLUMNS} for row in summaries], key="runs", hide_index=True)
 run_picker([row["run"] for row in summaries], run.name)
 
-st.subheader("How each trial stands")
+st.header("How each trial stands", anchor=False)
 st.dataframe(running.status_rows(status), key=f"status-{run.id}", hide_index=True)
 
-judge, cap, critical = st.tabs(["Detectors", "Budget and trials", "Critical actions"])
+judge, cap, onward, critical = st.tabs(["Detectors", "Budget", "Next trial", "Critical actions"])
 with judge:
     running.detector_form(run)
 with cap:
     running.budget_form(run)
-    if run.kind == RunKind.REPLAY:
-        running.next_trial_button(run)
+with onward:
+    if run.kind == RunKind.ARCHIVE:
+        beginning.replay_form(run)
+    elif run.kind == RunKind.GATE:
+        st.caption("The agents behind this run go on by themselves; there is no trial to start here.")
     else:
-        running.replay_form(run)
+        running.next_trial_button(run)
 with critical:
     running.critical_form(run, patterns, candidates)

@@ -2,16 +2,24 @@
 
 import streamlit as st
 
-from console import browsing, runs, trials
+from console import browsing, runs
 from console.database import reading
+from console.pages import opening
 from console.pages.chosen_run import chosen_run, run_picker
 from console.trajectory import Label, Outcome
-from console.widgets.earlier_trials import diff_of_actions
 from console.widgets.empty_state import show_empty_state
-from console.widgets.lineage import show_lineage
-from console.widgets.trajectory_view import show_record
 
 _PAGE = 50
+_COLUMNS = {
+    "instruction": "task",
+    "outcome": "outcome",
+    "label": "gold label",
+    "trial": "trial",
+    "n_steps": "steps",
+    "task_id": "task id",
+    "trajectory_id": "id",
+    "carried_over": "carried over",
+}
 
 st.title("Trajectories")
 with reading() as session:
@@ -31,6 +39,11 @@ labels = label.multiselect("Gold label", [*Label, "none"], key="labels", placeho
 number = trial.number_input("Trial", min_value=0, value=None, step=1, key="trial", placeholder="any")
 wanted = browsing.Filter(text=text, outcomes=tuple(outcomes), labels=tuple(labels), trial=number)
 
+opened = int(st.query_params["id"]) if st.query_params.get("id", "").isdigit() else None
+if opened is not None:
+    opening.show(run, opened)
+    st.stop()
+
 with reading() as session:
     total = browsing.count(session, run, wanted)
     pages = max(1, -(-total // _PAGE))
@@ -41,32 +54,18 @@ if not total:
     show_empty_state("Nothing matches", "Change the search or the filters above.")
     st.stop()
 shown = st.dataframe(
-    frame,
+    [{words: row[name] for name, words in _COLUMNS.items()} for row in frame],
     key=f"list-{run.id}-{page}-{hash(wanted)}",
     on_select="rerun",
     selection_mode="single-row",
     hide_index=True,
-    height=280,
+    height=460,
 )
 left, right = st.columns([1, 3], vertical_alignment="center")
 left.caption(f"{total:,} trajectories; choose a row to open it.")
 with right:
     if pages > 1:
         st.pagination(pages, key="page")
-
-rows = shown.selection["rows"] if shown else []
-opened = int(frame[rows[0]]["trajectory_id"]) if rows else None
-if opened is None and st.query_params.get("id", "").isdigit():
-    opened = int(st.query_params["id"])
-if opened is not None:
-    with reading() as session:
-        record = browsing.load(session, opened)
-        task_id = browsing.task_of(session, opened)
-        history = trials.lineage(session, run, task_id)
-        before = browsing.previous(session, opened)
-    if len(history) > 1 or any(entry["decisions"] for entry in history):
-        show_lineage(history, opened=opened, replayed=run.kind == "replay")
-    if before is not None:
-        with st.expander("What changed since the trial before"):
-            st.html(diff_of_actions([step.action for step in before.steps], [step.action for step in record.steps]))
-    show_record(record, runs.patterns(run))
+if rows := shown.selection["rows"]:
+    st.query_params["id"] = str(frame[rows[0]]["trajectory_id"])
+    st.rerun()

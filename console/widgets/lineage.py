@@ -4,27 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from console.widgets.markup import plain
 
 
-def show_lineage(history: Sequence[dict[str, Any]], *, opened: int, replayed: bool) -> None:
+def show_lineage(history: Sequence[dict[str, Any]], *, run: str, opened: int, replayed: bool) -> None:
     """Draws the trials of one task with the decisions between them; says so where they are replayed from a log."""
     note = '<p class="ia-note">Replayed: each later trial was recorded before this feedback was given.</p>'
-    rows = "".join(_trial(entry, opened=opened) for entry in history)
+    rows = "".join(_trial(entry, run, opened=opened) for entry in history)
     st.html(f'<div class="ia-lineage"><h2>Lineage</h2>{note if replayed else ""}<ol>{rows}</ol></div>')
 
 
-def _trial(entry: dict[str, Any], *, opened: int) -> str:
+def _trial(entry: dict[str, Any], run: str, *, opened: int) -> str:
     here = ' aria-current="true"' if entry["trajectory_id"] == opened else ""
     copied = " · carried over" if entry["carried_over"] else ""
-    answers = "".join(_answer(answer) for answer in entry["decisions"])
-    return (
-        f'<li{here}><b>Trial {entry["trial"]}</b> <span class="ia-out">{plain(entry["outcome"])}{copied}</span>'
-        f"{f'<ul>{answers}</ul>' if answers else ''}</li>"
+    released = " · run by the simulation" if entry.get("released_by") else ""
+    place = plain(urlencode({"run": run, "id": entry["trajectory_id"]}))
+    link = f'<a href="?{place}" target="_self">Trial {entry["trial"]}</a>'
+    rows = "".join(
+        [*(_memory(memory) for memory in entry.get("memory") or ()), *(_answer(given) for given in entry["decisions"])]
     )
+    return (
+        f'<li{here}><b>{link}</b> <span class="ia-out">{plain(entry["outcome"])}{copied}{released}</span>'
+        f"{f'<ul>{rows}</ul>' if rows else ''}</li>"
+    )
+
+
+def _memory(memory: dict[str, Any]) -> str:
+    source = f"decision {memory['decision_id']}" if memory["decision_id"] else plain(str(memory["origin"]))
+    return f'<li class="ia-out">began with “{plain(memory["text"])}” ({source}, trial {memory["trial"]})</li>'
 
 
 def _answer(answer: dict[str, Any]) -> str:
