@@ -12,12 +12,13 @@ from console.detectors import Detector, Verdict, detector
 from console.gate.answer import Reason
 from console.gate.placing import placed
 from console.gate.question import Question
-from console.gate.stored import InSession, added
+from console.gate.stored import added
 from console.judging import verdict_row
 from console.trajectory import Outcome
 from storage import tables
 from storage.queue import NewItem
 from storage.queue import statements as sql
+from storage.queue.transaction import Transaction
 
 FAILED = "detector_failed"
 """The parameter of a verdict that no detector gave."""
@@ -77,7 +78,6 @@ def _queued(
     if FAILED in verdict["parameters"]:
         detail = {"trajectory_id": verdict["trajectory_id"], "reason": verdict["rationale"]}
         events.record(session, run, "detector failed", now_ms, actor="gate", detail=detail)
-    db = InSession(session)
     item = NewItem(
         run_id=run.id or 0,
         trial=question.record.trial,
@@ -89,7 +89,7 @@ def _queued(
         verdict_id=verdict_id,
         created_ms=now_ms,
     )
-    db.run_many(sql.PUT, [vars(item)])
+    Transaction.joined(session).run_many(sql.PUT, [vars(item)])
     at = select(tables.Item.id).where(
         tables.Item.trajectory_id == item.trajectory_id, tables.Item.step == item.step, tables.Item.kind == item.kind
     )

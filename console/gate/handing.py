@@ -10,11 +10,12 @@ from console import events
 from console.gate.answer import GateDecision, Reason
 from console.gate.asking import FAILED
 from console.gate.replies import APPROVE, REJECT, Case, closed, reply, ruling, told_again
-from console.gate.stored import InSession, intend, intent_of, move
+from console.gate.stored import intend, intent_of, move
 from console.live.answers import standing
 from console.trajectory import Outcome
 from storage import tables
 from storage.queue import answering, places
+from storage.queue.transaction import Transaction
 from storage.tables import DecisionKind, ItemStatus, SlotStatus
 
 _WAITING = (ItemStatus.PENDING, ItemStatus.CLAIMED)
@@ -59,7 +60,7 @@ def anything_new(session: Session, item_id: int, now_ms: int) -> bool:
 def settled(session: Session, case: Case, moment: Moment) -> GateDecision | None:
     """The answer if there is one now, written as handed out; None while the agent has to wait."""
     item_id = case.ask.item_id or 0
-    places.locked_item(InSession(session), item_id)
+    places.locked_item(Transaction.joined(session), item_id)
     session.refresh(case.ask)
     item = session.get_one(tables.Item, item_id)
     if case.ask.answer is not None:
@@ -97,7 +98,7 @@ def _withdrawn(session: Session, case: Case, reason: Reason, policy: str, now_ms
     objected = any(answer.decision != DecisionKind.APPROVE for answer in answers)
     broken = _detector_failed(session, item_id)
     status = ItemStatus.EXPIRED if reason is Reason.TIMEOUT else ItemStatus.CANCELLED
-    places.withdraw_items(InSession(session), [item_id], status, now_ms)
+    places.withdraw_items(Transaction.joined(session), [item_id], status, now_ms)
     runs = policy == APPROVE and not objected and not broken
     if broken and (policy == APPROVE or reason is Reason.BUDGET_SPENT):
         reason = Reason.DETECTOR_FAILED
@@ -112,7 +113,7 @@ def _delivered(session: Session, case: Case, now_ms: int) -> GateDecision:
     """Marks the decisions as delivered and writes the intent to run what they allow."""
     decision = tables.Decision
     due = select(decision.id).where(decision.item_id == case.ask.item_id, col(decision.superseded).is_(False))
-    answering.deliver(InSession(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
+    answering.deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
     found = ruling(case, standing(session, case.ask.item_id))
     if found.action is not None:
         return _let_run(session, case, found.reason, found.action, found.decision_id, now_ms, found.feedback)

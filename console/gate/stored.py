@@ -16,15 +16,6 @@ from console.live.rows import write
 from console.runs import patterns
 from console.trajectory import Outcome, from_json
 from storage import tables
-from storage.queue.transaction import Transaction
-
-
-class InSession(Transaction):
-    """Statements of the queue inside the session's own transaction, which alone commits."""
-
-    def __init__(self, session: Session) -> None:
-        connection = session.connection()
-        self._cursor, self._dialect = connection.connection.cursor(), connection.dialect
 
 
 def latest(session: Session, run: tables.Run, question: Question) -> tables.Ask | None:

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import Dialect, Engine, text
+from sqlmodel import Session
 
 from storage.engine import borrow, give_back
 from storage.errors import StorageError
@@ -22,12 +23,28 @@ class Transaction:
     Commits at the end and leaves no trace of an error. Raises StorageError on entering where the database stays locked.
     """
 
-    __slots__ = ("_begin", "_connection", "_cursor", "_dialect", "_engine")
+    __slots__ = ("_begin", "_connection", "_cursor", "_dialect", "_engine", "_is_joined")
 
     def __init__(self, engine: Engine, sqlite_begin: str = "IMMEDIATE") -> None:
-        self._engine, self._dialect, self._begin = engine, engine.dialect, sqlite_begin
+        self._engine, self._dialect, self._begin, self._is_joined = engine, engine.dialect, sqlite_begin, False
+
+    @classmethod
+    def joined(cls, session: Session) -> Self:
+        """Statements within the session's own transaction, which alone commits; they see what it has pending.
+
+        It is used without `with`. What the session has loaded already does not change by itself: refresh it.
+        """
+        session.flush()
+        connection = session.connection()
+        made = cls(connection.engine)
+        made._cursor, made._is_joined = connection.connection.cursor(), True
+        return made
 
     def __enter__(self) -> Self:
+        if self._is_joined:
+            raise StorageError(
+                "These statements run in a session's transaction, which alone commits; leave out `with`."
+            )
         self._connection = borrow(self._engine)
         self._cursor = self._connection.cursor()
         if self._dialect.name == "sqlite":

@@ -1,0 +1,51 @@
+"""Statements of the queue in a transaction of their own, and in a session's."""
+
+import pytest
+from sqlmodel import select
+
+from storage import tables
+from storage.engine import reading, writing
+from storage.errors import StorageError
+from storage.queue import places
+from storage.queue.transaction import Transaction
+from storage.tables import ItemStatus
+
+NAMES = "SELECT name FROM run ORDER BY id"
+
+
+@pytest.fixture
+def other():
+    """Another run, not stored yet."""
+    return tables.Run(name="other", kind="gate", environment="generic", created_ms=2)
+
+
+def test_joined_statements_see_what_the_session_has_pending_and_are_gone_with_it(url, stock, other):
+    stock(url, 1)
+
+    def change_and_fail(session):
+        session.add(other)
+        db = Transaction.joined(session)
+        assert db.rows(NAMES) == [("shop",), ("other",)]
+        places.withdraw_items(db, [1], ItemStatus.CANCELLED, 5)
+        raise KeyError("changed my mind")
+
+    with pytest.raises(KeyError, match="changed my mind"), writing(url) as session:
+        change_and_fail(session)
+    with reading(url) as session:
+        assert session.exec(select(tables.Run.name)).all() == ["shop"]
+        assert session.get_one(tables.Item, 1).status == "pending"
+
+
+def test_joined_statements_are_committed_with_the_session(url, stock, other):
+    stock(url, 1)
+    with writing(url) as session:
+        places.withdraw_items(Transaction.joined(session), [1], ItemStatus.CANCELLED, 5)
+        session.add(other)
+    with reading(url) as session:
+        assert Transaction.joined(session).rows(NAMES) == [("shop",), ("other",)]
+        assert session.get_one(tables.Item, 1).status == "cancelled"
+
+
+def test_joined_statements_cannot_begin_or_commit(url):
+    with writing(url) as session, pytest.raises(StorageError, match="leave out `with`"), Transaction.joined(session):
+        pytest.fail("it was entered")
