@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import orjson
 from sqlalchemy import not_, update
 from sqlmodel import col
 
-from console import panel, runs
+from console import panel, runs, standing
+from console.costs import Costs
 from console.database import writing
 from console.detection_report import Detection, DetectionReport
 from console.detectors import UNPARSED, Detector, detector
@@ -23,10 +25,7 @@ from console.panel import Job
 from console.unjudged import Backlog, Page
 from console.unjudged import run_checkpoints as run_checkpoints
 from storage import tables
-from storage.tables import RunKind
 
-_AFTER_THE_FACT = (RunKind.ARCHIVE, RunKind.REPLAY)
-"""Elsewhere an action is judged and queued when it is about to run; what waits then is not for detection to change."""
 Progress = Callable[[int, int], None]
 
 
@@ -39,14 +38,23 @@ def detect(
     route: str | None = None,
     progress: Progress | None = None,
     asking: Asking | None = None,
+    stated: Costs | None = None,
 ) -> list[DetectionReport]:
     """Judges what is not judged yet, then queues what the routing detector flags.
 
     The first method ever used on a run becomes its routing detector; `route` names another. Verdicts are made outside
-    any transaction and recorded in short ones, so a killed detection goes on where it stopped.
+    any transaction and recorded in short ones, so a killed detection goes on where it stopped. A live or gate run has
+    judged its actions before they ran: its queue, its settings and those verdicts stay as they are.
     """
     return detect_and_tell(
-        run_name, methods, threshold=threshold, seed=seed, route=route, progress=progress, asking=asking
+        run_name,
+        methods,
+        threshold=threshold,
+        seed=seed,
+        route=route,
+        progress=progress,
+        asking=asking,
+        stated=stated,
     ).reports
 
 
@@ -59,36 +67,49 @@ def detect_and_tell(
     route: str | None = None,
     progress: Progress | None = None,
     asking: Asking | None = None,
+    stated: Costs | None = None,
 ) -> Detection:
     """The same, with what the models were asked; `progress` counts trajectories, those that ask models all together.
 
-    Raises NoModel, SpendingCapReached and, where the endpoint only fails, ModelError; the verdicts so far are kept.
+    Raises Refused, NoModel, SpendingCapReached and, where the endpoint only fails, ModelError; the verdicts so far are
+    kept.
     """
     judges, asking = [detector(name) for name in dict.fromkeys(methods)], asking or Asking()
     labels = {judge.name: asking.label(judge) for judge in judges if judge.ask}
-    run = _prepare(run_name, judges, threshold, seed, route)
+    run = _prepare(run_name, judges, threshold, seed, route, stated)
     bars = {judge.name: _bar(run, judge, threshold) for judge in judges}
     reports = {
         name: DetectionReport(run.name, name, bar, labels.get(name), routing=name == run.detector)
         for name, bar in bars.items()
     }
     for judge in judges:
-        _move_threshold(run, judge, bars[judge.name])
+        if not standing.stands(run, judge.name):
+            _move_threshold(run, judge, bars[judge.name])
     backlog = Backlog(run, asking, reports)
     for judge in judges:
         if judge.ask is None:
             _judge_offline(backlog, judge, bars[judge.name], progress)
     tally = _ask_models(backlog, [judge for judge in judges if judge.ask], bars, progress)
-    if run.kind in _AFTER_THE_FACT and run.detector in reports:
+    if not standing.judges_beforehand(run) and run.detector in reports:
         reports[run.detector].queued = enqueue(run)
     return Detection(list(reports.values()), tally)
 
 
 def _prepare(
-    run_name: str, judges: Sequence[Detector], threshold: float | None, seed: int | None, route: str | None
+    run_name: str,
+    judges: Sequence[Detector],
+    threshold: float | None,
+    seed: int | None,
+    route: str | None,
+    stated: Costs | None,
 ) -> tables.Run:
     with writing() as session:
         run = runs.get(session, run_name)
+        if standing.judges_beforehand(run):
+            session.expunge(run)
+            standing.refuse_changes(run, [judge.name for judge in judges], threshold, seed, route)
+            run.seed = run.seed if seed is None else seed
+            return run
         routing = detector(route or run.detector or judges[0].name)
         run.seed = run.seed if seed is None else seed
         judging_route = any(judge.name == routing.name for judge in judges)
@@ -97,6 +118,8 @@ def _prepare(
         elif routing.name != run.detector or run.threshold is None:
             run.threshold = routing.threshold
         run.detector = routing.name
+        if stated is not None:
+            run.options = orjson.dumps(orjson.loads(run.options) | {"costs": dict(stated)}).decode()
         session.add(run)
         session.flush()
         session.expunge(run)

@@ -17,6 +17,7 @@ from console.detectors import UNPARSED, Detector
 from console.detectors.parts.clients import Asking, Setup
 from console.environments import environment
 from console.panel import Job
+from console.standing import stands
 from console.trajectory import Outcome, Trajectory, from_json
 from storage import tables
 
@@ -93,7 +94,9 @@ class Backlog:
         known: dict[str, dict[tuple[int, int, str], _Known]],
     ) -> bool:
         found = known[judge.name].get((trajectory_id, checkpoint.index, str(checkpoint.kind)))
-        if found is None or found.setup != self.setup(judge, checkpoint.environment).digest:
+        if found is None:
+            return False
+        if not stands(self.run, judge.name) and found.setup != self.setup(judge, checkpoint.environment).digest:
             return False
         report = self.reports[judge.name]
         report.cached += 1
