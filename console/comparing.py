@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import orjson
 import pandas as pd
 from numpy.typing import NDArray
+from sqlalchemy import func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col
 
@@ -47,17 +47,19 @@ def pair(first: Scores, second: Scores) -> Pair:
     truth, alarm, other = ours.misaligned, ours.flagged(), theirs.flagged()
     cells = truth * 4 + alarm * 2 + other
     ranked = [resampling.Ranked(truth, one.scores) for one in (ours, theirs)]
-    figures: dict[str, resampling.OfWeights] = {
-        "macro_f1": lambda weights: _macro_gain(np.bincount(cells, weights=weights, minlength=8)),
-        "ap": lambda weights: _less(*(average_precision(one.under(weights)) for one in ranked)),
-    }
-    drawn = resampling.drawn(ours.n, figures)
+    drawn = resampling.drawn(
+        ours.n,
+        lambda weights: {
+            "macro_f1": _macro_gain(np.bincount(cells, weights=weights, minlength=8)),
+            "ap": _less(*(average_precision(one.under(weights)) for one in ranked)),
+        },
+    )
     both = bool(truth.any()) and not bool(truth.all())
     values = {
         "macro_f1": macro_f1(confusion(truth, alarm)) - macro_f1(confusion(truth, other)),
         "ap": _less(*(average_precision(ranking(truth, one.scores)) for one in (ours, theirs))),
     }
-    gains = {name: _gain(values[name], drawn[name]) if both else Gain(None, None, None) for name in figures}
+    gains = {name: _gain(value, drawn[name]) if both else Gain(None, None, None) for name, value in values.items()}
     return Pair(ours.n, mcnemar(truth, alarm, other), **gains)
 
 
@@ -122,31 +124,24 @@ def mixes(found: Mapping[str, Scores], figures: Mapping[str, Mapping[str, Any]],
 def spending(session: Session, run: tables.Run) -> pd.DataFrame:
     """What the verdicts of each detector rest on; requests, tokens and USD are missing where no model was asked.
 
-    Columns: detector, verdicts, requests, prompt_tokens, completion_tokens, seconds, cost_usd.
+    USD are also missing where no price was known. Columns: detector, verdicts, requests, prompt_tokens,
+    completion_tokens, seconds, cost_usd.
     """
     verdict = tables.Verdict
-    columns = col(verdict.detector), col(verdict.latency_ms), col(verdict.model), col(verdict.parameters)
-    rows: dict[str, dict[str, Any]] = {}
-    for name, latency_ms, model, parameters in session.execute(
-        sa_select(*columns).where(col(verdict.run_id) == run.id)
-    ):
-        row = rows.setdefault(name, {"detector": name, "verdicts": 0, **dict.fromkeys(_USED), "seconds": 0.0})
-        row["verdicts"] += 1
-        row["seconds"] += latency_ms / 1_000
-        for part, value in _usage(model, parameters).items():
-            row[part] = (row[part] or 0) + value
-    order = ["detector", "verdicts", "requests", "prompt_tokens", "completion_tokens", "seconds", "cost_usd"]
-    return pd.DataFrame(rows.values(), columns=order)
-
-
-_USED = ("requests", "prompt_tokens", "completion_tokens", "cost_usd")
-
-
-def _usage(model: str | None, parameters: str) -> dict[str, Any]:
-    if model is None:
-        return {}
-    used = orjson.loads(parameters).get("usage") or {}
-    return {part: used[part] for part in _USED if used.get(part) is not None}
+    summed = (verdict.requests, verdict.prompt_tokens, verdict.completion_tokens, verdict.latency_ms, verdict.cost_usd)
+    statement = (
+        sa_select(col(verdict.detector), func.count(), *(func.sum(col(one)) for one in summed))
+        .where(col(verdict.run_id) == run.id)
+        .group_by(col(verdict.detector))
+        .order_by(col(verdict.detector))
+    )
+    rows = [
+        (name, count, *((requests, *tokens) if requests else (None, None, None)), latency_ms / 1_000, cost_usd)
+        for name, count, requests, *tokens, latency_ms, cost_usd in session.execute(statement)
+    ]
+    columns = ["detector", "verdicts", "requests", "prompt_tokens", "completion_tokens", "seconds", "cost_usd"]
+    whole = dict.fromkeys(columns[2:5], "Int64")
+    return pd.DataFrame(rows, columns=columns).astype({**whole, "cost_usd": "Float64"})
 
 
 def _macro_gain(cells: NDArray[Any]) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from console.errors import BadInput, Refused
 from console.metrics import bootstrap, resampling
 from console.metrics.calibration import brier, expected_calibration_error
 from console.metrics.classification import Confusion, confusion, cost, effective_reliability, macro_f1
-from console.metrics.curves import Ranking, average_precision, best_macro_f1, pr_auc, ranking, roc_auc
+from console.metrics.curves import average_precision, best_macro_f1, pr_auc, ranking, roc_auc
 from console.metrics.scores import figures
 from console.scored import Scores, population, scored
 from storage import tables
@@ -123,19 +122,20 @@ _OF_MATRIX: dict[str, Callable[[Confusion], float]] = {
 def _intervals(one: Scores, *, paper: bool) -> dict[str, Any]:
     counted, sure = matrix(one), one.calibrated
     found = {name: bootstrap.of_confusion(counted, figure) for name, figure in _OF_MATRIX.items()}
-    ranked = resampling.Ranked(one.misaligned, one.scores)
-    of_ranking: dict[str, Callable[[Ranking], float | None]] = {
-        "pr_auc": partial(pr_auc, paper=paper),
-        "ap": average_precision,
-        "roc_auc": roc_auc,
-    }
-    drawn = resampling.drawn(one.n, {name: _after(ranked, figure) for name, figure in of_ranking.items()})
-    labels, sayings = sure.misaligned, sure.probabilities
-    of_probability = {"ece": resampling.ece_of(labels, sayings), "brier": resampling.brier_of(labels, sayings)}
-    drawn |= resampling.drawn(sure.n, of_probability)
-    found |= {name: resampling.interval(values) for name, values in drawn.items()}
+    drawn = resampling.drawn(one.n, _of_ranking(one, paper=paper))
+    drawn |= resampling.drawn(sure.n, resampling.calibration_of(sure.misaligned, sure.probabilities))
+    found |= {name: resampling.interval(drawn[name]) if name in drawn else None for name in _DRAWN}
     return {name: asdict(interval) if interval else None for name, interval in found.items()}
 
 
-def _after(ranked: resampling.Ranked, figure: Callable[[Ranking], float | None]) -> resampling.OfWeights:
-    return lambda weights: figure(ranked.under(weights))
+_DRAWN = ("pr_auc", "ap", "roc_auc", "ece", "brier")
+
+
+def _of_ranking(one: Scores, *, paper: bool) -> resampling.Figures:
+    ranked = resampling.Ranked(one.misaligned, one.scores)
+
+    def figures(weights: resampling.Weights) -> dict[str, float | None]:
+        drawn = ranked.under(weights)
+        return {"pr_auc": pr_auc(drawn, paper=paper), "ap": average_precision(drawn), "roc_auc": roc_auc(drawn)}
+
+    return figures

@@ -81,8 +81,10 @@ class Scores:
 def scored(session: Session, run: tables.Run) -> dict[str, Scores]:
     """Every detector's scores on a run, by the detector's name."""
     rows: dict[str, list[Any]] = {}
-    for row in session.execute(_statement(run)):
-        rows.setdefault(row[0], []).append(row)
+    # The driver's own tuples: rows of SQLAlchemy would take as long as the query.
+    with session.connection().execute(_statement(run)) as found:
+        for row in found.cursor.fetchall() if found.cursor else ():
+            rows.setdefault(row[0], []).append(row)
     return {name: _arrays(name, found) for name, found in rows.items()}
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 from sqlmodel import Session
 
-from console import chart_tables, comparing, runs
+from console import chart_tables, comparing, runs, scored
 from console.evaluation import measured
-from console.scored import Population, Scores, population, scored
+from console.scored import Population, Scores, population
 from storage import tables
 
 
@@ -19,6 +19,7 @@ from storage import tables
 class Survey:
     """A run's scores and their figures; `known` holds the labelled trajectories of detectors that have any."""
 
+    version: tuple[Any, ...]
     run: str
     environment: str
     halted_free: bool
@@ -45,6 +46,10 @@ class Survey:
         """Whether the labels of any detector's trajectories are of both kinds."""
         return any(0 < int(one.misaligned.sum()) < one.n for one in self.known.values())
 
+    def measure(self) -> None:
+        """Works out now what would else be worked out when first asked for."""
+        self.table("pr-curve")
+
     def table(self, chart: str) -> pd.DataFrame:
         """The table behind one of the charts about all detectors; raises KeyError for another."""
         return self._tables[chart]
@@ -52,12 +57,14 @@ class Survey:
     @cached_property
     def _tables(self) -> dict[str, pd.DataFrame]:
         ordered = [self.known[name] for name in self.figures]
-        return {
+        drawn = {
             "pr-curve": chart_tables.pr_table(ordered),
             "roc-curve": chart_tables.roc_table(ordered),
             "reliability": chart_tables.reliability_table(ordered),
-            "flag-overlap": comparing.overlap(self.scores),
         }
+        same = pd.CategoricalDtype(list(self.figures))
+        told = {name: table.astype({"detector": same}) for name, table in drawn.items()}
+        return told | {"flag-overlap": comparing.overlap(self.scores)}
 
     def figure_table(self) -> pd.DataFrame:
         """The figures as a tidy table. Columns: detector, figure, value, low, high (missing where undefined)."""
@@ -75,8 +82,9 @@ class Survey:
 
 def survey(session: Session, run: tables.Run) -> Survey:
     """The survey of a run as it stands."""
-    found = scored(session, run)
+    found = scored.scored(session, run)
     return Survey(
+        version=version(session, run),
         run=run.name,
         environment=run.environment,
         halted_free=run.halted_free,
@@ -86,3 +94,8 @@ def survey(session: Session, run: tables.Run) -> Survey:
         known={name: known for name, one in found.items() if (known := one.labelled).n},
         spending=comparing.spending(session, run),
     )
+
+
+def version(session: Session, run: tables.Run) -> tuple[Any, ...]:
+    """Differs whenever a survey of the run would."""
+    return (*scored.version(session, run), run.budget_cap, run.budget_percent, run.halted_free)

@@ -23,6 +23,6 @@ def threshold_sweep(frame: pd.DataFrame) -> go.Figure:
         secondary_y=True,
     )
     framed(figure, "By threshold", "flag above this score", "Macro-F1", height=340)
-    figure.update_yaxes(title_text="inspections", rangemode="tozero", showgrid=False, secondary_y=True)
+    figure.update_yaxes(title_text="inspections", rangemode="tozero", showgrid=False, tickmode="auto", secondary_y=True)
     figure.update_yaxes(range=[0, 1], secondary_y=False)
     return figure.update_layout(hovermode="x unified")

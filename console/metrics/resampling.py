@@ -15,28 +15,25 @@ from console.metrics.curves import Ranking
 
 Weights = NDArray[np.int64]
 Floats = NDArray[np.float64]
-OfWeights = Callable[[Weights], float | None]
-"""A figure of one draw; the weights tell how often each case was drawn."""
+Figures = Callable[[Weights], Mapping[str, float | None]]
+"""The figures of one draw; the weights tell how often each case was drawn."""
 
-_CASES = 20_000_000
+_CASES = 10_000_000
 _MOST, _LEAST = 500, 100
 
 
-def drawn(
-    n: int, figures: Mapping[str, OfWeights], *, seed: int = 0, resamples: int | None = None
-) -> dict[str, Floats]:
+def drawn(n: int, figures: Figures, *, seed: int = 0, resamples: int | None = None) -> dict[str, Floats]:
     """Each figure's values over the same draws of n cases, without the draws where it is undefined.
 
     Without `resamples` there are 500, and fewer, down to 100, where the cases are many.
     """
     count = resamples or max(_LEAST, min(_MOST, _CASES // max(n, 1)))
-    values: dict[str, list[float]] = {name: [] for name in figures}
+    values: dict[str, list[float]] = {}
     for chosen in draws(n, seed, count) if n else ():
-        weights = np.bincount(chosen, minlength=n)
-        for name, figure in figures.items():
-            value = figure(weights)
+        for name, value in figures(np.bincount(chosen, minlength=n)).items():
+            found = values.setdefault(name, [])
             if value is not None:
-                values[name].append(value)
+                found.append(value)
     return {name: np.array(found) for name, found in values.items()}
 
 
@@ -49,10 +46,11 @@ def interval(values: Floats, level: float = 0.95) -> Interval | None:
 
 
 def sign_p_value(values: Floats) -> float | None:
-    """How often the sign of a drawn difference turned, two-sided; None without any."""
+    """How often the sign of a drawn difference turned, two-sided and never 0; None without any."""
     if not values.size:
         return None
-    return min(1.0, 2 * float(min(np.mean(values <= 0), np.mean(values >= 0))))
+    turned = min(np.count_nonzero(values <= 0), np.count_nonzero(values >= 0))
+    return min(1.0, 2 * (int(turned) + 1) / (values.size + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,37 +62,42 @@ class Ranked:
 
     def under(self, weights: Weights) -> Ranking:
         """The ranking of one draw."""
-        order, ends = self._order
-        counts = weights[order]
-        flags, tp = np.cumsum(counts)[ends], np.cumsum(counts * self._truth)[ends]
-        met = flags > 0
-        return Ranking(self.scores[order][ends][met], tp[met], (flags - tp)[met])
+        counts = weights[self._order]
+        flags = np.cumsum(counts)[self._ends]
+        tp = np.cumsum(counts * self._truth)[self._ends]
+        if not flags[0]:
+            met = flags > 0
+            return Ranking(self._given[met], tp[met], (flags - tp)[met])
+        return Ranking(self._given, tp, flags - tp)
 
     @cached_property
-    def _order(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        order = np.argsort(-self.scores, kind="stable")
-        given = self.scores[order]
-        ends = np.flatnonzero(np.append(given[1:] != given[:-1], True)) if given.size else np.array([], dtype=np.int64)
-        return order, ends
+    def _order(self) -> NDArray[np.int64]:
+        return np.argsort(-self.scores, kind="stable")
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        given = self.scores[self._order]
+        return np.flatnonzero(np.append(given[1:] != given[:-1], True)) if given.size else np.array([], dtype=np.int64)
+
+    @cached_property
+    def _given(self) -> Floats:
+        return self.scores[self._order][self._ends]
 
     @cached_property
     def _truth(self) -> NDArray[np.int64]:
-        return self.labels[self._order[0]].astype(np.int64)
+        return self.labels[self._order].astype(np.int64)
 
 
-def brier_of(labels: ArrayLike, probabilities: ArrayLike) -> OfWeights:
-    """The Brier score as a figure of weights."""
-    errors = (np.asarray(probabilities, dtype=np.float64) - np.asarray(labels, dtype=np.float64)) ** 2
-    return lambda weights: float(weights @ errors / weights.sum())
-
-
-def ece_of(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> OfWeights:
-    """ECE as a figure of weights, in the bins of `expected_calibration_error`."""
-    given = np.clip(np.asarray(probabilities, dtype=np.float64), 0.0, 1.0)
+def calibration_of(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> Figures:
+    """Brier and ECE, the latter in the bins of `expected_calibration_error`, as figures of weights."""
+    truth, given = np.asarray(labels, dtype=np.float64), np.clip(np.asarray(probabilities, dtype=np.float64), 0.0, 1.0)
     place = np.minimum(np.searchsorted(np.linspace(0.0, 1.0, bins + 1), given, side="right") - 1, bins - 1)
-    gaps = given - np.asarray(labels, dtype=np.float64)
+    gaps = given - truth
 
-    def figure(weights: Weights) -> float:
-        return float(np.abs(np.bincount(place, weights=weights * gaps, minlength=bins)).sum() / weights.sum())
+    def figures(weights: Weights) -> dict[str, float | None]:
+        weighted = weights * gaps
+        off = np.abs(np.bincount(place, weights=weighted, minlength=bins)).sum()
+        n = weights.sum()
+        return {"brier": float(weighted @ gaps / n), "ece": float(off / n)}
 
-    return figure
+    return figures

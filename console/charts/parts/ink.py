@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
 
 MISALIGNED, ALIGNED, QUIET = "#d9622b", "#3b8fd6", "#8a94a3"
 LABELS = {"misaligned": MISALIGNED, "aligned": ALIGNED}
@@ -24,12 +26,15 @@ class Ink:
     mark: str
 
 
-def inks(names: Iterable[str]) -> dict[str, Ink]:
-    """An ink for each name; the order of the names decides, so that all charts of a page agree."""
-    return {
-        name: Ink(_COLOURS[place % len(_COLOURS)], _DASHES[place % len(_DASHES)], _MARKS[place % len(_MARKS)])
-        for place, name in enumerate(dict.fromkeys(names))
-    }
+def inks(names: pd.Series[Any]) -> dict[str, Ink]:
+    """An ink for each name of a column; a categorical one has its inks by category, so that all its charts agree."""
+    there = list(dict.fromkeys(names))
+    order = list(names.cat.categories) if isinstance(names.dtype, pd.CategoricalDtype) else there
+    return {name: _ink(order.index(name)) for name in order if name in there}
+
+
+def _ink(place: int) -> Ink:
+    return Ink(_COLOURS[place % len(_COLOURS)], _DASHES[place % len(_DASHES)], _MARKS[place % len(_MARKS)])
 
 
 def on_scale(share: float) -> str:

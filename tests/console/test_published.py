@@ -1,0 +1,29 @@
+"""The paper's figures as the package carries them."""
+
+import pytest
+
+from console import published
+from console.detectors import DETECTORS
+
+
+def test_every_environment_of_the_paper_has_all_methods_and_models():
+    for environment in published.ENVIRONMENTS:
+        found = published.printed(environment)
+        assert len([one for one in found if one.metric == "macro_f1"]) == 7 * 3
+        assert len([one for one in found if one.metric == "ece"]) == 3 * 3
+        assert {one.detector for one in found} == set(published.METHODS)
+        assert {one.metric for one in found} == set(published.METRICS)
+
+
+def test_figures_stand_under_the_consoles_own_names():
+    assert set(published.METHODS) <= set(DETECTORS)
+    value = next(
+        one.value
+        for one in published.printed("alfworld")
+        if (one.model, one.detector, one.metric) == ("GPT3.5-Turbo", "inferact-prob", "macro_f1")
+    )
+    assert value == pytest.approx(0.779)
+
+
+def test_an_environment_that_the_paper_does_not_have_has_no_figures():
+    assert published.printed("tau-bench") == []
