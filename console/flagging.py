@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from sqlmodel import Session, col, select
 
-from console import runs
-from console.critical import CheckpointKind
+from console import costs, runs
+from console.critical import CheckpointKind, checkpoint_at
 from console.database import now_ms, reading, review_queue
-from console.trajectory import Outcome
+from console.trajectory import Outcome, from_json
 from storage import tables
 from storage.queue import NewItem
 from storage.tables import ItemStatus
@@ -35,26 +35,32 @@ def _flagged_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
     """The first flagged checkpoint of each trajectory."""
     verdict, record = tables.Verdict, tables.Trajectory
     statement = (
-        select(verdict.id, verdict.trajectory_id, verdict.step, verdict.kind, verdict.score, record.trial)  # type: ignore[call-overload]
+        select(verdict, record.trial)
         .join(record, col(record.id) == verdict.trajectory_id)
         .where(verdict.run_id == run.id, verdict.detector == run.detector, col(verdict.flagged).is_(True))
-        .order_by(verdict.trajectory_id, verdict.step)
+        .order_by(col(verdict.trajectory_id), col(verdict.step))
     )
-    previous, at = None, now_ms()
-    for verdict_id, trajectory_id, step, kind, score, trial in session.exec(statement):
-        if trajectory_id != previous:
-            previous = trajectory_id
+    previous, at, stated = None, now_ms(), costs.of_run(run)
+    for found, trial in session.exec(statement):
+        if found.trajectory_id != previous:
+            previous = found.trajectory_id
             yield NewItem(
                 run_id=_id(run),
                 trial=trial,
-                trajectory_id=trajectory_id,
-                step=step,
-                kind=kind,
-                priority=score,
+                trajectory_id=found.trajectory_id,
+                step=found.step,
+                kind=found.kind,
+                priority=_priority(session, stated, found) if stated else found.score,
                 reviews_required=run.reviews_per_item,
-                verdict_id=verdict_id,
+                verdict_id=found.id,
                 created_ms=at,
             )
+
+
+def _priority(session: Session, stated: costs.Costs, verdict: tables.Verdict) -> float:
+    body = session.get_one(tables.TrajectoryBody, verdict.trajectory_id).body
+    checkpoint = checkpoint_at(from_json(body), verdict.step, CheckpointKind(verdict.kind))
+    return costs.priority(stated, checkpoint, verdict.score, verdict.probability)
 
 
 def _halted_items(session: Session, run: tables.Run) -> Iterator[NewItem]:

@@ -13,7 +13,7 @@ import orjson
 from sqlalchemy import insert, update
 from sqlmodel import Session, col, select
 
-from console import runs
+from console import costs, runs
 from console.critical import Checkpoint
 from console.database import now_ms, reading, review_queue, writing
 from console.detectors import Detector, Verdict, detector
@@ -79,7 +79,7 @@ def item_for(
         trajectory_id=trajectory_id,
         step=checkpoint.index,
         kind=str(checkpoint.kind),
-        priority=verdict.score,
+        priority=costs.priority(costs.of_run(run), checkpoint, verdict.score, verdict.probability),
         reviews_required=run.reviews_per_item,
         verdict_id=verdict.id,
         created_ms=now_ms(),

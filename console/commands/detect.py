@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from console import detection, runs
+from console import costs, detection, runs
 from console.commands.output import Json, emit_json, progress, say, show_table
 from console.database import reading
 from console.detection_report import DetectionReport
@@ -19,9 +19,12 @@ from console.detectors.parts.clients import Asking
 from console.errors import BadInput, Refused
 from console.llm import Tally
 
-
 Methods = Annotated[
     str, typer.Option(help=f"Detectors, comma-separated: {', '.join(DETECTORS)}; NAME@MODEL binds one to a model.")
+]
+Stated = Annotated[
+    list[str] | None,
+    typer.Option("--cost", help="PATTERN=AMOUNT or PATTERN=price; ranks by expected cost."),
 ]
 Swap = Annotated[
     bool, typer.Option("--swap-labels", help="Ask true-or-false questions both ways round; costs one more each.")
@@ -41,13 +44,12 @@ def detect(
     verify_model: Annotated[str | None, typer.Option(help="Another model to compare it, and for all else.")] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Requests to a model at a time.")] = None,
     swap_labels: Swap = False,
+    cost: Stated = None,
     cap_usd: Annotated[float | None, typer.Option(min=0, help="Stop before spending more than this.")] = None,
     as_json: Json = False,
 ) -> None:
     """Judge every checkpoint of a run that is not judged yet, and queue what the routing detector flags."""
-    methods = [name.strip() for name in method.split(",") if name.strip()]
-    if not methods:
-        raise BadInput("Name at least one detector with --method.")
+    methods = _names(method)
     asking = Asking(model, infer_model, verify_model, concurrency, swap_labels, spending_cap_usd=cap_usd)
     with progress("judging") as (bar, task):
         found = detection.detect_and_tell(
@@ -58,6 +60,7 @@ def detect(
             route=route,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
             asking=asking,
+            stated=costs.parse(cost) if cost else None,
         )
     rows = [asdict(report) for report in found.reports]
     if as_json:
@@ -68,6 +71,13 @@ def detect(
         raise Refused(_without_verdict(missing, found.reports, run))
     if not as_json:
         say("Next: inferact serve")
+
+
+def _names(methods: str) -> list[str]:
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    if not names:
+        raise BadInput("Name at least one detector with --method.")
+    return names
 
 
 def _tell(rows: list[dict[str, Any]], tally: Tally) -> None:
