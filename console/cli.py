@@ -9,6 +9,7 @@ import typer
 
 from console.commands import demo, detect, maintenance, prompt, review, run, simulate, trajectory, worker
 from console.errors import ConsoleError
+from console.showing import visible
 from storage.errors import StorageError
 
 app = typer.Typer(
@@ -81,7 +82,7 @@ def _usage(misuse: Any) -> str:
 
 
 def _refuse(sentence: str, code: int) -> int:
-    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.write(f"{visible(sentence)}\n")
     return code
 
 

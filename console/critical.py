@@ -99,6 +99,14 @@ def is_critical(action: str, patterns: Sequence[str]) -> bool:
     return any(matcher.fullmatch(text) for text in _faces(action))
 
 
+def count_critical(action: str, patterns: Sequence[str]) -> int:
+    """How many calls in the action are critical; an action that is critical as a whole counts once."""
+    if not is_critical(action, patterns):
+        return 0
+    several = len(calls(action)) > 1
+    return max(1, sum(is_critical(line, patterns) for line in action.splitlines())) if several else 1
+
+
 def checkpoints(trajectory: Trajectory, patterns: Sequence[str], *, ends: bool = False) -> list[Checkpoint]:
     """The checkpoints of a trajectory in order: one before each critical action, and one at the end if `ends`."""
     steps = trajectory.steps

@@ -16,6 +16,7 @@ from sqlmodel import Session, col
 
 from console import critical
 from console.environments import environment
+from console.errors import UnreadableFile
 from console.importers import read_log
 from console.importers.records import Duplicate, Found, Skipped
 from console.trajectory import Trajectory
@@ -24,6 +25,7 @@ from storage.intake import insert_trajectories
 
 _BATCH = 1_000
 _IN_MEMORY = 64 * 2**20
+_TOO_DEEP = "the JSON is nested too deeply; flatten it, or leave out what no reviewer would read"
 
 
 @dataclass(slots=True)
@@ -91,6 +93,9 @@ def read_file(
         for record in records:
             report.read += 1
             _spool(record, report, lines, patterns)
+    except orjson.JSONEncodeError as deep:
+        lines.close()
+        raise UnreadableFile(str(path), _TOO_DEEP) from deep
     except BaseException:
         lines.close()
         raise
@@ -156,8 +161,9 @@ def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:
     """Critical actions that were executed, failed ones included."""
     refused = environment(record.environment).not_executed
     return sum(
-        critical.is_critical(step.action, patterns) and not step.observation.lstrip().startswith(refused or ("\0",))
+        critical.count_critical(step.action, patterns)
         for step in record.steps
+        if not step.observation.lstrip().startswith(refused or ("\0",))
     )
 
 
@@ -165,7 +171,10 @@ def _spool(record: Found | Skipped | Duplicate, report: FileReport, lines: IO[by
     if isinstance(record, Found):
         name = record.trajectory.environment
         report.environments.add(name)
-        ready = prepare(record.trajectory, (*patterns, *environment(name).critical))
+        try:
+            ready = prepare(record.trajectory, (*patterns, *environment(name).critical))
+        except orjson.JSONEncodeError as deep:
+            raise UnreadableFile(report.path, _TOO_DEEP, record.line) from deep
         lines.write(orjson.dumps([ready.task, ready.row]) + b"\n" + ready.body.encode() + b"\n")
         return
     report.notes.append({"line": record.line, "reason": record.reason})

@@ -141,6 +141,7 @@ _FIELDS = frozenset(
         "carried_over",
     ]
 )
+_MOST_TRIALS = 1_000_000
 _STEP_FIELDS = frozenset({"thought", "action", "observation", "extra"})
 _BARE = frozenset({"thought", "action", "observation"})
 
@@ -228,8 +229,8 @@ def _mapping(record: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _trial(value: object) -> int:
     if value is None:
         return 0
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise BadInput(f'"trial" is {value!r}; trials are whole numbers that count from 0')
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_TRIALS:
+        raise BadInput(f'"trial" is {value!r}; trials are whole numbers that count from 0, up to {_MOST_TRIALS}')
     return value
 
 

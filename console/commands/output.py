@@ -14,6 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
+from console.showing import visible
+
 _PIPED_WIDTH = 180
 """Columns where there is no terminal whose width counts."""
 
@@ -27,7 +29,7 @@ def emit_json(document: object) -> None:
 
 def say(text: str) -> None:
     """Prints a line for a person, untouched by any markup."""
-    Console(soft_wrap=True).print(Text(text))
+    Console(soft_wrap=True).print(Text(visible(text)))
 
 
 def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: str) -> None:
@@ -62,5 +64,5 @@ def _cell(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.3f}"
-    text = " ".join(str(value).split())
+    text = visible(" ".join(str(value).split()))
     return text if len(text) <= 90 else text[:89] + "…"

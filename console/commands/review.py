@@ -10,13 +10,19 @@ from console import inbox, review, runs, sheets, showing
 from console.commands.output import Json, emit_json, say, show_table
 from console.database import now_ms, reading, review_queue
 from console.errors import BadInput, Unknown
+from console.sign_in import put_on
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim
 
 app = typer.Typer(help="Work through the review queue without a browser.", invoke_without_command=True)
 
 RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]
-Reviewer = Annotated[str, typer.Option("--reviewer", help="The name that the decision is recorded under.")]
+Reviewer = Annotated[
+    str,
+    typer.Option(
+        "--reviewer", help="The name that the decision is recorded under.", callback=lambda name: put_on(name).name
+    ),
+]
 Item = Annotated[int, typer.Argument(help="The item's id.")]
 
 

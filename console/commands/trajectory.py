@@ -92,7 +92,8 @@ def show(
 def _files(paths: list[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            yield from sorted(child for child in path.rglob("*") if child.is_file() and not child.name.startswith("."))
+            inside = [child for child in path.rglob("*") if child.is_file() and not child.name.startswith(".")]
+            yield from sorted(inside) or [path]
         else:
             yield path
 

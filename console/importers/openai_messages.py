@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from console.environments import ENVIRONMENTS
 from console.errors import UnreadableFile
@@ -67,7 +70,7 @@ def _trajectory(path: Path, record: Record, messages: Sequence[Message], fields:
     named = fields.get("environment")
     instruction = fields.get("instruction")
     return Trajectory(
-        task_id=next((text_of(fields[name]) for name in _IDS if fields.get(name) is not None), f"line-{record.line}"),
+        task_id=next((text_of(fields[name]) for name in _IDS if fields.get(name) is not None), _id_of(messages)),
         environment=named if named in ENVIRONMENTS else "generic",
         instruction=instruction if isinstance(instruction, str) else first_user_message(messages),
         steps=tuple(step for message, answers in turns(messages) for step in _steps(message, answers)),
@@ -78,6 +81,11 @@ def _trajectory(path: Path, record: Record, messages: Sequence[Message], fields:
         extra={name: value for name, value in fields.items() if name not in _OWN} | record.notes,
         opening=opening_of(messages),
     )
+
+
+def _id_of(messages: Sequence[Message]) -> str:
+    """The id of a conversation that nobody gave one, the same wherever it is listed."""
+    return "c-" + hashlib.sha1(orjson.dumps(messages), usedforsecurity=False).hexdigest()[:12]
 
 
 def _steps(message: Message, answers: Sequence[Message]) -> Iterator[Step]:

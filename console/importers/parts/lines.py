@@ -44,11 +44,13 @@ def text_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[i
 
 def broken_json(broken: JSONDecodeError, raw: bytes, path: Path, line: int) -> UnreadableFile:
     """What to say of JSON that could not be read: that it is cut off where it ends too early, else where it breaks."""
-    where = line + broken.lineno - 1
-    if broken.pos >= len(raw.decode(errors="replace").rstrip()) and not raw.endswith(b"\n"):
+    text = raw.decode(errors="replace").rstrip()
+    ends_early = broken.pos >= len(text)
+    where = line + (text.count("\n") if ends_early else broken.lineno - 1)
+    if ends_early and not raw.endswith(b"\n"):
         return UnreadableFile(str(path), CUT, where)
-    reason = f"this is not valid JSON ({broken.msg}, column {broken.colno}); repair the line or export it again"
-    return UnreadableFile(str(path), reason, where)
+    fault = broken.msg if ends_early else f"{broken.msg}, column {broken.colno}"
+    return UnreadableFile(str(path), f"this is not valid JSON ({fault}); repair the line or export it again", where)
 
 
 def decoded(raw: bytes, path: Path, line: int) -> str:

@@ -69,7 +69,7 @@ def test_shapes_of_the_file(write, trajectories, shape):
     }[shape]
     found = trajectories(write("log", content))
     assert [(t.instruction, len(t.steps)) for t in found] == [("Pay the bill", 1)] * 2
-    assert len({t.task_id for t in found}) == (1 if shape.endswith("array") or shape == "array" else 2)
+    assert len({t.task_id for t in found}) == 1
 
 
 @pytest.mark.parametrize(
@@ -112,3 +112,11 @@ def test_half_characters_are_replaced(write, trajectories):
     )
     assert found.instruction == "\ufffd"
     assert found.extra == {"replaced_characters": 1}
+
+
+def test_a_conversation_without_an_id_is_the_same_wherever_it_is_listed(imported):
+    first, again, other = imported(
+        {"messages": [USER, DONE]}, {"messages": [USER, DONE]}, {"messages": [USER, DONE, USER]}
+    )
+    assert first.task_id == again.task_id != other.task_id
+    assert first.content_digest() == again.content_digest()

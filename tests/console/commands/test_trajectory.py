@@ -1,0 +1,71 @@
+"""`inferact trajectory` on files that nobody should write, and what the terminal gets to see of them."""
+
+import json
+
+import pytest
+
+from console.cli import run_command
+
+
+@pytest.fixture
+def imported(tmp_path, capsys):
+    """A function that imports these records: (exit code, JSON document, stderr)."""
+
+    def run(*records):
+        log = tmp_path / "log.jsonl"
+        log.write_text("".join(f"{record}\n" for record in records))
+        code = run_command(["trajectory", "import", str(log), "--run", "r", "--json"])
+        out, err = capsys.readouterr()
+        return code, json.loads(out), err
+
+    return run
+
+
+def record(**fields):
+    return json.dumps({"task_id": "t", "instruction": "buy a cup", "steps": [], **fields})
+
+
+def test_json_too_deep_to_be_written_again_is_refused_with_its_line(imported):
+    deep = record()[:-1] + ', "extra": {"a": ' + "[" * 900 + "]" * 900 + "}}"
+    code, document, err = imported(record(), deep)
+    assert (code, document["imported"]) == (2, 0)
+    assert document["files"][0]["rejected"][0]["line"] == 2
+    assert "line 2: the JSON is nested too deeply" in err
+
+
+@pytest.mark.parametrize("trial", [-1, 1_000_001, 2**63, 1.5, True, "1"])
+def test_a_trial_that_no_run_has_is_refused(imported, trial):
+    code, document, err = imported(record(trial=trial))
+    assert (code, document["imported"]) == (2, 0)
+    assert 'line 1: "trial" is' in err
+
+
+def test_a_folder_without_files_is_refused(tmp_path, capsys):
+    code = run_command(["trajectory", "import", str(tmp_path), "--run", "r", "--json"])
+    assert code == 2
+    assert "name the files in it" in capsys.readouterr().err
+
+
+def test_two_critical_calls_in_one_message_are_two_critical_actions(tmp_path, capsys):
+    def call(name, reservation):
+        return {"id": name, "function": {"name": name, "arguments": json.dumps({"reservation_id": reservation})}}
+
+    calls = [call("get_user_details", "A"), call("cancel_reservation", "A"), call("cancel_reservation", "B")]
+    spoken = {"role": "assistant", "content": None, "tool_calls": calls}
+    run = {"task_id": 1, "trial": 0, "reward": 1.0, "info": {}, "traj": [{"role": "user", "content": "hi"}, spoken]}
+    log = tmp_path / "runs.json"
+    log.write_text(json.dumps([run]))
+    assert run_command(["trajectory", "import", str(log), "--run", "r", "--json"]) == 0
+    capsys.readouterr()
+    assert run_command(["trajectory", "list", "--run", "r", "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert (listed["n_steps"], listed["n_critical_actions"]) == (1, 2)
+
+
+def test_a_list_cannot_steer_the_terminal(imported, capsys):
+    imported(record(instruction="red \x1b[2J\u202ecup"))
+    assert run_command(["trajectory", "list", "--run", "r"]) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "<U+001B>[2J<U+202E>cup" in shown
