@@ -31,7 +31,7 @@ def work(url: str, run_name: str, name: str) -> None:
                 session.expunge(run)
                 run.lease_ms = 1_000
                 found = review.next_item(queue, session, run, name, now_ms())
-        if not isinstance(found, Claim):
+        if run is None or not isinstance(found, Claim):
             time.sleep(0.01)
             continue
         try:
