@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from console.commands import demo, detect, maintenance, prompt, review, run, simulate, trajectory, worker
+from console.commands import demo, detect, failures, maintenance, prompt, review, run, simulate, trajectory, worker
 from console.errors import ConsoleError
 from console.showing import visible
 from storage.errors import StorageError
@@ -73,6 +73,10 @@ def run_command(arguments: list[str] | None = None) -> int:
         return _refuse("Stopped.", 130)
     except BrokenPipeError:
         return 0
+    except failures.EXPECTED as failure:
+        if (said := failures.sentence(failure)) is None:
+            raise
+        return _refuse(*said)
     return code if isinstance(code, int) else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from console.actors import ACTORS
 from console.commands.output import Json, emit_json, say, show_table
 from console.commands.playing import play, said, task_counts
 from console.database import now_ms, reading, writing
-from console.errors import BadInput
+from console.errors import BadInput, Refused
 from console.live import engine, releasing, starting
 from console.live.players import playable
 from storage.tables import RunKind
@@ -93,15 +94,18 @@ def start(
         "halted_free": halted_free,
         "undo_ms": round(undo_seconds * 1_000),
     }
+    problems: Sequence[str] = ()
     if actor == "replay" or source is not None:
         _start_replay(name, source, detector, fields)
     else:
         counts = task_counts(env, tasks)
         starting.start(name, counts, actor_name=actor or "scripted", detector_name=detector, trials=trials, **fields)
-        play(name, engine.resume, concurrency=concurrency)
+        problems = play(name, engine.resume, concurrency=concurrency).problems
     with reading() as session:
         document = runs.status(session, runs.get(session, name))
     _tell(document, as_json, f"Started {name}. Review it: inferact serve. Then: inferact run next {name}")
+    if problems:
+        raise Refused(f"{' '.join(problems)} When that is mended: inferact run resume {name}")
 
 
 @app.command("next", epilog="Example: inferact run next shop")

@@ -15,9 +15,11 @@ _EMPTY = "the file is empty; check that the log was written completely"
 
 def beginning_of(path: Path, size: int) -> bytes:
     """The first bytes, without a byte order mark; raises UnreadableFile where there are none or they are no text."""
-    if path.is_dir():
-        raise UnreadableFile(str(path), "this is a folder; name the files in it")
     try:
+        if path.is_dir():
+            raise UnreadableFile(str(path), "this is a folder; name the files in it")
+        if path.is_fifo():
+            raise UnreadableFile(str(path), "this is a pipe, which can be read only once; save it to a file first")
         with path.open("rb") as stream:
             head = stream.read(size)
     except FileNotFoundError as missing:
