@@ -15,6 +15,7 @@ from storage.errors import StorageError
 app = typer.Typer(
     name="inferact",
     help="Stops an agent's critical action until a person has looked at it.",
+    epilog="Example: inferact demo",
     invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,

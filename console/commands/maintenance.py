@@ -22,7 +22,11 @@ from storage import backup as backups
 from storage.check import check
 from storage.migrations import migrate
 
-db = typer.Typer(help="Keep the database: upgrade, check, back up, restore.", invoke_without_command=True)
+db = typer.Typer(
+    help="Keep the database: upgrade, check, back up, restore.",
+    epilog="Example: inferact db backup console-backup.db",
+    invoke_without_command=True,
+)
 
 
 @db.callback()

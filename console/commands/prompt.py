@@ -12,7 +12,9 @@ from console.commands.output import Json, emit_json, say, show_table
 from console.errors import BadInput
 from console.settings import settings
 
-prompt = typer.Typer(help="See the prompts: list, show, render.", invoke_without_command=True)
+prompt = typer.Typer(
+    help="See the prompts: list, show, render.", epilog="Example: inferact prompt list", invoke_without_command=True
+)
 
 Name = Annotated[str, typer.Argument(help="The template, as METHOD/TASK/STEP.")]
 

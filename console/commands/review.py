@@ -14,7 +14,11 @@ from console.sign_in import put_on
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim
 
-app = typer.Typer(help="Work through the review queue without a browser.", invoke_without_command=True)
+app = typer.Typer(
+    help="Work through the review queue without a browser.",
+    epilog="Example: inferact review list --run hotpot",
+    invoke_without_command=True,
+)
 
 RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]
 Reviewer = Annotated[

@@ -17,7 +17,11 @@ from console.live import engine, releasing, starting
 from console.live.players import playable
 from storage.tables import RunKind
 
-app = typer.Typer(help="Start runs, see how each trial stands, run the next trial.", invoke_without_command=True)
+app = typer.Typer(
+    help="Start runs, see how each trial stands, run the next trial.",
+    epilog="Example: inferact run list",
+    invoke_without_command=True,
+)
 
 Name = Annotated[str, typer.Argument(help="The run's name.")]
 Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials at once.")]

@@ -15,7 +15,11 @@ from console.errors import BadInput
 from console.importers import IMPORTERS
 from console.trajectories import FileReport
 
-app = typer.Typer(help="Import agent logs, list trajectories, open one.", invoke_without_command=True)
+app = typer.Typer(
+    help="Import agent logs, list trajectories, open one.",
+    epilog="Example: inferact trajectory list --run hotpot",
+    invoke_without_command=True,
+)
 
 RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]
 

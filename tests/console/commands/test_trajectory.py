@@ -69,3 +69,9 @@ def test_a_list_cannot_steer_the_terminal(imported, capsys):
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert "<U+001B>[2J<U+202E>cup" in shown
+
+
+@pytest.mark.parametrize("noun", [[], ["trajectory"], ["run"], ["review"], ["prompt"], ["db"]])
+def test_the_help_of_a_noun_has_an_example_too(noun, capsys):
+    assert run_command([*noun, "--help"]) == 0
+    assert " ".join(["Example: inferact", *noun]) in " ".join(capsys.readouterr().out.split())
