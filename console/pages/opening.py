@@ -36,3 +36,5 @@ def show(run: tables.Run, opened: int) -> None:
 
 def _close() -> None:
     st.query_params.pop("id", None)
+    # A list of a new key has forgotten which row was chosen.
+    st.session_state["closed"] = st.session_state.get("closed", 0) + 1

@@ -34,7 +34,7 @@ st.dataframe([{name: row[name] for name in _COLUMNS} for row in summaries], key=
 run_picker([row["run"] for row in summaries], run.name)
 
 st.header("How each trial stands", anchor=False)
-st.dataframe(running.status_rows(status), key=f"status-{run.id}", hide_index=True)
+st.dataframe(running.status_rows(status), key=f"status-{run.id}", hide_index=True, placeholder="–")
 
 judge, cap, onward, critical = st.tabs(["Detectors", "Budget", "Next trial", "Critical actions"])
 with judge:

@@ -55,7 +55,7 @@ if not total:
     st.stop()
 shown = st.dataframe(
     [{words: row[name] for name, words in _COLUMNS.items()} for row in frame],
-    key=f"list-{run.id}-{page}-{hash(wanted)}",
+    key=f"list-{run.id}-{page}-{hash(wanted)}-{st.session_state.get('closed', 0)}",
     on_select="rerun",
     selection_mode="single-row",
     hide_index=True,

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+
+from tests.serving import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = Path(__file__).resolve().parent / "apps"
@@ -98,11 +99,18 @@ def settled():
 
 @pytest.fixture
 def serve(data_dir, tmp_path):
-    """A function from a script's path to the address of a server of this test, with the project's settings."""
+    """A function from a script's path to the address of a server of this test, with the project's settings.
+
+    Its `until_closed` is a context manager of a server at a given port, for tests that restart one.
+    """
+    settings = {"INFERACT_DATA_DIR": str(data_dir)}
     with ExitStack() as stack:
-        yield lambda script=ROOT / "streamlit_app.py", **more: stack.enter_context(
-            _serving(script, {"INFERACT_DATA_DIR": str(data_dir), **more}, tmp_path)
-        )
+
+        def start(script=ROOT / "streamlit_app.py", **more):
+            return stack.enter_context(_serving(script, {**settings, **more}, tmp_path))
+
+        start.until_closed = lambda port: _serving(ROOT / "streamlit_app.py", settings, tmp_path, port)
+        yield start
 
 
 @pytest.fixture(scope="module")
@@ -122,10 +130,8 @@ def app(tmp_path_factory):
 
 
 @contextmanager
-def _serving(script, more, folder):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+def _serving(script, more, folder, port=None):
+    port = port or free_port()
     env = {**os.environ, **more}
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), env.get("PYTHONPATH")]))
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]

@@ -1,0 +1,57 @@
+"""The whole application, driven without a browser, over a small real database."""
+
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from console import detection, importing
+from tests.logs import purchase, stuck, write_log
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def kettles(tmp_path, data_dir):
+    """An archive run of five purchases, three of them wrong, and a stuck trial; judged, with three inspections."""
+    records = [purchase(n, wrong=n < 3) for n in range(5)]
+    importing.import_file(write_log(tmp_path / "kettles.jsonl", *records, stuck(5)), "kettles", "auto", lambda _: None)
+    importing.set_budget("kettles", "3")
+    detection.detect("kettles", ["rules"])
+    return "kettles"
+
+
+@pytest.fixture
+def open_page(data_dir):
+    """A function that opens a page of the console, signed in as Ada; no page may ever show an exception."""
+    opened = []
+
+    def show(page, *, role="researcher", **query):
+        st.cache_data.clear()
+        st.cache_resource.clear()
+        at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)
+        if role:
+            at.session_state["hat"] = {"name": "Ada", "role": role}
+        for name, value in query.items():
+            at.query_params[name] = value
+        at.run()
+        if page != "inbox":
+            at.switch_page(f"console/pages/{page}.py").run()
+        opened.append(at)
+        return at
+
+    yield show
+    for at in opened:
+        assert [found.value for found in at.exception] == []
+
+
+@pytest.fixture
+def words():
+    """A function from a page to all words on it that are not in a table."""
+
+    def read(at):
+        html = " ".join(str(element.proto.body) for element in at.get("html"))
+        return " ".join([html, *(found.value for found in [*at.title, *at.header, *at.caption, *at.markdown])])
+
+    return read

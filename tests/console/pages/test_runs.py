@@ -1,0 +1,123 @@
+"""The Runs page: what its forms do, and what they say where they refuse."""
+
+import pytest
+
+from console import runs
+from console.database import reading
+from storage.tables import RunKind
+from tests.logs import purchase
+
+
+def shown_tables(at):
+    return [table.value for table in at.dataframe]
+
+
+@pytest.fixture
+def status():
+    """A function from a run's name to its status."""
+
+    def read(name):
+        with reading() as session:
+            return runs.status(session, runs.get(session, name))
+
+    return read
+
+
+def test_an_empty_console_says_what_to_do(open_page, words):
+    assert "No runs yet" in words(open_page("runs"))
+
+
+def test_a_dropped_log_becomes_a_run_with_a_report(open_page, words, status):
+    at = open_page("runs")
+    log = "".join(purchase(n, wrong=True).to_json() + "\n" for n in range(3)).encode()
+    at.file_uploader(key="logs").upload("shop.jsonl", log)
+    at.text_input(key="into_run").input("shop")
+    click(at, "Import")
+    assert "3 imported" in words(at)
+    assert status("shop")["trials"][0]["tasks"] == 3
+
+
+def test_a_damaged_log_is_refused_in_a_sentence(open_page, words):
+    at = open_page("runs")
+    at.file_uploader(key="logs").upload("shop.jsonl", b'{"task_id": "1", "steps": [}\n')
+    click(at, "Import")
+    assert "shop.jsonl" in words(at)
+    assert "ia-problem" in words(at)
+    assert "/" not in words(at).split("ia-problem")[1].split("shop.jsonl")[0]
+
+
+def test_import_without_a_file_is_refused(open_page, words):
+    at = open_page("runs")
+    click(at, "Import")
+    assert "Choose at least one file first." in words(at)
+
+
+def test_judging_again_under_another_threshold(open_page, words, kettles):
+    at = open_page("runs")
+    at.number_input(key="threshold").set_value(0.9)
+    click(at, "Judge this run")
+    assert "rules: 5 checkpoints" in words(at)
+
+
+def test_the_budget_is_set_and_shown(open_page, words, kettles, status):
+    at = open_page("runs")
+    at.text_input(key="budget").input("50%")
+    click(at, "Set budget")
+    assert "Every trial of kettles has 3 inspections." in words(at)
+    assert status("kettles")["trials"][0]["budget"]["cap"] == 3
+
+
+def test_a_budget_that_is_none_is_refused_in_words(open_page, words, kettles):
+    at = open_page("runs")
+    at.text_input(key="budget").input("plenty")
+    click(at, "Set budget")
+    assert "not &#x27;plenty&#x27;" in words(at)
+
+
+def test_critical_patterns_are_saved(open_page, words, kettles):
+    at = open_page("runs")
+    (field,) = [area for area in at.text_area if area.key.startswith("patterns-")]
+    field.input("click[Buy Now]\nclick[Pay*")
+    click(at, "Save patterns")
+    assert "Judge the run again" in words(at)
+    with reading() as session:
+        assert runs.patterns(runs.get(session, "kettles")) == ["click[Buy Now]", "click[Pay*"]
+
+
+def test_a_replay_starts_and_goes_on(open_page, words, kettles, status):
+    at = open_page("runs")
+    at.text_input(key="replay_budget").input("2")
+    click(at, "Start replay")
+    assert "kettles-replay replays kettles" in words(at)
+    assert status("kettles-replay")["trials"][0]["budget"]["cap"] == 2
+    at.button(key="next_trial").click().run()
+    assert "0 decisions delivered" in words(at)
+
+
+def test_agents_start_and_try_again(open_page, words, status):
+    at = open_page("runs")
+    at.text_input(key="live_name").input("shop-live")
+    at.selectbox(key="live_environment").set_value("webshop")
+    at.number_input(key="live_tasks").set_value(3)
+    click(at, "Start agents")
+    assert "shop-live: every task had its first trial" in words(at)
+    assert status("shop-live")["trials"][0]["tasks"] == 3
+    assert any("solved, held back" in table.columns for table in shown_tables(at))
+    at.button(key="next_trial").click().run()
+    assert "decisions delivered" in words(at)
+    with reading() as session:
+        assert runs.get(session, "shop-live").kind == RunKind.LIVE
+
+
+def test_a_name_that_is_taken_is_refused(open_page, words, kettles):
+    at = open_page("runs")
+    at.text_input(key="live_name").input("kettles")
+    click(at, "Start agents")
+    assert "ia-problem" in words(at)
+    assert "kettles" in words(at).split("ia-problem")[1]
+
+
+def click(at, label):
+    """Presses the button of that label."""
+    (button,) = [found for found in at.button if found.label == label]
+    button.click().run()

@@ -1,0 +1,54 @@
+"""The Trajectories page: narrowing the list, opening one."""
+
+from console.database import reading
+
+
+def listed(at):
+    (table,) = at.dataframe
+    return table.value
+
+
+def test_columns_are_plain_words(open_page, kettles):
+    columns = list(listed(open_page("trajectories")).columns)
+    assert columns == ["task", "outcome", "gold label", "trial", "steps", "task id", "id", "carried over"]
+
+
+def test_search_outcome_label_and_trial_narrow_the_list(open_page, words, kettles):
+    at = open_page("trajectories")
+    assert len(listed(at)) == 6
+    at.multiselect(key="outcomes").set_value(["failed"]).run()
+    assert set(listed(at)["outcome"]) == {"failed"}
+    at.text_input(key="search").input("green kettle").run()
+    assert list(listed(at)["task id"]) == ["kettle-0"]
+    at.multiselect(key="labels").set_value(["aligned"]).run()
+    assert "Nothing matches" in words(at)
+    at.multiselect(key="outcomes").set_value([])
+    at.multiselect(key="labels").set_value(["none"])
+    at.text_input(key="search").input("").run()
+    assert list(listed(at)["outcome"]) == ["halted"]
+    at.number_input(key="trial").set_value(3).run()
+    assert "Nothing matches" in words(at)
+
+
+def test_an_address_opens_a_record_in_place_of_the_list(open_page, words, kettles):
+    with reading() as session:
+        first = session.connection().exec_driver_sql("select min(id) from trajectory").scalar()
+    at = open_page("trajectories", run=kettles)
+    at.query_params["id"] = str(first)
+    at.run()
+    assert not at.dataframe
+    assert "i want a <mark" in words(at)
+    assert "How it ended" in words(at)
+    at.button(key="back").click().run()
+    assert len(listed(at)) == 6
+
+
+def test_an_unknown_record_is_told_in_a_sentence(open_page, words, kettles):
+    at = open_page("trajectories")
+    at.query_params["id"] = "4711"
+    at.run()
+    assert "4711" in words(at)
+
+
+def test_without_a_run_it_says_what_to_do(open_page, words):
+    assert "Import a log" in words(open_page("trajectories"))
