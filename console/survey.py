@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -67,17 +68,24 @@ class Survey:
         return told | {"flag-overlap": comparing.overlap(self.scores)}
 
     def figure_table(self) -> pd.DataFrame:
-        """The figures as a tidy table. Columns: detector, figure, value, low, high (missing where undefined)."""
-        rows = []
+        """The figures as a tidy table, once more (as `parsed_only`) for the replies that could be read.
+
+        Columns: detector, cases (all or parsed_only), figure, value, low, high (missing where undefined).
+        """
+        rows: list[tuple[Any, ...]] = []
         for name, known in self.figures.items():
-            counted = {**known, "excluded": self.excluded[name]}
-            for figure, value in counted.items():
-                if not isinstance(value, dict) and figure != "parsed_only":
-                    bounds = known["intervals"].get(figure) or {}
-                    rows.append((name, figure, value, bounds.get("low"), bounds.get("high")))
-        return pd.DataFrame(rows, columns=["detector", "figure", "value", "low", "high"]).astype(
-            {"value": float, "low": float, "high": float}
-        )
+            bounds = known["intervals"]
+            for figure, value in {**_plain(known), "excluded": self.excluded[name]}.items():
+                low_high = bounds.get(figure) or {}
+                rows.append((name, "all", figure, value, low_high.get("low"), low_high.get("high")))
+            rows += [(name, "parsed_only", *entry, None, None) for entry in _plain(known["parsed_only"] or {}).items()]
+        columns = ["detector", "cases", "figure", "value", "low", "high"]
+        return pd.DataFrame(rows, columns=columns).astype({"value": float, "low": float, "high": float})
+
+
+def _plain(known: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures that are one number."""
+    return {name: value for name, value in known.items() if name not in ("intervals", "parsed_only")}
 
 
 def survey(session: Session, run: tables.Run) -> Survey:

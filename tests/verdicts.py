@@ -77,7 +77,8 @@ def judge(name, detector, scores, *, threshold=0.5, step=3, **more):
 
 def trajectory_ids(session, run):
     """The ids of the run's trajectories, in order."""
-    return list(session.exec(select(tables.Trajectory.id).where(tables.Trajectory.run_id == run.id)))
+    record = tables.Trajectory
+    return list(session.exec(select(record.id).where(record.run_id == run.id).order_by(record.id)))
 
 
 def of_run(name, question):

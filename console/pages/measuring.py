@@ -52,6 +52,7 @@ def figures(found: Survey) -> None:
     rows = {name: _cells(found, name) for name in found.figures}
     most = max(one.n for one in found.known.values())
     show_figures(rows, _COLUMNS, [name for name, one in found.known.items() if one.n == most])
+    _without_unread(found)
     with st.container(horizontal=True):
         st.caption(
             "With 95% intervals of a bootstrap. ★ is the best of its column, among the detectors that judged most."
@@ -63,6 +64,16 @@ def figures(found: Survey) -> None:
             f"{found.run}-scores",
             "scores-csv",
         )
+
+
+def _without_unread(found: Survey) -> None:
+    for name, known in found.figures.items():
+        if known["parsed_only"]:
+            read = known["parsed_only"]
+            st.text(
+                f"{name} on the {read['n']:,} whose replies could be read: Macro-F1 {read['macro_f1']:.3f}, "
+                f"cost {read['cost']:,}, ER {read['er']:.3f}."
+            )
 
 
 def curves(found: Survey) -> None:

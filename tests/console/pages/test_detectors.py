@@ -120,6 +120,15 @@ def test_models_of_one_method_get_their_map_and_paid_requests_are_told(open_page
     assert "not measured here" in words(at)
 
 
+def test_unread_replies_are_counted_and_measured_apart(open_page, shop):
+    unread = lambda score: '{"unparsed":true}' if score == 1 else "{}"  # noqa: E731
+    judge(shop, "direct", [1.0, 1.0, 0.9, 0.1] * 10, parameters=unread, model="m", requests=1)
+    at = open_page("detectors")
+    assert row_of(table_html(at), "direct").endswith("<td>20</td>")
+    told = [text.value for text in at.text]
+    assert "direct on the 20 whose replies could be read: Macro-F1 1.000, cost 0, ER 1.000." in told
+
+
 def test_new_verdicts_show_at_the_next_look(open_page, shop):
     at = open_page("detectors")
     assert "full-validation" not in table_html(at)
