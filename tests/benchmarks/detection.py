@@ -1,7 +1,7 @@
 """What detection by models costs: requests, waves and faults, against a local endpoint that answers after 200 ms.
 
 `python tests/benchmarks/detection.py [--quick]`; the last line is the result as JSON. The endpoint is a process of its
-own. Times are the best of three: the machine may be busy with other things.
+own. Times are the best of a few: the machine may be busy with other things.
 """
 
 import json
@@ -93,12 +93,13 @@ def timed(url: str) -> dict[str, float]:
 
 def at_length(url: str, many: int) -> dict[str, float]:
     """The time for many trajectories over that of the endpoint's own waves."""
-    run = imported("many", many)
-    started = time.perf_counter()
-    requests, _ = asked(url, lambda: judge(run, *INFERACT))
-    took = time.perf_counter() - started
-    floor = requests / CONCURRENCY * LATENCY_S
-    return {"trajectories": many, "requests_many": requests, "time_over_waves": took / floor}
+    ratios = []
+    for round in range(2):
+        run = imported(f"many-{round}", many)
+        started = time.perf_counter()
+        requests, _ = asked(url, lambda run=run: judge(run, *INFERACT))
+        ratios.append((time.perf_counter() - started) / (requests / CONCURRENCY * LATENCY_S))
+    return {"trajectories": many, "requests_many": requests, "time_over_waves": min(ratios)}
 
 
 def killed(url: str) -> dict[str, float]:
