@@ -8,6 +8,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from console.database import now_ms, reading, writing
+from console.gate import recording
 from console.gate.answer import GateDecision, Reason
 from console.gate.asking import judged, store
 from console.gate.handing import again
@@ -44,6 +45,7 @@ def begin(terms: Terms, asked: Question) -> GateDecision | Wait:
             run = current(session, terms.run)
             known = _known(session, terms, run, asked)
         if isinstance(known, GateDecision):
+            _note_unknown(terms, run, known)
             return known
         if isinstance(known, Case):
             return _reconnected(terms, known)
@@ -66,6 +68,13 @@ def _known(session: Session, terms: Terms, run: tables.Run, asked: Question) -> 
         session.expunge(ask)
         return case
     return replace(asked, follows=ask.id)
+
+
+def _note_unknown(terms: Terms, run: tables.Run, known: GateDecision) -> None:
+    """An agent that asks about an action it was let run does not know whether it ran; nor do we without a result."""
+    if known.reason is Reason.ALREADY_HANDED_OUT and known.intent_id is not None:
+        with writing(terms.url) as session:
+            recording.lose(session, run, known.intent_id, now_ms())
 
 
 def _reconnected(terms: Terms, case: Case) -> Wait:

@@ -10,6 +10,7 @@ from sqlalchemy import Select, and_, bindparam
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, select
 
+from console.gate.recording import reopened
 from console.gate.stored import added
 from console.live.rows import write
 from console.runs import patterns
@@ -25,7 +26,7 @@ def placed(session: Session, run: tables.Run, asked: Trajectory, digest: str, no
         before = from_json(body)
         if _continues(session, trajectory_id, before, asked):
             steps = before.steps + asked.steps[len(before.steps) :]
-            grown = replace(before, steps=steps, critical_action=asked.critical_action, outcome=asked.outcome)
+            grown = replace(reopened(before), steps=steps, critical_action=asked.critical_action, outcome=asked.outcome)
             write(session, trajectory_id, grown, patterns(run))
             return trajectory_id
     return _inserted(session, run, task_id, prepare(asked, patterns(run)), digest, now_ms)

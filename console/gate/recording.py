@@ -1,4 +1,4 @@
-"""What came of an action that was let run."""
+"""What came of an action that was let run, or that nobody knows it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from sqlmodel import Session, select
 
+from console import events
 from console.errors import Unknown
-from console.live.rows import write
+from console.live.rows import UNKNOWN_EXECUTION, stopped, write
 from console.runs import patterns
-from console.trajectory import Outcome, Step, from_json
+from console.trajectory import Outcome, Step, Trajectory, from_json
 from storage import tables
 
 
@@ -25,8 +26,25 @@ def finish(session: Session, run: tables.Run, intent_id: int, observation: str, 
     record = from_json(session.get_one(tables.TrajectoryBody, intent.trajectory_id).body)
     if len(record.steps) == intent.step:
         step = Step(action=intent.action, observation=observation, extra=_origin(session, intent))
-        moved = replace(record, steps=(*record.steps, step), critical_action=None, outcome=Outcome.RUNNING)
+        moved = replace(reopened(record), steps=(*record.steps, step), critical_action=None, outcome=Outcome.RUNNING)
         write(session, intent.trajectory_id, moved, patterns(run))
+
+
+def lose(session: Session, run: tables.Run, intent_id: int, now_ms: int) -> None:
+    """Ends the trajectory of an agent that asks again about its action and brings no result; one may still come."""
+    intent = session.get_one(tables.Intent, intent_id)
+    record = from_json(session.get_one(tables.TrajectoryBody, intent.trajectory_id).body)
+    if intent.finished_ms is not None or record.outcome is Outcome.ERROR or len(record.steps) != intent.step:
+        return
+    write(session, intent.trajectory_id, stopped(record, Outcome.ERROR, UNKNOWN_EXECUTION), patterns(run))
+    detail = {"trajectory_id": intent.trajectory_id, "intent_id": intent_id, "action": intent.action}
+    events.record(session, run, f"gate: {UNKNOWN_EXECUTION}", now_ms, actor="gate", detail=detail)
+
+
+def reopened(record: Trajectory) -> Trajectory:
+    """The trajectory without the mark of an unknown execution, now that it goes on."""
+    kept = {name: value for name, value in record.extra.items() if (name, value) != ("reason", UNKNOWN_EXECUTION)}
+    return replace(record, extra=kept)
 
 
 def _origin(session: Session, intent: tables.Intent) -> dict[str, object]:

@@ -20,8 +20,6 @@ from console.live.rows import Trial
 from console.live.stage import Stage
 from console.trajectory import Outcome, Step, Trajectory
 
-UNKNOWN_EXECUTION = "execution unknown"
-
 
 @dataclass(frozen=True, slots=True)
 class Approved:
@@ -93,7 +91,7 @@ async def _run(stage: Stage, trial: Trial, world: World, step: Step, *, fulfils:
         observation, _, ended, capped, info = world.step(step.action)
     except Exception as failure:
         # A critical action may have run all the same; nobody knows, so it is not tried again.
-        reason = f"{UNKNOWN_EXECUTION if fulfils else 'the environment failed'} ({_words(failure)})"
+        reason = f"{rows.UNKNOWN_EXECUTION if fulfils else 'the environment failed'} ({_words(failure)})"
         await _stop(stage, trial, Outcome.ERROR, reason)
         return True
     steps = (*trial.record.steps, replace(step, observation=rows.storable(observation)))

@@ -20,6 +20,9 @@ from storage import tables
 RELEASED = "simulation"
 """`released_by` of a trajectory whose undecided action an experiment let run."""
 
+UNKNOWN_EXECUTION = "execution unknown"
+"""The reason of an end after a go-ahead whose result never came."""
+
 _THOUGHT = "pending_thought"
 
 # Written for every step of every trial, so they are put together once.

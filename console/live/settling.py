@@ -10,7 +10,7 @@ from console.critical import digest
 from console.database import now_ms, review_queue, writing
 from console.live import rows
 from console.live.answers import RUNS_ACTION, standing
-from console.live.playing import UNKNOWN_EXECUTION, Approved
+from console.live.playing import Approved
 from console.live.report import Advance
 from console.trajectory import Outcome
 from storage import tables
@@ -31,7 +31,7 @@ def cut_off_unknown(run: tables.Run, done: Advance) -> None:
     with writing() as session:
         ids = [id for id in session.exec(statement) if id is not None]
         for trial in rows.load(session, ids):
-            rows.stop(session, run, trial, Outcome.ERROR, UNKNOWN_EXECUTION, now_ms())
+            rows.stop(session, run, trial, Outcome.ERROR, rows.UNKNOWN_EXECUTION, now_ms())
             done.unknown += 1
 
 

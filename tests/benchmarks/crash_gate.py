@@ -40,6 +40,7 @@ GOALS: dict[str, tuple[str, float]] = {
     "without_approval": NONE,
     "twice": NONE,
     "not_ended": NONE,
+    "left_open": NONE,
     "other_ends": NONE,
     "wrong_answers": NONE,
     "lost_results": NONE,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlmodel import Session, col, func, select
 
 from console.database import reading
-from console.trajectory import from_json
+from console.trajectory import Outcome, from_json
 from storage import tables
 from storage.tables import SlotStatus
 
@@ -32,6 +32,7 @@ class GoAhead(NamedTuple):
     decision: tables.Decision | None
     flagged: bool
     recorded: tuple[str, ...]
+    outcome: str
 
 
 def books(url: str, logs: Iterable[Path], asked: set[str]) -> dict[str, int]:
@@ -54,6 +55,7 @@ def books(url: str, logs: Iterable[Path], asked: set[str]) -> dict[str, int]:
         "without_approval": sum(not allowed(line, given.get(line["asked"])) for line in ran),
         "twice": sum(times.values()) - len(times),
         "not_ended": len(asked - set(ends)),
+        "left_open": sum(one.intent.finished_ms is None and one.outcome != Outcome.ERROR for one in given.values()),
         "wrong_answers": sum(not own(line, given.get(line["asked"])) for line in told),
         "lost_results": sum(line["approved"] and not kept(line, given.get(line["asked"])) for line in told),
         "units_amiss": amiss,
@@ -103,8 +105,9 @@ def go_aheads(session: Session) -> dict[str, GoAhead]:
     )
     found = {}
     for row, key, text, flagged, decision in session.exec(statement):
-        steps = tuple(step.action for step in from_json(text).steps)
-        found[f"pay[{key}]"] = GoAhead(row, decision, flagged, steps)
+        record = from_json(text)
+        steps = tuple(step.action for step in record.steps)
+        found[f"pay[{key}]"] = GoAhead(row, decision, flagged, steps, record.outcome)
     session.expunge_all()
     return found
 

@@ -13,7 +13,16 @@ from storage.engine import close, writing
 
 HERE = Path(__file__).parent
 ASKED = {"pay[a-0]", "pay[a-1]"}
-WRONGS = ("without_approval", "twice", "not_ended", "other_ends", "wrong_answers", "lost_results", "units_amiss")
+WRONGS = (
+    "without_approval",
+    "twice",
+    "not_ended",
+    "left_open",
+    "other_ends",
+    "wrong_answers",
+    "lost_results",
+    "units_amiss",
+)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +96,7 @@ def test_action_that_ran_twice_is_found(found):
     [
         ("UPDATE verdict SET flagged = true WHERE trajectory_id = 1", {"without_approval": 1}),
         ("DELETE FROM intent WHERE trajectory_id = 1", {"without_approval": 1, "wrong_answers": 1, "lost_results": 1}),
-        ("UPDATE intent SET finished_ms = NULL WHERE trajectory_id = 1", {"lost_results": 1}),
+        ("UPDATE intent SET finished_ms = NULL WHERE trajectory_id = 1", {"lost_results": 1, "left_open": 1}),
         ("INSERT INTO budget (run_id, trial, scope, used, halted) VALUES (1, 0, '', 1, 0)", {"units_amiss": 2}),
     ],
 )

@@ -143,6 +143,36 @@ def test_unflagged_action_of_a_named_task_is_let_run_once(make_gate):
     assert gate.check(TASK, STEPS, "pay[2]").approved
 
 
+def test_agent_that_asks_again_without_a_result_ends_as_unknown_until_one_comes(make_gate, stored):
+    gate = make_gate(detector="random", threshold=1.0)
+    decision = gate.check(TASK, STEPS, "pay[1]", task_id="march")
+    for _ in range(2):
+        again = gate.check(TASK, STEPS, "pay[1]", task_id="march")
+        assert again.reason is Reason.ALREADY_HANDED_OUT
+    assert [row.outcome for row in stored(tables.Trajectory)] == ["error"]
+    (body,) = stored(tables.TrajectoryBody)
+    assert from_json(body.body).extra["reason"] == "execution unknown"
+    assert [event.kind for event in stored(tables.Event)].count("gate: execution unknown") == 1
+    gate.done(decision, "paid")
+    gate.check(TASK, STEPS, "pay[1]", task_id="march")
+    assert [row.outcome for row in stored(tables.Trajectory)] == ["running"]
+    (body,) = stored(tables.TrajectoryBody)
+    record = from_json(body.body)
+    assert (record.steps[-1].action, record.steps[-1].observation) == ("pay[1]", "paid")
+    assert "reason" not in record.extra
+
+
+def test_agent_that_found_out_that_its_action_ran_goes_on(make_gate, stored):
+    gate = make_gate(detector="random", threshold=1.0)
+    for _ in range(2):
+        gate.check(TASK, STEPS, "pay[1]", task_id="march")
+    assert gate.check(TASK, [*STEPS, ("pay[1]", "paid")], "pay[2]", task_id="march").approved
+    (body,) = stored(tables.TrajectoryBody)
+    record = from_json(body.body)
+    assert (record.outcome, record.critical_action, len(record.steps)) == ("running", "pay[2]", len(STEPS) + 1)
+    assert "reason" not in record.extra
+
+
 def test_without_patterns_every_checked_action_is_critical(make_gate, person, meanwhile):
     meanwhile(person().answer, "reject")
     assert make_gate(critical=()).check(TASK, STEPS, "anything").reason is Reason.REJECTED
