@@ -76,11 +76,6 @@ class ShownStep:
     stamp: str = ""
     after: bool = False
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """All that the row says."""
-        return self.action, self.spoken, self.thought, self.observation
-
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:

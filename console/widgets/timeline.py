@@ -41,7 +41,7 @@ def _opening(exhibit: Exhibit) -> str:
 def _rows(exhibit: Exhibit) -> Iterator[str]:
     after = False
     telling = exhibit.telling if exhibit.is_wordy else exhibit.terms
-    stated = occurring(telling, (text for step in exhibit.steps for text in step.texts))
+    stated = occurring(telling, (step.observation for step in exhibit.steps))
     for index, step in enumerate(exhibit.steps):
         if step.after and not after:
             after = True
@@ -62,15 +62,18 @@ def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:
 
 
 def _parts(step: ShownStep, stated: Sequence[Term]) -> Iterator[str]:
-    """The cells of a row, each one element: a page of many steps is slow to swap by the number of its elements."""
+    """The cells of a row, each one element: a page of many steps is slow to swap by the number of its elements.
+
+    Terms are marked in what the agent saw; in its own words they would prove nothing.
+    """
     if step.spoken:
-        yield _text(step.spoken, stated, "ia-spoken")
+        yield _text(step.spoken, (), "ia-spoken")
     if step.action:
-        yield _acted(step.action, stated)
+        yield _acted(step.action)
     if step.stamp:
         yield f'<span class="ia-stamp">{plain(step.stamp)}</span>'
     if step.thought:
-        yield f'<p class="ia-thought">{marked(step.thought, stated)}</p>'
+        yield f'<p class="ia-thought">{plain(step.thought)}</p>'
     if step.observation:
         yield _text(step.observation, stated, "ia-obs")
 
@@ -80,16 +83,16 @@ def _text(text: str, stated: Sequence[Term], css: str) -> str:
     return f'<pre class="{css}{" ia-long" if noted else ""}"{noted}>{marked(text, stated)}</pre>'
 
 
-def _acted(action: str, stated: Sequence[Term]) -> str:
+def _acted(action: str) -> str:
     drawn = json_calls(action)
     if not drawn:
-        return folded(action, stated, "ia-act")
-    return f'<div class="ia-act">{"".join(_called(call, stated) for call in drawn)}</div>'
+        return folded(action, (), "ia-act")
+    return f'<div class="ia-act">{"".join(_called(call) for call in drawn)}</div>'
 
 
-def _called(call: Call, stated: Sequence[Term]) -> str:
+def _called(call: Call) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{plain(name)}</th><td>{folded(as_words(value), stated, "ia-value")}</td></tr>'
+        f'<tr><th scope="row">{plain(name)}</th><td>{folded(as_words(value), (), "ia-value")}</td></tr>'
         for name, value in call.arguments.items()
     )
     return f'<code>{plain(call.name)}</code><table class="ia-arguments">{rows}</table>'

@@ -1,9 +1,7 @@
 """The reviewer's and the researcher's way through the console, in a real browser, worked by keyboard."""
 
 import csv
-import os
 import re
-from pathlib import Path
 
 import pytest
 
@@ -11,6 +9,7 @@ from console import detection, importing, review, runs
 from console.database import now_ms, reading, review_queue
 from console.sign_in import researcher_key
 from storage.tables import Decision
+from tests.browser.screens import screenshot
 from tests.logs import purchase, stuck, write_log
 from tests.serving import free_port
 
@@ -80,13 +79,6 @@ def review_elsewhere(item):
     review.submit(review_queue(), run, claim, "Grace", review.Answer("reject"), now_ms())
 
 
-def screenshot(page, name):
-    folder = os.environ.get("INFERACT_SCREENSHOTS")
-    if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=Path(folder) / f"{name}.png")
-
-
 def test_reviewer_works_by_keyboard_until_the_budget_is_spent(filled, serve, open_page, settled):
     filled()
     page = open_page()
@@ -95,7 +87,6 @@ def test_reviewer_works_by_keyboard_until_the_budget_is_spent(filled, serve, ope
     page.get_by_role("button", name="Review next").click()
     first = shown_item(page)
     settled(page)
-    screenshot(page, "review")
     assert page.get_by_text("price lower than 30.00 dollars").first.is_visible()
     press_until_next(page, settled, "a")
     second = shown_item(page)

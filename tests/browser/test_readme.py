@@ -1,0 +1,59 @@
+"""The item that the README's picture shows: invented, read from top to bottom as a reviewer would."""
+
+from console import detection, importing
+from console.trajectory import Outcome, Step, Trajectory
+from tests.browser.screens import screenshot
+from tests.logs import purchase, write_log
+
+RESULTS = (
+    "[Back to Search]\nPage 1 (Total results: 23)\n[Next >]\n[B0LAMP0412]\nHollis reading lamp, walnut base, "
+    "linen shade, dimmable, 48 cm\n$63.20\n[B0LAMP0977]\nArden desk lamp, oak base, cotton shade\n$39.00\n"
+    "[B0LAMP1203]\nPelham clip lamp, black metal\n$22.40"
+)
+PAGE = (
+    "[Back to Search]\n[< Prev]\nbase [walnut][oak][black]\nshade [linen][cotton]\n"
+    "bulb [without][warm white][daylight]\n"
+    "Hollis reading lamp, walnut base, linen shade, dimmable, 48 cm\nPrice: $63.20\nRating: 4.6\n"
+    "[Description]\n[Features]\n[Reviews]\n[Buy Now]"
+)
+LAMP = Trajectory(
+    task_id="lamp-1",
+    environment="webshop",
+    instruction="i need a dimmable reading lamp with a walnut base, a linen shade and a warm white bulb, "
+    "and price lower than 60.00 dollars",
+    steps=(
+        Step("I search for what was asked.", "search[dimmable reading lamp walnut base linen shade]", RESULTS),
+        Step("The Hollis lamp has the base and the shade. I open it.", "click[B0LAMP0412]", PAGE),
+        Step("It should be dimmable; I look at its features.", "click[Features]", "Dimmable in three steps. 48 cm."),
+        Step("It is. Back to the options.", "click[< Prev]", PAGE),
+        Step("The base is to be walnut.", "click[walnut]", "You have clicked walnut."),
+        Step("And the shade linen.", "click[linen]", "You have clicked linen."),
+        Step("All options are chosen, so I buy it.", "click[Buy Now]", ""),
+    ),
+    critical_action="click[Buy Now]",
+    outcome=Outcome.FINISHED,
+)
+
+
+def test_the_reasons_stand_where_they_are_read_first(tmp_path, data_dir, serve, open_page, settled):
+    others = [purchase(number, wrong=True) for number in range(5)]
+    importing.import_file(write_log(tmp_path / "lamps.jsonl", LAMP, *others), "lamps", "auto", lambda _: None)
+    importing.set_budget("lamps", "50%")
+    detection.detect("lamps", ["rules"])
+    page = open_page(f"{serve()}/review?run=lamps", height=800)
+    page.get_by_label("Your name").fill("Ada")
+    page.keyboard.press("Enter")
+    page.locator(".ia-flag").wait_for()
+    settled(page)
+    for _ in range(5):
+        if page.get_by_text("walnut").count():
+            break
+        page.wait_for_timeout(450)
+        page.keyboard.press("s")
+        settled(page, quiet_ms=300)
+    page.reload()
+    page.locator(".ia-toggle").first.wait_for()
+    settled(page, quiet_ms=600)
+    assert page.locator(".ia-flag").bounding_box()["y"] < page.locator(".ia-timeline").bounding_box()["y"]
+    assert "63.20" in page.locator(".ia-sheet").first.inner_text()
+    screenshot(page, "review")
