@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from sqlmodel import Session
+from sqlmodel import Session, select
 
 from storage import tables
 
@@ -25,3 +25,10 @@ def record(
     text = orjson.dumps(dict(detail or {})).decode()
     run_id = run.id if run else None
     session.add(tables.Event(run_id=run_id, at_ms=now_ms, actor=actor, kind=kind, subject=subject, detail=text))
+
+
+def happened(session: Session, run: tables.Run, kind: str, subject: str) -> bool:
+    """Whether the run has such an event about the subject."""
+    event = tables.Event
+    statement = select(event.id).where(event.run_id == run.id, event.kind == kind, event.subject == subject).limit(1)
+    return session.exec(statement).first() is not None

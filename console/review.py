@@ -117,6 +117,8 @@ def submit(
         raise Refused("That came within 0.4 s of this item's appearance, so it was not taken as your answer to it.")
     pending = pending_action(claim)
     checked = check(answer, CheckpointKind(claim.kind), run.feedback_mode)
+    if checked.edited_action == pending:
+        raise BadInput("The edited action is the one that waits; change it, or approve it as it is.")
     return queue.decide(
         item_id=claim.item_id,
         reviewer=reviewer,

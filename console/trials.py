@@ -157,12 +157,12 @@ def _unlock(session: Session, run: tables.Run, trajectory: tables.Trajectory, do
     if task is None or session.exec(later).one():
         return
     records = _recorded(session, run.source_run_id, trial=trajectory.trial + 1, task=task)
+    subject = f"task {task.task_key}"
     if records:
         _reveal(session, run, records)
         done.revealed += 1
-    else:
+    elif not events.happened(session, run, "no recorded next trial", subject):
         done.nothing_recorded += 1
-        subject = f"task {task.task_key}"
         events.record(session, run, "no recorded next trial", now_ms(), actor="replay", subject=subject)
 
 

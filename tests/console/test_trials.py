@@ -71,7 +71,7 @@ def test_feedback_reveals_the_recorded_next_trial_of_that_task_only(two_trials):
         ("kettle-1", 1): "paused",
     }
     again = trials.advance("again")
-    assert (again.delivered, again.revealed) == (0, 0)
+    assert (again.delivered, again.revealed, again.nothing_recorded) == (0, 0, 0)
     with reading() as session:
         run = runs.get(session, "again")
         task = session.exec(

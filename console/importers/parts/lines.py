@@ -37,8 +37,11 @@ def byte_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[i
 
 
 def text_lines(path: Path, progress: Progress | None = None) -> Iterator[tuple[int, str]]:
-    """The lines as text without their ends; raises UnreadableFile where a line is not UTF-8."""
+    """The lines of a text log without their ends; raises UnreadableFile where one is not UTF-8, or has no end."""
     for number, raw in byte_lines(path, progress):
+        if not raw.endswith(b"\n"):
+            # A text log has no closing bracket: only the end of its last line tells a whole answer from half of one.
+            raise UnreadableFile(str(path), CUT, number)
         yield number, decoded(raw, path, number).rstrip("\r\n")
 
 
