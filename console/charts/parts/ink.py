@@ -39,4 +39,4 @@ def _ink(place: int) -> Ink:
 
 def on_scale(share: float) -> str:
     """The colour of a text that stands on that part (0 to 1) of the scale."""
-    return "#ffffff" if share > 0.45 else "#17202e"
+    return "#ffffff" if share > 0.62 else "#17202e"
