@@ -13,9 +13,14 @@ from console.widgets.markup import plain
 
 def show_lineage(history: Sequence[dict[str, Any]], *, run: str, opened: int, replayed: bool) -> None:
     """Draws the trials of one task with the decisions between them; says so where they are replayed from a log."""
+    st.html(lineage_html(history, run=run, opened=opened, replayed=replayed))
+
+
+def lineage_html(history: Sequence[dict[str, Any]], *, run: str, opened: int, replayed: bool) -> str:
+    """The lineage as one line of HTML: what each trial began with, its outcome, the decisions on it."""
     note = '<p class="ia-note">Replayed: each later trial was recorded before this feedback was given.</p>'
     rows = "".join(_trial(entry, run, opened=opened) for entry in history)
-    st.html(f'<div class="ia-lineage"><h2>Lineage</h2>{note if replayed else ""}<ol>{rows}</ol></div>')
+    return f'<div class="ia-lineage"><h2>Lineage</h2>{note if replayed else ""}<ol>{rows}</ol></div>'
 
 
 def _trial(entry: dict[str, Any], run: str, *, opened: int) -> str:
