@@ -6,8 +6,33 @@ import sys
 from typing import Any
 
 import typer
-
-from console.commands import demo, detect, failures, maintenance, prompt, review, run, simulate, trajectory, worker
+from console.commands import (
+    demo,
+    detect,
+    detector,
+    failures,
+    maintenance,
+    prompt,
+    recalibrate,
+    review,
+    run,
+    simulate,
+    trajectory,
+    worker,
+)
+from console.commands import (
+    demo,
+    detect,
+    detector,
+    maintenance,
+    prompt,
+    recalibrate,
+    review,
+    run,
+    simulate,
+    trajectory,
+    worker,
+)
 from console.errors import ConsoleError
 from console.showing import visible
 from storage.errors import StorageError
@@ -42,6 +67,10 @@ review.app.command("simulate", epilog="Example: inferact review simulate --run d
 )
 app.add_typer(review.app, name="review", rich_help_panel=_WORK)
 app.command("evaluate", epilog="Example: inferact evaluate hotpot", rich_help_panel=_WORK)(detect.evaluate)
+app.command("recalibrate", epilog="Example: inferact recalibrate shop --detector rules", rich_help_panel=_WORK)(
+    recalibrate.recalibrate
+)
+app.add_typer(detector.app, name="detector", rich_help_panel=_WORK)
 app.command("tune", epilog="Example: inferact tune hotpot --method rules", rich_help_panel=_WORK)(detect.tune)
 app.command(
     "export", epilog="Example: inferact export decisions --run hotpot --out decisions.csv", rich_help_panel=_WORK

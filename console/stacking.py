@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-from sqlalchemy import Row, Select, select, update
+from sqlalchemy import Row, Select, select
 from sqlmodel import Session, col
 
 from console.critical import CheckpointKind, checkpoint_at
-from console.detectors import UNPARSED, detector
-from console.detectors.parts import recalibration
+from console.detectors import detector
 from console.detectors.parts.stack import Case, Stack, fit
 from console.errors import BadInput, Refused, Unknown
 from console.metrics.calibration import brier, expected_calibration_error
@@ -52,36 +50,6 @@ def fit_stack(
     cases = _cases(session, run, inputs, _labels(session, run, labels))
     stack, held_out = fit(cases, inputs, seed)
     return stack, _learnt([case.misaligned for case in cases], held_out)
-
-
-def recalibrate(
-    session: Session, run: tables.Run, method: str, kind: str, *, labels: str = "reviewers", seed: int = 0
-) -> Learnt:
-    """Gives every verdict of a detector a probability learnt from labels (`platt` or `isotonic`); scores stay.
-
-    A labelled checkpoint gets the probability by a curve that never saw its task. Raises as `fit_stack`.
-    """
-    known = _labels(session, run, labels)
-    verdict = tables.Verdict
-    columns = (verdict.id, verdict.trajectory_id, verdict.step, verdict.kind, verdict.score, verdict.parameters)
-    statement = select(*map(col, columns)).where(col(verdict.run_id) == run.id, col(verdict.detector) == method)
-    rows = [row for row in session.execute(statement) if not orjson.loads(row.parameters).get(UNPARSED)]
-    learnable = [row for row in rows if _key(row) in known]
-    bad = [known[_key(row)][0] for row in learnable]
-    tasks = [known[_key(row)][1] for row in learnable]
-    curve, held_out = recalibration.learn(kind, [row.score for row in learnable], bad, tasks, seed)
-    unseen = {row.id: share for row, share in zip(learnable, held_out, strict=True)}
-    told = {"kind": kind, "labels": labels, "count": len(bad)}
-    changed = [
-        {
-            "id": row.id,
-            "probability": unseen.get(row.id, curve.of(row.score)),
-            "parameters": orjson.dumps(orjson.loads(row.parameters) | {"recalibrated": told}).decode(),
-        }
-        for row in rows
-    ]
-    session.execute(update(verdict), changed)
-    return _learnt(bad, held_out)
 
 
 def _labels(session: Session, run: tables.Run, source: str) -> dict[Key, tuple[bool, str]]:

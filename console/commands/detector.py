@@ -9,10 +9,10 @@ import typer
 
 from console import runs
 from console.commands.output import Json, emit_json, say, show_table
-from console.database import reading, writing
+from console.database import reading
 from console.detectors import DETECTORS, stacked
 
-app = typer.Typer(help="List detectors, fit a stack, recalibrate scores.", invoke_without_command=True)
+app = typer.Typer(help="List detectors, fit a stack of them.", invoke_without_command=True)
 
 RunOption = Annotated[str, typer.Option("--run", help="The run whose labels teach.")]
 Labels = Annotated[str, typer.Option(help="reviewers: what people decided; gold: what the source knows.")]
@@ -52,7 +52,7 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Fit a stack of detectors to a run's labels; refused where they are too few."""
-    from console import stacking  # scikit-learn's room, which only this and recalibrate need
+    from console import stacking  # scikit-learn's room, which only this needs
 
     path = stacked.path_of(name)
     inputs = list(dict.fromkeys(one.strip() for one in method.split(",") if one.strip()))
@@ -66,24 +66,3 @@ def fit(
     say(f"Learnt from {learnt.labels} labels, {learnt.misaligned} of them misaligned.")
     say(f"On tasks held out: Macro-F1 {learnt.macro_f1:.3f} above {learnt.threshold:.3f}, AP {learnt.ap or 0:.3f}")
     say(f"Next: inferact detect {run} --method stacked@{name} --threshold {learnt.threshold:.3f}")
-
-
-@app.command("recalibrate", epilog="Example: inferact detector recalibrate rules --run shop --kind platt")
-def recalibrate(
-    method: Annotated[str, typer.Argument(help="The detector.")],
-    run: RunOption,
-    kind: Annotated[str, typer.Option(help="platt or isotonic.")] = "platt",
-    labels: Labels = "reviewers",
-    seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
-    """Give a detector's verdicts probabilities learnt from a run's labels; its scores and flags stay."""
-    from console import stacking  # scikit-learn's room, which only this and fit need
-
-    with writing() as session:
-        learnt = stacking.recalibrate(session, runs.get(session, run), method, kind, labels=labels, seed=seed)
-    if as_json:
-        emit_json({"run": run, "detector": method, "kind": kind, **asdict(learnt)})
-        return
-    say(f"Learnt from {learnt.labels} labels, {learnt.misaligned} of them misaligned.")
-    say(f"On tasks held out: ECE {learnt.ece or 0:.3f}, Brier {learnt.brier or 0:.3f}")

@@ -91,25 +91,6 @@ def test_without_a_judged_label_there_is_nothing_to_fit(kettles):
         stacking.fit_stack(session, runs.get(session, kettles), ["rules"])
 
 
-def test_recalibrated_verdicts_have_probabilities_and_keep_scores_and_flags(kettles):
-    def found():
-        with reading() as session:
-            rows = session.exec(select(tables.Verdict).where(tables.Verdict.detector == "rules")).all()
-            return [(row.score, row.flagged) for row in rows], [row.probability for row in rows]
-
-    before, none = found()
-    assert set(none) == {None}
-    for kind in ("platt", "isotonic"):
-        told = inferact("recalibrate", "rules", "--run", kettles, "--kind", kind, "--labels", "gold")
-        after, probabilities = found()
-        assert after == before
-        assert all(0 <= share <= 1 for share in probabilities)
-        with reading() as session:
-            row = evaluation.evaluate(session, runs.get(session, kettles))["rules"]
-        assert row["brier"] == pytest.approx(told["brier"])
-    assert detection.detect(kettles, ["rules"])[0].cached == 40
-
-
 def test_a_stack_over_a_model_asks_each_question_once_and_flags_what_it_cannot_read(kettles, monkeypatch):
     monkeypatch.setenv("INFERACT_MODEL", "test")
     with serving(rule) as endpoint:
