@@ -6,24 +6,12 @@ import sys
 from typing import Any
 
 import typer
+
 from console.commands import (
     demo,
     detect,
     detector,
     failures,
-    maintenance,
-    prompt,
-    recalibrate,
-    review,
-    run,
-    simulate,
-    trajectory,
-    worker,
-)
-from console.commands import (
-    demo,
-    detect,
-    detector,
     maintenance,
     prompt,
     recalibrate,

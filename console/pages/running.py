@@ -22,7 +22,7 @@ def detector_form(run: tables.Run) -> None:
         which, route, bar = st.columns([3, 2, 2])
         names = list(dict.fromkeys([*DETECTORS, run.detector or "rules"]))
         methods = which.multiselect("Detectors", names, default=[run.detector or "rules"], key="methods")
-        routing = route.selectbox("Flags and ranks", names, index=names.index(run.detector) if run.detector in names else 0, key="route")
+        routing = route.selectbox("Flags and ranks", names, index=names.index(run.detector or "rules"), key="route")
         threshold = bar.number_input("Flag above", 0.0, 1.0, run.threshold or 0.5, 0.05, key="threshold")
         sent = st.form_submit_button("Judge this run", type="primary")
     if sent:

@@ -14,7 +14,7 @@ _CARDS = (
         "One key decides",
         "A approves, X rejects, Ctrl+Enter rejects with your words. U takes it back, ? lists the keys.",
     ),
-    ("A budget", "Each review costs one inspection. The bar above shows what is left of this trial's."),
+    ("A budget", "Each review costs one inspection. The bar below shows what is left of this trial's."),
     ("Then they try again", "“Run the next trial”, on the researcher's page of runs, hands your words to the agents."),
 )
 
