@@ -1,5 +1,6 @@
 """The Inbox, the sign-in and what a reviewer may open."""
 
+
 def test_without_a_sign_in_every_address_asks_for_a_name(open_page, kettles):
     at = open_page("inbox", role=None)
     assert [field.label for field in at.text_input] == ["Your name"]
