@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from console import detection, importing
+from tests.logs import purchase, stuck, write_log
 from tests.serving import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,6 +58,21 @@ def chromium():
         browser = playwright.chromium.launch(executable_path=path, args=QUIET)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def filled(tmp_path, data_dir):
+    """A run of six wrong and two right purchases and a stuck trial, judged, with five inspections."""
+
+    def fill(budget="5"):
+        records = [purchase(n, wrong=True) for n in range(6)] + [purchase(n, wrong=False) for n in (6, 7)]
+        log = write_log(tmp_path / "kettles.jsonl", *records, stuck(8))
+        report = importing.import_file(log, "kettles", "auto", lambda _: None)
+        assert report.imported == 9
+        importing.set_budget("kettles", budget)
+        detection.detect("kettles", ["rules"])
+
+    return fill
 
 
 @pytest.fixture

@@ -1,0 +1,46 @@
+"""Steps that several journeys share: sign in, which item is shown, on to the next, what was answered."""
+
+import re
+
+from sqlmodel import select
+
+from console.database import reading
+from storage.tables import Decision
+
+
+def sign_in(page, settled, address, name="Ada", key=None):
+    page.goto(f"{address}/?key={key}" if key else address)
+    page.get_by_label("Your name").fill(name)
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("heading", name="Inbox").wait_for()
+    settled(page)
+
+
+def shown_item(page):
+    """The id of the item that the page shows, from the keys of its buttons."""
+    page.locator("[class*='st-key-skip-']").first.wait_for()
+    names = page.locator("[class*='st-key-skip-']").first.get_attribute("class")
+    return int(re.search(r"st-key-skip-(\d+)", names)[1])
+
+
+def press_until_next(page, settled, key):
+    before = shown_item(page)
+    page.wait_for_timeout(450)
+    page.keyboard.press(key)
+    page.wait_for_selector(f".st-key-skip-{before}", state="detached")
+    settled(page)
+
+
+def standing_answers():
+    with reading() as session:
+        rows = session.exec(select(Decision).order_by(Decision.id)).all()
+        return [(row.item_id, row.decision, row.feedback_text, row.superseded) for row in rows]
+
+
+def tab_to(page, label):
+    """Moves the focus with Tab alone to the element of that accessible name."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.getAttribute('aria-label')") == label:
+            return
+    raise AssertionError(f"Tab never reaches {label!r}")
