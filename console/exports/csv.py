@@ -58,9 +58,10 @@ def _cells(kind: Kind, array: Any) -> Any:
 
 def _harmless(texts: Any) -> Any:
     # The first and last in order clear most columns; the expression on every cell would cost a tenth of an export.
-    ends = pc.min_max(texts)
+    # Their bytes are compared, because half of a surrogate pair has no text.
+    ends = pc.min_max(texts.cast(pa.binary()))
     first, last = ends["min"].as_py(), ends["max"].as_py()
-    if first is None or (first >= "A" and last < "\x7f"):
+    if first is None or (first >= b"A" and last < b"\x7f"):
         return texts
     risky = pc.match_substring_regex(texts, _RISKY)
     return pc.if_else(risky, pc.binary_join_element_wise("'", texts, ""), texts)

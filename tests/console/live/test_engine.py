@@ -93,7 +93,8 @@ def test_a_refused_action_ends_the_trial_and_never_runs(start_run, answer, trial
 def test_an_edited_action_runs_instead(start_run, answer, trial, ledger):
     cast = players(sends_wrong_until_told, ledger)
     start_run(cast, n=2)
-    answer(lambda instruction, _: {"decision": "edit", "edited_action": f"send {instruction.split()[-1][:-1]}"})
+    edited = {"decision": "edit", "edited_action": "send 1"}
+    answer(lambda instruction, _: edited if "1" in instruction else "approve")
     engine.advance("run", players=cast)
     row, record = trial(1)
     assert (row.outcome, record.steps[-1].action) == ("succeeded", "send 1")
