@@ -48,10 +48,12 @@ if isinstance(claim, NoClaim):
 
 above = status_line_html(progress, trial=claim.trial, cap=claim.budget_cap, used=claim.budget_used, now_ms=now_ms())
 above += deciding.flash_html() + (deciding.answer_html(answered) if answered else "")
-show_checkpoint(sheet.checkpoint, flag=sheets.flag(sheet.verdict), belief=sheets.belief(sheet.verdict), above=above)
+flag, belief = sheets.flag(sheet.verdict), sheets.belief(sheet.verdict)
+draw_further_steps = show_checkpoint(sheet.checkpoint, flag=flag, belief=belief, above=above)
 show_earlier_trials(sheet.earlier, sheets.actions(sheet.checkpoint))
 if earlier_answer:
     decision_bar.back_bar(claim)
 else:
     deciding.mark_shown(claim.item_id)
     decision_bar.bar(claim, run, sheet.draft)
+draw_further_steps()

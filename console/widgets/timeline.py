@@ -20,9 +20,16 @@ def timeline_html(exhibit: Exhibit, rows: Sequence[str]) -> str:
     return f'<section class="ia-timeline">{_top(exhibit)}{steps}</section>'
 
 
-def timeline_rows(exhibit: Exhibit) -> list[str]:
-    """Each row as HTML; a row of the class `ia-folds` has something to unfold."""
-    return list(_rows(exhibit))
+def timeline_rows(exhibit: Exhibit) -> Iterator[str]:
+    """Each row as HTML, made as it is asked for; one of the class `ia-folds` has something to unfold."""
+    after = False
+    telling = exhibit.telling if exhibit.is_wordy else exhibit.terms
+    stated = occurring(telling, (step.observation for step in exhibit.steps))
+    for index, step in enumerate(exhibit.steps):
+        if step.after and not after:
+            after = True
+            yield f'<li class="ia-divider">{plain(Heading.AFTER)}</li>'
+        yield _row(step, stated, last=index == len(exhibit.steps) - 1)
 
 
 def _top(exhibit: Exhibit) -> str:
@@ -36,17 +43,6 @@ def _opening(exhibit: Exhibit) -> str:
     if not exhibit.opening:
         return ""
     return fold(plain(Heading.OPENING), size(exhibit.opening), exhibit.opening, (), "ia-opening")
-
-
-def _rows(exhibit: Exhibit) -> Iterator[str]:
-    after = False
-    telling = exhibit.telling if exhibit.is_wordy else exhibit.terms
-    stated = occurring(telling, (step.observation for step in exhibit.steps))
-    for index, step in enumerate(exhibit.steps):
-        if step.after and not after:
-            after = True
-            yield f'<li class="ia-divider">{plain(Heading.AFTER)}</li>'
-        yield _row(step, stated, last=index == len(exhibit.steps) - 1)
 
 
 def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:

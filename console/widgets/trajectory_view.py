@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 import streamlit as st
 
@@ -25,21 +26,30 @@ _FIRST = 6
 
 def show_checkpoint(
     checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None, above: str = ""
-) -> None:
-    """Draws a checkpoint as a reviewer may see it; `above` is ready HTML that stands over it, in the same message."""
-    _show(checkpoint_exhibit(checkpoint, flag=flag, belief=belief), above)
+) -> Callable[[], None]:
+    """Draws a checkpoint as a reviewer may see it; `above` is ready HTML that stands over it, in the same message.
+
+    Returns the drawing of the steps below those first seen, for when all that is waited for stands.
+    """
+    return _show(checkpoint_exhibit(checkpoint, flag=flag, belief=belief), above)
 
 
 def show_record(trajectory: Trajectory, critical: Sequence[str] | None = None) -> None:
     """Draws a whole record, for researchers only."""
-    _show(record_exhibit(trajectory, critical), "")
+    _show(record_exhibit(trajectory, critical), "")()
 
 
-def _show(exhibit: Exhibit, above: str) -> None:
+def _show(exhibit: Exhibit, above: str) -> Callable[[], None]:
     rows = timeline_rows(exhibit)
-    sheet = _sheet(exhibit, rows[:_FIRST])
+    sheet = _sheet(exhibit, list(islice(rows, _FIRST)))
     st.html(above + sheet)
-    show_further_steps(rows[_FIRST:], sheet)
+    further = st.container(key="further-steps")
+
+    def draw_further() -> None:
+        with further:
+            show_further_steps(list(rows), sheet)
+
+    return draw_further
 
 
 def checkpoint_html(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> str:
@@ -54,7 +64,7 @@ def record_html(trajectory: Trajectory, critical: Sequence[str] | None = None) -
 
 def exhibit_html(exhibit: Exhibit) -> str:
     """The exhibit as one line of HTML, its blocks in the order of reading."""
-    return _sheet(exhibit, timeline_rows(exhibit))
+    return _sheet(exhibit, list(timeline_rows(exhibit)))
 
 
 def _sheet(exhibit: Exhibit, rows: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ seen = "page of lamps, brass, 40 cm, price $18.50. " * 14
 steps = [Step("I look for it", f"search[brass lamp {number}]", f"{number}: {seen}") for number in range(28)]
 steps.append(Step("", "click[no such]", "Invalid action!"))
 steps.append(Step("", "click[Lamp]", HOSTILE))
-show_checkpoint(
+draw_further_steps = show_checkpoint(
     Checkpoint(
         "webshop",
         f"item {item}: a brass reading lamp of 50 cm with two bulbs, price lower than 20 dollars",
@@ -45,3 +45,4 @@ with st.bottom, st.container(key="decision-bar", horizontal=True):
     st.button(key_label("Approve", "A"), key=f"approve-{item}", on_click=following)
     st.button("again", key="again")
 hotkeys({"a": f"approve-{item}"}, item_id=item)
+draw_further_steps()
