@@ -3,6 +3,7 @@
 import pytest
 
 DWELL_MS = 450
+A_PERSONS_PACE_MS = 150
 
 
 @pytest.fixture
@@ -74,6 +75,7 @@ def test_silent_while_typing_until_escape(page, log, field):
     assert page.input_value(field) == "axesujk?"
     assert log(page) == ["nothing"]
     page.keyboard.press("Escape")
+    page.wait_for_timeout(A_PERSONS_PACE_MS)
     page.keyboard.press("e")
     assert log(page) == ["edit:1"]
 
