@@ -30,6 +30,7 @@ QUIET = [
 LOCAL = {"127.0.0.1", "localhost", ""}
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """One worker runs all browser tests, so that two cores are not shared by several browsers."""
     for item in items:
