@@ -33,3 +33,15 @@ def shared_data():
         return path
 
     return find
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """One worker runs all browser tests, so that two cores are not shared by several browsers; others go by file."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneBrowser(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return "browser" if nodeid.startswith("tests/browser/") else nodeid.split("::")[0]
+
+    return OneBrowser(config, log)

@@ -30,13 +30,11 @@ QUIET = [
 LOCAL = {"127.0.0.1", "localhost", ""}
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """One worker runs all browser tests, so that two cores are not shared by several browsers."""
+    """All tests of this folder carry the mark `browser`."""
     for item in items:
         if Path(__file__).parent in Path(item.path).parents:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 def _missing(reason):
@@ -45,9 +43,9 @@ def _missing(reason):
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """A running Chromium."""
+    """A running Chromium, for one file: while playwright is on, no other test of the process can run an event loop."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not path:
         _missing("Chromium is not installed")

@@ -20,7 +20,9 @@ def probed(script, **offers):
         return asyncio.run(asked(endpoint.url))
 
 
-@pytest.mark.parametrize("offers", [{"n", "logprobs"}, {"n"}, {"logprobs"}, set()], ids=["both", "n", "logprobs", "nothing"])
+@pytest.mark.parametrize(
+    "offers", [{"n", "logprobs"}, {"n"}, {"logprobs"}, set()], ids=["both", "n", "logprobs", "nothing"]
+)
 def test_it_tells_what_there_is(offers):
     offer = probed(lambda ask: judging(0.1), offers=offers)
     assert offer.answers
