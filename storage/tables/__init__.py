@@ -1,0 +1,60 @@
+"""Every table, by room. Times are whole milliseconds since 1970 UTC (`*_ms`); JSON is text, already serialised."""
+
+from storage.tables.base import Table
+from storage.tables.loop import Ask, Event, Intent, Memory, WebhookDelivery
+from storage.tables.queue import (
+    Budget,
+    Decision,
+    DecisionKind,
+    Draft,
+    Item,
+    ItemStatus,
+    LedgerEntry,
+    Slot,
+    SlotStatus,
+)
+from storage.tables.runs import Run, RunKind, Task, Trajectory, TrajectoryBody, Verdict
+from storage.tables.studies import (
+    Adjudication,
+    Assignment,
+    AssignmentStatus,
+    Participant,
+    ParticipantKind,
+    Probe,
+    ProbePurpose,
+    Study,
+    StudyStatus,
+)
+
+__all__ = [
+    "Adjudication",
+    "Ask",
+    "Assignment",
+    "AssignmentStatus",
+    "Budget",
+    "Decision",
+    "DecisionKind",
+    "Draft",
+    "Event",
+    "Intent",
+    "Item",
+    "ItemStatus",
+    "LedgerEntry",
+    "Memory",
+    "Participant",
+    "ParticipantKind",
+    "Probe",
+    "ProbePurpose",
+    "Run",
+    "RunKind",
+    "Slot",
+    "SlotStatus",
+    "Study",
+    "StudyStatus",
+    "Table",
+    "Task",
+    "Trajectory",
+    "TrajectoryBody",
+    "Verdict",
+    "WebhookDelivery",
+]

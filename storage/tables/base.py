@@ -1,0 +1,23 @@
+"""The base of all tables and what their definitions share.
+
+The base has its own registry, so that a page reloaded by Streamlit never defines a table twice.
+"""
+
+from enum import StrEnum
+
+from sqlalchemy import CheckConstraint, MetaData
+from sqlalchemy.orm import registry
+from sqlmodel import SQLModel
+
+_NAMES = {"uq": "uq_%(table_name)s_%(column_0_N_name)s", "fk": "fk_%(table_name)s_%(column_0_name)s"}
+"""A later migration can only change a constraint that has a name."""
+
+
+class Table(SQLModel, registry=registry(metadata=MetaData(naming_convention=_NAMES))):
+    """Base of all tables."""
+
+
+def one_of(column: str, words: type[StrEnum]) -> CheckConstraint:
+    """A check that the column holds one of the words."""
+    allowed = ", ".join(f"'{word}'" for word in words)
+    return CheckConstraint(f"{column} IN ({allowed})", name=f"ck_{column}_known")

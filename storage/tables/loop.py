@@ -1,0 +1,93 @@
+"""What happens around a decision: memories, execution intents, questions at the gate, deliveries, events."""
+
+from sqlalchemy import BigInteger, Index, UniqueConstraint, text
+from sqlmodel import Field
+
+from storage.tables.base import Table
+
+
+class Event(Table, table=True):
+    """What happened, in order, for audit and for the events export."""
+
+    __tablename__ = "event"
+    __table_args__ = (Index("ix_event_run", "run_id"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int | None = Field(default=None, foreign_key="run.id")
+    at_ms: int = Field(sa_type=BigInteger)
+    actor: str
+    kind: str
+    subject: str = ""
+    detail: str = "{}"
+
+
+class Memory(Table, table=True):
+    """What one trial left for the next ones: a reviewer's words as they are, or the Actor's own reflection."""
+
+    __tablename__ = "memory"
+    __table_args__ = (UniqueConstraint("decision_id"), Index("ix_memory_task", "task_id", "trial"))
+
+    id: int | None = Field(default=None, primary_key=True)
+    task_id: int = Field(foreign_key="task.id")
+    trial: int
+    decision_id: int = Field(foreign_key="decision.id")
+    origin: str
+    text: str
+    created_ms: int = Field(sa_type=BigInteger)
+
+
+class Intent(Table, table=True):
+    """That a critical action is about to run, written before it does; without a result nobody knows whether it ran."""
+
+    __tablename__ = "intent"
+    __table_args__ = (UniqueConstraint("trajectory_id", "step"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    trajectory_id: int = Field(foreign_key="trajectory.id")
+    step: int
+    action: str
+    action_digest: str
+    decision_id: int | None = Field(default=None, foreign_key="decision.id")
+    started_ms: int = Field(sa_type=BigInteger)
+    finished_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class Ask(Table, table=True):
+    """One question of somebody's agent at the gate, known by what it asked; asked again, it is the same row."""
+
+    __tablename__ = "ask"
+    __table_args__ = (UniqueConstraint("run_id", "digest"), Index("ix_ask_trajectory", "trajectory_id"))
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int = Field(foreign_key="run.id")
+    digest: str
+    trajectory_id: int = Field(foreign_key="trajectory.id")
+    item_id: int | None = Field(default=None, foreign_key="item.id")
+    asked_ms: int = Field(sa_type=BigInteger)
+    heartbeat_ms: int = Field(sa_type=BigInteger)
+    deadline_ms: int | None = Field(default=None, sa_type=BigInteger)
+    answer: str | None = None
+    answered_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class WebhookDelivery(Table, table=True):
+    """A decision on its way to somebody's server; tried again until it is taken or given up."""
+
+    __tablename__ = "webhook_delivery"
+    __table_args__ = (
+        UniqueConstraint("decision_id", "url"),
+        Index(
+            "ix_webhook_due",
+            "next_ms",
+            sqlite_where=text("delivered_ms IS NULL"),
+            postgresql_where=text("delivered_ms IS NULL"),
+        ),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    decision_id: int = Field(foreign_key="decision.id")
+    url: str
+    attempts: int = 0
+    next_ms: int = Field(sa_type=BigInteger)
+    delivered_ms: int | None = Field(default=None, sa_type=BigInteger)
+    failure: str = ""

@@ -1,0 +1,196 @@
+"""The review queue: items, reviewers' places at them, budgets with their ledger, drafts and decisions."""
+
+from enum import StrEnum
+
+from sqlalchemy import BigInteger, CheckConstraint, Index, UniqueConstraint, text
+from sqlmodel import Field
+
+from storage.tables.base import Table, one_of
+
+
+class ItemStatus(StrEnum):
+    """`pending`: a slot is free; `claimed`: all are taken; `decided`: all reviews in; `delivered`: the agent knows."""
+
+    PENDING = "pending"
+    CLAIMED = "claimed"
+    DECIDED = "decided"
+    DELIVERED = "delivered"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+class SlotStatus(StrEnum):
+    """A reviewer's place at an item. Only `claimed` and `decided` occupy it."""
+
+    CLAIMED = "claimed"
+    DECIDED = "decided"
+    SKIPPED = "skipped"
+    RELEASED = "released"
+    LAPSED = "lapsed"
+
+
+class DecisionKind(StrEnum):
+    """What a reviewer answers; only approve and edit let an action run."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    EDIT = "edit"
+    RESPOND = "respond"
+    ESCALATE = "escalate"
+
+
+class Item(Table, table=True):
+    """A checkpoint in the review queue. `open_slots` counts the reviews that nobody has taken yet."""
+
+    __tablename__ = "item"
+    __table_args__ = (
+        UniqueConstraint("trajectory_id", "step", "kind"),
+        one_of("status", ItemStatus),
+        CheckConstraint("open_slots >= 0 AND open_slots <= reviews_required", name="ck_item_open_slots"),
+        Index(
+            "ix_item_ready",
+            "run_id",
+            "trial",
+            text("priority DESC"),
+            "id",
+            sqlite_where=text("open_slots > 0"),
+            postgresql_where=text("open_slots > 0"),
+        ),
+        Index("ix_item_run_status", "run_id", "trial", "status", "created_ms"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int = Field(foreign_key="run.id")
+    trial: int
+    trajectory_id: int = Field(foreign_key="trajectory.id")
+    step: int
+    kind: str
+    status: str = ItemStatus.PENDING
+    priority: float
+    open_slots: int = 1
+    reviews_required: int = 1
+    verdict_id: int | None = Field(default=None, foreign_key="verdict.id")
+    created_ms: int = Field(sa_type=BigInteger)
+
+
+class Slot(Table, table=True):
+    """One reviewer's place at one item, with its lease; a reviewer who comes back takes the same place again.
+
+    `units` is what the place costs while claimed or decided; once it is neither, `lease_until_ms` is when it was left.
+    """
+
+    __tablename__ = "slot"
+    __table_args__ = (
+        UniqueConstraint("item_id", "reviewer"),
+        one_of("status", SlotStatus),
+        CheckConstraint("units >= 0", name="ck_slot_units"),
+        Index(
+            "ix_slot_lease",
+            "lease_until_ms",
+            sqlite_where=text("status = 'claimed'"),
+            postgresql_where=text("status = 'claimed'"),
+        ),
+        Index("ix_slot_reviewer", "reviewer", "status"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    item_id: int = Field(foreign_key="item.id")
+    budget_id: int = Field(foreign_key="budget.id")
+    reviewer: str
+    status: str
+    token: str
+    units: int = 1
+    claimed_ms: int = Field(sa_type=BigInteger)
+    lease_until_ms: int = Field(sa_type=BigInteger)
+
+
+class Budget(Table, table=True):
+    """The cap of one (run, trial), or of a participant's share of it (`scope`); a null cap is no cap."""
+
+    __tablename__ = "budget"
+    __table_args__ = (
+        UniqueConstraint("run_id", "trial", "scope"),
+        CheckConstraint("used >= 0 AND (cap IS NULL OR used <= cap)", name="ck_budget_cap"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int = Field(foreign_key="run.id")
+    trial: int
+    scope: str = ""
+    cap: int | None = None
+    used: int = 0
+    halted: int = 0
+
+
+class LedgerEntry(Table, table=True):
+    """One movement of a budget: +1 `spend`, -1 `refund`, 0 `settle` at a decision; `reason` says what caused it."""
+
+    __tablename__ = "ledger"
+    __table_args__ = (Index("ix_ledger_budget", "budget_id"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    budget_id: int = Field(foreign_key="budget.id")
+    item_id: int = Field(foreign_key="item.id")
+    slot_id: int = Field(foreign_key="slot.id")
+    reviewer: str
+    entry: str
+    reason: str
+    units: int
+    at_ms: int = Field(sa_type=BigInteger)
+
+
+class Draft(Table, table=True):
+    """What a reviewer has typed and not yet submitted."""
+
+    __tablename__ = "draft"
+
+    item_id: int = Field(primary_key=True, foreign_key="item.id")
+    reviewer: str = Field(primary_key=True)
+    feedback_text: str
+    updated_ms: int = Field(sa_type=BigInteger)
+
+
+class Decision(Table, table=True):
+    """One revision of a reviewer's answer; a later revision or an undo marks it superseded, nothing is overwritten."""
+
+    __tablename__ = "decision"
+    __table_args__ = (
+        UniqueConstraint("slot_id", "revision"),
+        one_of("decision", DecisionKind),
+        Index("ix_decision_item", "item_id"),
+        Index(
+            "ux_decision_current",
+            "slot_id",
+            unique=True,
+            sqlite_where=text("NOT superseded"),
+            postgresql_where=text("NOT superseded"),
+        ),
+        Index(
+            "ix_decision_undelivered",
+            "deliverable_ms",
+            sqlite_where=text("delivered_ms IS NULL AND NOT superseded"),
+            postgresql_where=text("delivered_ms IS NULL AND NOT superseded"),
+        ),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    item_id: int = Field(foreign_key="item.id")
+    slot_id: int = Field(foreign_key="slot.id")
+    reviewer: str
+    annotator_kind: str = "human"
+    decision: str
+    label: str | None = None
+    feedback_type: str
+    feedback_text: str = ""
+    edited_action: str | None = None
+    action_digest: str
+    submit_key: str = Field(unique=True)
+    revision: int = 1
+    superseded: bool = False
+    budget_cap: int | None = None
+    budget_used: int
+    claimed_ms: int = Field(sa_type=BigInteger)
+    decided_ms: int = Field(sa_type=BigInteger)
+    withdrawn_ms: int | None = Field(default=None, sa_type=BigInteger)
+    deliverable_ms: int = Field(sa_type=BigInteger)
+    delivered_ms: int | None = Field(default=None, sa_type=BigInteger)

@@ -1,0 +1,142 @@
+"""Runs with their tasks, trajectories and verdicts."""
+
+from enum import StrEnum
+
+from sqlalchemy import BigInteger, Index, UniqueConstraint
+from sqlmodel import Field
+
+from storage.tables.base import Table, one_of
+
+
+class RunKind(StrEnum):
+    """`archive`: imported logs; `replay`: a log, trial by trial; `live`: our Actors; `gate`: somebody's agent."""
+
+    ARCHIVE = "archive"
+    REPLAY = "replay"
+    LIVE = "live"
+    GATE = "gate"
+
+
+class Run(Table, table=True):
+    """A batch of tasks with its Actor, routing detector, budget, feedback mode and number of trials.
+
+    A run with a `study_id` belongs to one participant of that study and stands in no list of runs.
+    """
+
+    __tablename__ = "run"
+    __table_args__ = (one_of("kind", RunKind), Index("ix_run_study", "study_id"))
+
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True)
+    kind: str
+    environment: str
+    actor: str | None = None
+    source_run_id: int | None = Field(default=None, foreign_key="run.id")
+    study_id: int | None = Field(default=None, foreign_key="study.id")
+    critical: str = "[]"
+    ends: bool | None = None
+    detector: str | None = None
+    threshold: float | None = None
+    seed: int = 0
+    budget_cap: int | None = None
+    budget_percent: float | None = None
+    halted_free: bool = False
+    feedback_mode: str = "nl"
+    reviews_per_item: int = 1
+    blind: bool = True
+    lease_ms: int = 600_000
+    undo_ms: int = 5_000
+    trials: int = 1
+    options: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
+    created_ms: int = Field(sa_type=BigInteger)
+
+
+class Task(Table, table=True):
+    """What the user asked."""
+
+    __tablename__ = "task"
+    __table_args__ = (UniqueConstraint("run_id", "task_key", "instruction_digest"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int = Field(foreign_key="run.id")
+    task_key: str
+    environment: str
+    instruction: str
+    instruction_digest: str
+    gold: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
+    options: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
+
+
+class Trajectory(Table, table=True):
+    """One trial of one task. `recorded_outcome` is what the log says; `outcome` is how it stands here and now."""
+
+    __tablename__ = "trajectory"
+    __table_args__ = (
+        UniqueConstraint("run_id", "digest"),
+        Index("ix_trajectory_run_trial", "run_id", "trial"),
+        Index("ix_trajectory_task", "task_id", "trial"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int = Field(foreign_key="run.id")
+    task_id: int = Field(foreign_key="task.id")
+    trial: int
+    environment: str
+    outcome: str
+    recorded_outcome: str
+    label: str | None = None
+    carried_over: bool = False
+    critical_action: str | None = None
+    n_steps: int
+    n_critical: int
+    digest: str
+    source: str = "{}"
+    released_by: str | None = None
+    created_ms: int = Field(sa_type=BigInteger)
+
+
+class TrajectoryBody(Table, table=True):
+    """The canonical JSON of a trajectory, apart, so that the queue's rows stay narrow."""
+
+    __tablename__ = "trajectory_body"
+
+    trajectory_id: int = Field(primary_key=True, foreign_key="trajectory.id")
+    body: str
+
+
+class Verdict(Table, table=True):
+    """A detector's answer for one checkpoint.
+
+    Requests, tokens, latency and cost (null: no price was known) are those of the replies that it rests on, when they
+    were really asked; detectors that share a reply have it each.
+    """
+
+    __tablename__ = "verdict"
+    __table_args__ = (
+        UniqueConstraint("trajectory_id", "step", "kind", "detector"),
+        Index("ix_verdict_run_detector", "run_id", "detector"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int = Field(foreign_key="run.id")
+    trajectory_id: int = Field(foreign_key="trajectory.id")
+    step: int
+    kind: str
+    detector: str
+    score: float
+    probability: float | None = None
+    threshold: float
+    flagged: bool
+    inferred_task: str | None = None
+    rationale: str = ""
+    model: str | None = None
+    prompt_fingerprint: str | None = None
+    parameters: str = "{}"
+    seed: int = 0
+    raw: str | None = None
+    latency_ms: float = 0.0
+    requests: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    prompt_tokens: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    completion_tokens: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    cost_usd: float | None = None
+    created_ms: int = Field(sa_type=BigInteger)

@@ -1,0 +1,158 @@
+"""User studies: design, participants, their assignments, items with a known answer, settled disagreements."""
+
+from enum import StrEnum
+
+from sqlalchemy import BigInteger, Index, UniqueConstraint
+from sqlmodel import Field
+
+from storage.tables.base import Table, one_of
+
+
+class StudyStatus(StrEnum):
+    """`draft`: nobody can join yet; `paused`: nobody can go on for now; `closed`: over."""
+
+    DRAFT = "draft"
+    OPEN = "open"
+    PAUSED = "paused"
+    CLOSED = "closed"
+
+
+class ParticipantKind(StrEnum):
+    """A person, or a simulated reviewer by the name of its rule."""
+
+    HUMAN = "human"
+    ORACLE = "oracle"
+    NOISY = "noisy"
+    RULES = "rules"
+
+
+class AssignmentStatus(StrEnum):
+    """`waiting`: not begun; `working`: its runs are there; `done`: every trial is closed."""
+
+    WAITING = "waiting"
+    WORKING = "working"
+    DONE = "done"
+
+
+class ProbePurpose(StrEnum):
+    """Why an item whose answer is known stands in a participant's way."""
+
+    PRACTICE = "practice"
+    ATTENTION = "attention"
+    KNOWN_GOOD = "known-good"
+    KNOWN_BAD = "known-bad"
+
+
+class Study(Table, table=True):
+    """A user study; `design` is its whole design as JSON, as `console.designs` reads it."""
+
+    __tablename__ = "study"
+    __table_args__ = (one_of("status", StudyStatus),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True)
+    design: str
+    status: str = StudyStatus.DRAFT
+    join_code: str = Field(unique=True)
+    created_ms: int = Field(sa_type=BigInteger)
+    opened_ms: int | None = Field(default=None, sa_type=BigInteger)
+    closed_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class Participant(Table, table=True):
+    """One place of the allocation and who has it; `secret` is the link that brings them back, null while it is free.
+
+    `code` is the pseudonym that exports show, `answers` what the participant was asked beside the items (JSON).
+    """
+
+    __tablename__ = "participant"
+    __table_args__ = (
+        UniqueConstraint("study_id", "code"),
+        Index("ix_participant_study", "study_id", "number"),
+        one_of("kind", ParticipantKind),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = Field(foreign_key="study.id")
+    number: int
+    code: str
+    kind: str = ParticipantKind.HUMAN
+    rule: str = "{}"
+    secret: str | None = Field(default=None, unique=True)
+    stage: str = "free"
+    answers: str = "{}"
+    practice_run_id: int | None = Field(default=None, foreign_key="run.id")
+    joined_ms: int | None = Field(default=None, sa_type=BigInteger)
+    consented_ms: int | None = Field(default=None, sa_type=BigInteger)
+    finished_ms: int | None = Field(default=None, sa_type=BigInteger)
+    completion_code: str | None = None
+
+
+class Assignment(Table, table=True):
+    """One condition of one participant, at its place in their order; each has a run of its own, and one of probes.
+
+    `tasks` are the keys of its tasks (JSON), `levels` the condition's level of each factor (JSON).
+    """
+
+    __tablename__ = "assignment"
+    __table_args__ = (
+        UniqueConstraint("participant_id", "position"),
+        Index("ix_assignment_study", "study_id"),
+        Index("ix_assignment_run", "run_id"),
+        Index("ix_assignment_checks_run", "checks_run_id"),
+        one_of("status", AssignmentStatus),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = Field(foreign_key="study.id")
+    participant_id: int = Field(foreign_key="participant.id")
+    position: int
+    condition: str
+    levels: str
+    tasks: str
+    run_id: int | None = Field(default=None, foreign_key="run.id")
+    checks_run_id: int | None = Field(default=None, foreign_key="run.id")
+    status: str = AssignmentStatus.WAITING
+    began_ms: int | None = Field(default=None, sa_type=BigInteger)
+    ended_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class Probe(Table, table=True):
+    """An item whose right answer is known; it comes up once the participant has decided `after` items of the run."""
+
+    __tablename__ = "probe"
+    __table_args__ = (UniqueConstraint("item_id"), one_of("purpose", ProbePurpose), Index("ix_probe_study", "study_id"))
+
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = Field(foreign_key="study.id")
+    participant_id: int = Field(foreign_key="participant.id")
+    assignment_id: int | None = Field(default=None, foreign_key="assignment.id")
+    item_id: int = Field(foreign_key="item.id")
+    purpose: str
+    expected: str
+    explanation: str = ""
+    after: int = 0
+
+
+class Adjudication(Table, table=True):
+    """The settled label of a checkpoint that reviewers disagreed on; their own labels stay as they are.
+
+    `unit` names the checkpoint within its study or run. A later revision stands in the place of the one before.
+    """
+
+    __tablename__ = "adjudication"
+    __table_args__ = (
+        UniqueConstraint("study_id", "run_id", "unit", "revision"),
+        Index("ix_adjudication_study", "study_id"),
+        Index("ix_adjudication_run", "run_id"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int | None = Field(default=None, foreign_key="study.id")
+    run_id: int | None = Field(default=None, foreign_key="run.id")
+    unit: str
+    revision: int = 1
+    label: str
+    note: str = ""
+    adjudicator: str
+    at_ms: int = Field(sa_type=BigInteger)
