@@ -17,7 +17,6 @@ from console.database import writing
 from console.detection_report import Detection, DetectionReport
 from console.detectors import UNPARSED, Detector, detector
 from console.detectors.parts.clients import Asking
-from console.flagging import HALTED_PRIORITY as HALTED_PRIORITY
 from console.flagging import enqueue
 from console.judging import keep_verdicts, verdict_row
 from console.llm import Tally

@@ -6,16 +6,16 @@ import asyncio
 import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
 from sqlalchemy import insert, update
 from sqlmodel import Session, col, select
 
-from console import costs, runs
+from console import costs
 from console.critical import Checkpoint
-from console.database import now_ms, reading, review_queue, writing
+from console.database import now_ms
 from console.detectors import Detector, Verdict, detector
 from console.detectors.parts.bench import Bench
 from console.detectors.parts.clients import Asking, Clients, Setup
@@ -23,31 +23,6 @@ from console.detectors.verdict import Spent
 from console.standing import routing_name, stands
 from storage import tables
 from storage.queue import NewItem
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The routing detector's answer for one checkpoint; `item_id` where it waits for a person."""
-
-    verdict_id: int
-    score: float
-    flagged: bool
-    item_id: int | None
-
-
-def judge_pending(run: tables.Run, trajectory_id: int, trial: int, checkpoint: Checkpoint) -> Judged:
-    """Judges a pending critical action by the run's routing detector and queues it if flagged; safe to repeat.
-
-    A detector that fails is no verdict: its error goes up, and the action stays where it is.
-    """
-    with reading() as session:
-        found = stored_verdict(session, run, trajectory_id, checkpoint)
-    if found is None:
-        row = routing_verdict(run, trajectory_id, checkpoint)
-        with writing() as session:
-            found = keep_verdict(session, run, trajectory_id, checkpoint, row)
-    item_id = _queued(run, trajectory_id, trial, checkpoint, found) if found.flagged else None
-    return Judged(found.id or 0, found.score, found.flagged, item_id)
 
 
 def routing_verdict(run: tables.Run, trajectory_id: int, checkpoint: Checkpoint) -> dict[str, Any]:
@@ -166,22 +141,6 @@ def stored_verdict(
     if found is not None:
         session.expunge(found)
     return found
-
-
-def _queued(
-    run: tables.Run, trajectory_id: int, trial: int, checkpoint: Checkpoint, verdict: tables.Verdict
-) -> int | None:
-    queue = review_queue()
-    with reading() as session:
-        cap = runs.cap(session, run)
-    runs.open_budgets(queue, run.id or 0, [trial], cap)
-    queue.put([item_for(run, trajectory_id, trial, checkpoint, verdict)])
-    item = tables.Item
-    statement = select(item.id).where(
-        item.trajectory_id == trajectory_id, col(item.step) == checkpoint.index, item.kind == str(checkpoint.kind)
-    )
-    with reading() as session:
-        return session.exec(statement).first()
 
 
 async def _asked(judge: Detector, checkpoint: Checkpoint, seed: int, asking: Asking) -> Verdict:

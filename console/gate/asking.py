@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlmodel import Session, col, select, update
 
-from console import events
+from console import costs, events
 from console.detectors import Detector, Verdict, detector
 from console.gate.answer import Reason
 from console.gate.placing import placed
@@ -84,7 +84,7 @@ def _queued(
         trajectory_id=verdict["trajectory_id"],
         step=question.step,
         kind=verdict["kind"],
-        priority=verdict["score"],
+        priority=costs.priority(costs.of_run(run), question.checkpoint, verdict["score"], verdict["probability"]),
         reviews_required=run.reviews_per_item,
         verdict_id=verdict_id,
         created_ms=now_ms,

@@ -10,8 +10,8 @@ from sqlmodel import Session
 
 from console.critical import Checkpoint, CheckpointKind, checkpoint_at, checkpoints
 from console.database import now_ms
-from console.detection import HALTED_PRIORITY
 from console.environments.facts import Environment
+from console.flagging import HALTED_PRIORITY
 from console.judging import item_for, keep_verdict, routing_verdict, stored_verdict
 from console.live import rows
 from console.live.journal import Journal

@@ -63,6 +63,7 @@ def add_queue(session: Session) -> None:
         tables.Verdict(
             id=1, run_id=1, trajectory_id=1, step=1, kind="action", detector="rules", score=0.75, threshold=0.5,
             flagged=True, rationale="-no size", parameters='{"seed":1}', created_ms=NOON,
+            requests=6, prompt_tokens=900, completion_tokens=40, cost_usd=0.0125,
         )
     )  # fmt: skip
     session.add(tables.Budget(id=1, run_id=1, trial=0, cap=2, used=1))

@@ -117,6 +117,12 @@ def test_verdicts_carry_their_parameters_as_an_object(url):
     assert verdict["critical_action"] == BUY
 
 
+def test_verdicts_tell_what_they_took(url, tmp_path):
+    (verdict,) = as_csv(url, "verdicts", tmp_path)
+    taken = [verdict[name] for name in ("requests", "prompt_tokens", "completion_tokens", "cost_usd")]
+    assert taken == ["6", "900", "40", "0.0125"]
+
+
 def test_the_budget_adds_up_line_by_line(url):
     entries = as_json(url, "budget")
     assert [(entry["entry"], entry["units"], entry["used"], entry["cap"]) for entry in entries] == [
