@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from console.briefs import Brief
 from console.critical import Checkpoint, CheckpointKind, checkpoints, is_thought, pending_action
 from console.environments import environment
 from console.excerpts import WORDS, compare, evidence, last_seen
@@ -27,6 +28,7 @@ class Heading(StrEnum):
     """The blocks of an exhibit by their words on the page, in the order of reading."""
 
     ASKED = "The user asked"
+    BRIEF = "The user has in mind"
     ABOUT_TO = "The agent is about to"
     DID_LAST = "The agent did last"
     STUCK = "The agent got stuck"
@@ -35,6 +37,7 @@ class Heading(StrEnum):
     LAST_SEEN = "It saw last"
     BELIEVES = "It seems to believe"
     FLAGGED = "Flagged by"
+    DOUBTED = "Flagged"
     OUTCOME = "How it ended"
     OPENING = "What it saw first"
     STEPS = "Steps"
@@ -54,12 +57,25 @@ _HEADINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Why an item is in the queue: the detector's name, its score over its threshold, its reasons one a line."""
+    """Why an item is in the queue: the detector's name, its score over its threshold, its reasons one a line.
 
-    detector: str
-    score: float
-    threshold: float
+    Whatever a study hides of it is None or empty.
+    """
+
+    detector: str | None
+    score: float | None
+    threshold: float | None
     reasons: tuple[str, ...] = ()
+
+    @property
+    def heading(self) -> Heading:
+        """The words over it, which promise a name only where one follows."""
+        return Heading.FLAGGED if self.detector else Heading.DOUBTED
+
+    @property
+    def margin(self) -> str:
+        """The score over its threshold, or nothing."""
+        return "" if self.score is None or self.threshold is None else f"{self.score:.2f} over {self.threshold:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +112,7 @@ class Exhibit:
     last_seen: tuple[tuple[int, str], ...]
     steps: tuple[ShownStep, ...]
     opening: str = ""
+    brief: Brief = ()
     belief: str | None = None
     unbelieved: tuple[Term, ...] = ()
     flag: Flag | None = None
@@ -112,9 +129,19 @@ class Exhibit:
         return tuple(term for term in self.terms if term.kind not in WORDS)
 
 
-def checkpoint_exhibit(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> Exhibit:
-    """The exhibit of a checkpoint; flag and belief stay out of it altogether where they are None."""
-    stated = terms(checkpoint.instruction)
+def checkpoint_exhibit(
+    checkpoint: Checkpoint,
+    *,
+    flag: Flag | None = None,
+    belief: str | None = None,
+    brief: Brief = (),
+    highlights: bool = True,
+) -> Exhibit:
+    """The exhibit of a checkpoint; flag, belief and brief stay out of it altogether where they are None or empty.
+
+    Without `highlights` no term of the task is told apart from its other words.
+    """
+    stated = terms(checkpoint.instruction) if highlights else ()
     rows = [_row(step, number, checkpoint.environment) for number, step in enumerate(checkpoint.steps, start=1)]
     if checkpoint.kind is not CheckpointKind.HALTED:
         rows.append(_pending_row(checkpoint))
@@ -130,6 +157,7 @@ def checkpoint_exhibit(checkpoint: Checkpoint, *, flag: Flag | None = None, beli
         last_seen=last_seen(checkpoint.steps),
         steps=tuple(rows),
         opening=checkpoint.opening,
+        brief=brief,
         belief=belief,
         unbelieved=compare(stated, belief)[1] if belief else (),
         flag=flag,

@@ -1,18 +1,25 @@
-"""Sheets: all that one reviewer may see of one item. What a blind run hides is left out here and nowhere else."""
+"""Sheets: all that one reviewer may see of one item.
+
+What a blind run or the condition of a study hides is left out here and nowhere else.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import orjson
 from sqlmodel import Session, col, select
 
+from console.briefs import Brief, brief_of
 from console.critical import Checkpoint, CheckpointKind, checkpoint_at
 from console.detection import run_checkpoints
-from console.exhibit import Flag
+from console.exhibit import Exhibit, Flag, checkpoint_exhibit, reasons
 from console.trajectory import Trajectory, from_json
 from storage import tables
 from storage.queue import Claim, Queue
+
+HIDDEN, TARGET = "hidden", "target"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,39 +36,76 @@ class EarlierTrial:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """What a page shows beside the checkpoint itself; the defaults are those of a run outside any study."""
+
+    score: bool = True
+    explanation: bool = True
+    detector: bool = True
+    highlights: bool = True
+    earlier: bool = True
+    brief: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Sheet:
     """One item as its reviewer may see it."""
 
     claim: Claim
     checkpoint: Checkpoint
-    verdict: tables.Verdict | None
+    exhibit: Exhibit
     earlier: tuple[EarlierTrial, ...]
     draft: str
 
 
 def sheet(session: Session, queue: Queue, run: tables.Run, claim: Claim, reviewer: str, *, unblinded: bool) -> Sheet:
     """What the reviewer may see of a claimed item; `unblinded` is a researcher, or anybody where a run is open."""
-    record = from_json(claim.body)
+    record, view = from_json(claim.body), view_of(run)
     verdict = session.get(tables.Verdict, claim.verdict_id) if claim.verdict_id else None
+    checkpoint = checkpoint_at(record, claim.step, CheckpointKind(claim.kind))
+    exhibit = checkpoint_exhibit(
+        checkpoint,
+        flag=_flag(verdict, view),
+        belief=verdict.inferred_task if verdict and view.explanation else None,
+        brief=_brief(session, claim, record) if view.brief else (),
+        highlights=view.highlights,
+    )
+    earlier = _earlier(session, run, claim, reviewer, unblinded=unblinded or not run.blind) if view.earlier else []
     return Sheet(
-        claim=claim,
-        checkpoint=checkpoint_at(record, claim.step, CheckpointKind(claim.kind)),
-        verdict=verdict,
-        earlier=tuple(_earlier(session, run, claim, reviewer, unblinded=unblinded or not run.blind)),
-        draft=queue.draft(item_id=claim.item_id, reviewer=reviewer) or "",
+        claim, checkpoint, exhibit, tuple(earlier), queue.draft(item_id=claim.item_id, reviewer=reviewer) or ""
     )
 
 
-def flag(verdict: tables.Verdict | None) -> Flag | None:
-    """Why the item is in the queue, or None for a halted trial."""
-    if verdict is None:
+def view_of(run: tables.Run) -> View:
+    """What the run's pages show: its option `view`, with `shown` and `hidden` by name, and `brief` none or target."""
+    told = orjson.loads(run.options or "{}").get("view") or {}
+    return View(
+        score=told.get("score") != HIDDEN,
+        explanation=told.get("explanation") != HIDDEN,
+        detector=HIDDEN not in (told.get("detector"), told.get("detector_name")),
+        highlights=told.get("highlights") != HIDDEN,
+        earlier=told.get("earlier") != HIDDEN,
+        brief=told.get("brief") == TARGET,
+    )
+
+
+def _flag(verdict: tables.Verdict | None, view: View) -> Flag | None:
+    """Why the item is in the queue; None for a halted trial, and where all of it is hidden."""
+    if verdict is None or not (view.detector or view.score or view.explanation):
         return None
-    return Flag(verdict.detector, verdict.score, verdict.threshold, tuple(verdict.rationale.splitlines()))
+    return Flag(
+        verdict.detector if view.detector else None,
+        verdict.score if view.score else None,
+        verdict.threshold if view.score else None,
+        reasons(verdict.rationale) if view.explanation else (),
+    )
 
 
-def belief(verdict: tables.Verdict | None) -> str | None:
-    """The task that the agent seems to believe it has, where the detector infers one."""
-    return verdict.inferred_task if verdict else None
+def _brief(session: Session, claim: Claim, record: Trajectory) -> Brief:
+    row = session.get(tables.Trajectory, claim.trajectory_id)
+    task = session.get(tables.Task, row.task_id) if row else None
+    gold = {**record.gold, **orjson.loads(task.gold if task else "{}")}
+    return brief_of(record.environment, gold)
 
 
 def actions(checkpoint: Checkpoint) -> tuple[str, ...]:

@@ -51,6 +51,8 @@ def _head(exhibit: Exhibit) -> Iterator[str]:
     if exhibit.terms:
         yield from _wrapped("found: " + (" · ".join(term.text for term in exhibit.found) or "nothing"))
         yield from _wrapped("not found: " + (" · ".join(term.text for term in exhibit.missing) or "nothing"))
+    if exhibit.brief:
+        yield from _block(Heading.BRIEF, "\n".join(f"{name}: {value}" for name, value in exhibit.brief))
     stamp = f"  [{exhibit.stamp.upper()}]" if exhibit.stamp else ""
     yield from _block(exhibit.heading, exhibit.action + stamp)
     if exhibit.last_seen:
@@ -66,7 +68,7 @@ def _head(exhibit: Exhibit) -> Iterator[str]:
 
 
 def _flag(flag: Flag) -> Iterator[str]:
-    yield from _block(Heading.FLAGGED, f"{flag.detector}  {flag.score:.2f} over {flag.threshold:.2f}")
+    yield from _block(flag.heading, "  ".join(filter(None, [flag.detector, flag.margin])))
     for reason in flag.reasons:
         yield from _wrapped(reason)
 

@@ -66,8 +66,7 @@ def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     with reading() as session:
         sheet = sheets.sheet(session, queue, found, claimed, reviewer, unblinded=False)
     document = {"item": _shown(sheet), "reason": ""}
-    text = showing.as_text(sheet.checkpoint, flag=sheets.flag(sheet.verdict), belief=sheets.belief(sheet.verdict))
-    _tell(document, as_json, f"ITEM {claimed.item_id}\n{text}")
+    _tell(document, as_json, f"ITEM {claimed.item_id}\n{showing.exhibit_text(sheet.exhibit)}")
 
 
 @app.command(
@@ -121,7 +120,7 @@ def _run_of(session: Any, held: Claim) -> tables.Run:
 
 
 def _shown(sheet: sheets.Sheet) -> dict[str, Any]:
-    claim, seen, verdict = sheet.claim, sheet.checkpoint, sheet.verdict
+    claim, seen, flag = sheet.claim, sheet.checkpoint, sheet.exhibit.flag
     return {
         "item_id": claim.item_id,
         "trajectory_id": claim.trajectory_id,
@@ -132,9 +131,9 @@ def _shown(sheet: sheets.Sheet) -> dict[str, Any]:
         "steps": [step.to_dict() for step in seen.steps],
         "thought": seen.thought,
         "critical_action": seen.action,
-        "score": verdict.score if verdict else None,
-        "detector": verdict.detector if verdict else None,
-        "rationale": verdict.rationale if verdict else None,
+        "score": flag.score if flag else None,
+        "detector": flag.detector if flag else None,
+        "rationale": "\n".join(flag.reasons) if flag else None,
         "claim_expires_at": runs.iso(claim.lease_until_ms),
         "budget": {"cap": claim.budget_cap, "used": claim.budget_used},
     }

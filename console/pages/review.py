@@ -11,7 +11,7 @@ from console.sign_in import Hat, Role
 from console.widgets.earlier_trials import show_earlier_trials
 from console.widgets.empty_state import show_empty_state
 from console.widgets.status_line import Progress, status_line_html
-from console.widgets.trajectory_view import show_checkpoint
+from console.widgets.trajectory_view import show_exhibit
 from storage.queue import NoClaim, NoClaimReason
 
 
@@ -48,8 +48,7 @@ if isinstance(claim, NoClaim):
 
 above = status_line_html(progress, trial=claim.trial, cap=claim.budget_cap, used=claim.budget_used, now_ms=now_ms())
 above += deciding.flash_html() + (deciding.answer_html(answered) if answered else "")
-flag, belief = sheets.flag(sheet.verdict), sheets.belief(sheet.verdict)
-draw_further_steps = show_checkpoint(sheet.checkpoint, flag=flag, belief=belief, above=above)
+draw_further_steps = show_exhibit(sheet.exhibit, above)
 show_earlier_trials(sheet.earlier, sheets.actions(sheet.checkpoint))
 if earlier_answer:
     decision_bar.back_bar(claim)

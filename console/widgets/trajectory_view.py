@@ -27,19 +27,15 @@ _FIRST = 6
 def show_checkpoint(
     checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None, above: str = ""
 ) -> Callable[[], None]:
-    """Draws a checkpoint as a reviewer may see it; `above` is ready HTML that stands over it, in the same message.
+    """Draws a checkpoint with those two beside it, as `show_exhibit` does."""
+    return show_exhibit(checkpoint_exhibit(checkpoint, flag=flag, belief=belief), above)
+
+
+def show_exhibit(exhibit: Exhibit, above: str = "") -> Callable[[], None]:
+    """Draws an exhibit; `above` is ready HTML that stands over it, in the same message.
 
     Returns the drawing of the steps below those first seen, for when all that is waited for stands.
     """
-    return _show(checkpoint_exhibit(checkpoint, flag=flag, belief=belief), above)
-
-
-def show_record(trajectory: Trajectory, critical: Sequence[str] | None = None) -> None:
-    """Draws a whole record, for researchers only."""
-    _show(record_exhibit(trajectory, critical), "")()
-
-
-def _show(exhibit: Exhibit, above: str) -> Callable[[], None]:
     rows = timeline_rows(exhibit)
     sheet = _sheet(exhibit, list(islice(rows, _FIRST)))
     st.html(above + sheet)
@@ -50,6 +46,11 @@ def _show(exhibit: Exhibit, above: str) -> Callable[[], None]:
             show_further_steps(list(rows), sheet)
 
     return draw_further
+
+
+def show_record(trajectory: Trajectory, critical: Sequence[str] | None = None) -> None:
+    """Draws a whole record, for researchers only."""
+    show_exhibit(record_exhibit(trajectory, critical))()
 
 
 def checkpoint_html(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> str:
@@ -73,13 +74,15 @@ def _sheet(exhibit: Exhibit, rows: Sequence[str]) -> str:
 
 def _blocks(exhibit: Exhibit) -> Iterator[str]:
     yield _block(Heading.ASKED, "ia-asked", _task(exhibit))
+    if exhibit.brief:
+        yield _block(Heading.BRIEF, "ia-brief", _facts(exhibit.brief))
     yield _block(exhibit.heading, "ia-about", _about(exhibit))
     if exhibit.belief is not None:
         yield _block(Heading.BELIEVES, "ia-belief", _belief(exhibit))
     if exhibit.flag:
-        yield _block(Heading.FLAGGED, "ia-flag", _flag(exhibit.flag))
+        yield _block(exhibit.flag.heading, "ia-flag", _flag(exhibit.flag))
     if exhibit.outcome:
-        yield _block(Heading.OUTCOME, "ia-outcome", _outcome(exhibit))
+        yield _block(Heading.OUTCOME, "ia-outcome", _facts(exhibit.outcome))
 
 
 def _block(heading: Heading, css: str, inner: str) -> str:
@@ -143,13 +146,19 @@ def _belief(exhibit: Exhibit) -> str:
 
 
 def _flag(flag: Flag) -> str:
-    over = f"{flag.score:.2f}</b> over {flag.threshold:.2f}"
     lines = "".join(f"<li>{plain(reason)}</li>" for reason in flag.reasons)
     css = "ia-reasons ia-many" if len(flag.reasons) > _FEW_REASONS else "ia-reasons"
     why = f'<ul class="{css}">{lines}</ul>' if lines else ""
-    return f'<p class="ia-score"><b>{plain(flag.detector)}</b> <b class="ia-number">{over}</p>{why}'
+    return f"{_score(flag)}{why}"
 
 
-def _outcome(exhibit: Exhibit) -> str:
-    rows = "".join(f"<dt>{plain(name)}</dt><dd>{plain(value)}</dd>" for name, value in exhibit.outcome)
+def _score(flag: Flag) -> str:
+    name = f"<b>{plain(flag.detector)}</b> " if flag.detector else ""
+    score, _, threshold = flag.margin.partition(" ")
+    number = f'<b class="ia-number">{score}</b> {threshold}' if score else ""
+    return f'<p class="ia-score">{name}{number}</p>' if name or number else ""
+
+
+def _facts(pairs: Sequence[tuple[str, str]]) -> str:
+    rows = "".join(f"<dt>{plain(name)}</dt><dd>{plain(value)}</dd>" for name, value in pairs)
     return f'<dl class="ia-facts">{rows}</dl>'

@@ -4,7 +4,9 @@ import random
 import string
 from dataclasses import replace
 
+import orjson
 import pytest
+from sqlmodel import select
 
 from console import detection, importing, inbox, review, runs, sheets
 from console.database import now_ms, reading, review_queue, writing
@@ -12,16 +14,15 @@ from console.importers import read_log
 from console.importers.records import Found
 from console.trajectory import Outcome
 from console.widgets.earlier_trials import earlier_trials_html
-from console.widgets.trajectory_view import checkpoint_html
+from console.widgets.trajectory_view import exhibit_html
+from storage import tables
 from tests.logs import write_log
 
 
 def drawn(sheet):
     """The Review page's HTML for a sheet."""
-    flag, belief = sheets.flag(sheet.verdict), sheets.belief(sheet.verdict)
-    return checkpoint_html(sheet.checkpoint, flag=flag, belief=belief) + earlier_trials_html(
-        sheet.earlier, sheets.actions(sheet.checkpoint)
-    )
+    before = earlier_trials_html(sheet.earlier, sheets.actions(sheet.checkpoint)) if sheet.earlier else ""
+    return exhibit_html(sheet.exhibit) + before
 
 
 def next_sheet(run_name, reviewer, *, unblinded=False):
@@ -85,6 +86,68 @@ def test_a_researcher_and_an_open_run_show_words_decision_and_outcome(two_trials
     assert "reject by bo" in researcher
     assert "<dt>outcome</dt>" in researcher
     assert "Your score" not in researcher
+
+
+ALL_HIDDEN = dict.fromkeys(("score", "explanation", "detector", "highlights", "earlier"), "hidden")
+
+
+def seen_with(run_name, view):
+    """The page of the run's next item under that view, for a reviewer who then lets it go."""
+    with writing() as session:
+        runs.get(session, run_name).options = orjson.dumps({"view": view}).decode()
+    _, claim, sheet = next_sheet(run_name, "ada")
+    review_queue().release(item_id=claim.item_id, reviewer="ada", token=claim.token, now_ms=now_ms())
+    return drawn(sheet)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "gone", "left"),
+    [
+        ("score", "ia-number", "The user set a limit"),
+        ("explanation", "The user set a limit", "ia-number"),
+        ("detector", "<b>rules</b>", "ia-number"),
+        ("detector_name", "<b>rules</b>", "The user set a limit"),
+        ("highlights", "<mark", "ia-number"),
+    ],
+)
+def test_what_a_condition_hides_leaves_no_trace_and_the_rest_stays(two_trials, hidden, gone, left):
+    whole, less = seen_with(two_trials, {}), seen_with(two_trials, {hidden: "hidden"})
+    assert gone in whole
+    assert gone not in less
+    assert left in less
+
+
+def test_with_everything_hidden_only_the_checkpoint_stands(two_trials):
+    page = seen_with(two_trials, ALL_HIDDEN)
+    for trace in ("Flagged", "rules", "believe", "<mark", "ia-chip", "Earlier trials", "0.50"):
+        assert trace not in page
+    assert "price lower than 30.00 dollars" in page
+
+
+def test_earlier_trials_go_where_the_condition_hides_them(two_trials):
+    review_trial_0(two_trials)
+    assert "Earlier trials" in second_trial(two_trials, "ada")
+    with writing() as session:
+        runs.get(session, two_trials).options = orjson.dumps({"view": {"earlier": "hidden"}}).decode()
+    assert "Earlier trials" not in second_trial(two_trials, "ada")
+
+
+def test_the_brief_names_the_target_and_never_the_label(two_trials):
+    gold = {
+        "name": "Kettle Blue <b>1</b>",
+        "options": {"color": "blue"},
+        "label": "canary-label",
+        "score": "canary-score",
+    }
+    with writing() as session:
+        for task in session.exec(select(tables.Task)):
+            task.gold = orjson.dumps(gold).decode()
+    assert "Kettle Blue" not in seen_with(two_trials, {"brief": "none"})
+    told = seen_with(two_trials, {"brief": "target"})
+    assert "The user has in mind" in told
+    assert "Kettle Blue &lt;b&gt;1&lt;/b&gt;" in told
+    assert "color: blue" in told
+    assert "canary" not in told
 
 
 def canaried(record, draw, patterns):

@@ -1,0 +1,47 @@
+"""Briefs: what the user has in mind, in plain words, for studies whose participants are told; a label never is.
+
+A new environment is one function here and one line in BRIEFS. Each names the entries of the gold that it reads, so that
+nothing else of it (label, score, outcome, the actions that solve the task) can stand in a brief.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+Brief = tuple[tuple[str, str], ...]
+"""Pairs of a name and what it is, in the order of reading."""
+
+
+def brief_of(environment: str, gold: Mapping[str, Any]) -> Brief:
+    """The target of a task of that environment; empty where its gold names none (InferAct, user study)."""
+    describe = BRIEFS.get(environment)
+    return tuple((name, text) for name, text in describe(gold) if text) if describe else ()
+
+
+def _webshop(gold: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "product", _text(gold.get("name"))
+    yield "listed as", _text(gold.get("asin"))
+    options = gold.get("options")
+    if isinstance(options, Mapping):
+        yield "options", " · ".join(f"{name}: {value}" for name, value in options.items())
+
+
+def _hotpotqa(gold: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "answer", _text(gold.get("answer"))
+
+
+def _alfworld(gold: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "thing", _text(gold.get("thing"))
+    yield "place", _text(gold.get("receptacle"))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+BRIEFS: dict[str, Callable[[Mapping[str, Any]], Iterator[tuple[str, str]]]] = {
+    "webshop": _webshop,
+    "hotpotqa": _hotpotqa,
+    "alfworld": _alfworld,
+}
