@@ -4,7 +4,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -57,14 +57,10 @@ def close(url: str) -> None:
 
 def borrow(opened: Engine) -> Any:
     """A raw connection outside any transaction, set up already; hand it back with `give_back`."""
-    with suppress(IndexError):
+    try:
         return _idle(opened).pop()
-    pooled = opened.raw_connection()
-    if opened.dialect.name != "sqlite":
-        return pooled
-    connection = pooled.dbapi_connection
-    pooled.detach()
-    return connection
+    except IndexError:
+        return _raw(opened)
 
 
 def give_back(opened: Engine, connection: Any) -> None:
@@ -114,6 +110,15 @@ def _engine(url: str, durability: Durability, pid: int) -> Engine:
 @lru_cache(maxsize=16)
 def _idle(opened: Engine) -> deque[Any]:
     return deque()
+
+
+def _raw(opened: Engine) -> Any:
+    pooled = opened.raw_connection()
+    if opened.dialect.name != "sqlite":
+        return pooled
+    connection = pooled.dbapi_connection
+    pooled.detach()
+    return connection
 
 
 def _server_engine(url: URL, durability: Durability) -> Engine:

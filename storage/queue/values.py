@@ -23,8 +23,7 @@ class NewItem:
     created_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """A reviewer's lease on an item, with the trajectory's canonical JSON as `body`."""
 
     item_id: int
