@@ -13,6 +13,7 @@ from console.commands import (
     detector,
     failures,
     maintenance,
+    oversight,
     prompt,
     recalibrate,
     review,
@@ -59,6 +60,7 @@ app.command("recalibrate", epilog="Example: inferact recalibrate shop --detector
     recalibrate.recalibrate
 )
 app.add_typer(detector.app, name="detector", rich_help_panel=_WORK)
+app.add_typer(oversight.app, name="oversight", rich_help_panel=_WORK)
 app.command("tune", epilog="Example: inferact tune hotpot --method rules", rich_help_panel=_WORK)(detect.tune)
 app.command(
     "export", epilog="Example: inferact export decisions --run hotpot --out decisions.csv", rich_help_panel=_WORK

@@ -16,10 +16,14 @@ from console.trajectory import Label
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An item that waits: the detector's priority, and the label, None for a halted trial."""
+    """An item that waits: its priority in the queue, the label, None for a halted trial, and what its error may cost.
+
+    `expected_cost` is the probability of misalignment times the cost; None stands for the priority.
+    """
 
     priority: float
     label: Label | None
+    expected_cost: float | None = None
 
 
 Policy = Callable[[Sequence[Candidate], int], list[int]]
@@ -31,13 +35,25 @@ def by_priority(candidates: Sequence[Candidate], seed: int) -> list[int]:
     return sorted(range(len(candidates)), key=lambda at: (_halted(candidates[at]), -candidates[at].priority, at))
 
 
+def by_expected_cost(candidates: Sequence[Candidate], seed: int) -> list[int]:
+    """The highest expected cost first, equals as they came."""
+    worth = [one.priority if one.expected_cost is None else one.expected_cost for one in candidates]
+    return sorted(range(len(candidates)), key=lambda at: (_halted(candidates[at]), -worth[at], at))
+
+
+def at_random(candidates: Sequence[Candidate], seed: int) -> list[int]:
+    """In an order that the seed draws."""
+    order = list(range(len(candidates)))
+    Random(seed).shuffle(order)
+    return sorted(order, key=lambda at: _halted(candidates[at]))
+
+
 def fp_first(candidates: Sequence[Candidate], seed: int) -> list[int]:
     """False positives before true ones, as if every inspection before a true one had been in vain; seeded among equals.
 
     Within a budget that leaves `kept` true positives inspected.
     """
-    order = list(range(len(candidates)))
-    Random(seed).shuffle(order)
+    order = at_random(candidates, seed)
     return sorted(order, key=lambda at: (_halted(candidates[at]), candidates[at].label is Label.MISALIGNED))
 
 
@@ -55,7 +71,9 @@ def inspections(share: float, non_halted: int) -> int:
 
 POLICIES: dict[str, Policy] = {
     "priority": by_priority,
+    "expected-cost": by_expected_cost,
     "fp-first": fp_first,
+    "random": at_random,
 }
 
 

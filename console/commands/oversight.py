@@ -1,0 +1,89 @@
+"""`inferact oversight`: what a run's inspections catch, and the paper's simulation of a quota."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from console import runs
+from console.commands import fp_first
+from console.commands.output import Json, emit_json, say, show_table
+from console.commands.plain_rows import plain_rows
+from console.database import reading
+from console.errors import BadInput
+
+_CURVE = "curve"
+
+
+class _RunByDefault(TyperGroup):
+    """`oversight RUN` stands for `oversight curve RUN`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first word names, else the curve of the run that it names."""
+        return super().resolve_command(ctx, args if args[0] in self.commands else [_CURVE, *args])
+
+
+app = typer.Typer(
+    cls=_RunByDefault,
+    help="See what inspections catch: the oversight curve of a run, and the paper's simulation of a quota.",
+    epilog="Example: inferact oversight shop --more 10",
+    no_args_is_help=True,
+)
+
+
+@app.command(_CURVE, epilog="Example: inferact oversight shop --policy priority,random --more 10")
+def curve(
+    run: Annotated[str, typer.Argument(help="The run's name.")],
+    policy: Annotated[str | None, typer.Option(help="Orders of inspection, comma-separated; all, else.")] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="Where inspections end: a number, or P% of the non-halted; where the run's did, else."),
+    ] = None,
+    more: Annotated[int, typer.Option(min=0, help="How many further inspections to count.")] = 10,
+    trial: Annotated[int | None, typer.Option(min=0, help="The trial; the first judged one, else.")] = None,
+    labels: Annotated[str, typer.Option(help="gold, or adjudicated (settled ones where there are any).")] = "gold",
+    seed: Annotated[int, typer.Option(help="For orders that draw.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Write every point of the curves to this CSV.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Count the misalignments that inspections catch, for each detector and order of inspection."""
+    from console import oversight  # numpy and scipy, which few commands need
+    from console.downloads import as_csv
+
+    with reading() as session:
+        there = oversight.pool(session, runs.get(session, run), labels)
+    orders = _names(policy) if policy else oversight.ORDERS
+    found = oversight.curves(there, trial=trial, orders=orders, budget=budget, further=more, seed=seed)
+    if out is not None:
+        out.write_bytes(as_csv(found.points))
+    summary = plain_rows(found.summary)
+    if as_json:
+        document = {"run": run, "trial": found.trial, "labels": labels, "spent": found.spent, "more": more}
+        emit_json({**document, "curves": summary, "points": plain_rows(found.points)})
+        return
+    columns = ("detector", "policy", "flagged", "misaligned", "spent", "caught", "corrected", "more", "area", "missed")
+    show_table([_readable(row) for row in summary], columns, empty="Nothing to count.")
+    say(f"more: what {more} further inspections catch. area: 0 as in random order, 1 at best.")
+    if unlabelled := max(row["unlabelled"] for row in summary):
+        say(f"{unlabelled} flagged items have no label and are left out.")
+
+
+app.command("fp-first", epilog="Example: inferact oversight fp-first --confusion published --budget 50%")(
+    fp_first.fp_first
+)
+
+
+def _readable(row: dict[str, Any]) -> dict[str, Any]:
+    """Counts without decimals; the mean over all orders with one."""
+    counts = {name: f"{row[name]:.3g}" for name in ("caught", "corrected", "more") if row[name] is not None}
+    return {**row, **counts}
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise BadInput("Name at least one order of inspection with --policy.")
+    return names

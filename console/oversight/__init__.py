@@ -1,0 +1,24 @@
+"""Oversight under a budget: what inspections catch, in which order, and how a run's budget was spent."""
+
+from console.oversight.burning import burn_down
+from console.oversight.curves import AS_REVIEWED, CHANCE, IDEAL, ORDERS, Curves, curves
+from console.oversight.pool import LABELS, Pool, pool, version
+from console.oversight.quota import matrices_of, published_matrices, quota_table, read_matrices
+
+__all__ = [
+    "AS_REVIEWED",
+    "CHANCE",
+    "IDEAL",
+    "LABELS",
+    "ORDERS",
+    "Curves",
+    "Pool",
+    "burn_down",
+    "curves",
+    "matrices_of",
+    "pool",
+    "published_matrices",
+    "quota_table",
+    "read_matrices",
+    "version",
+]

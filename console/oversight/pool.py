@@ -1,0 +1,147 @@
+"""What each detector has put before the reviewers of a run, with the truth about it and what became of it.
+
+A row is a trajectory as the queue has it: its first flagged checkpoint, or its first where none is flagged. Halted and
+carried-over trajectories are left out, since no detector judges them (InferAct, section 4.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import func
+from sqlalchemy import select as sa_select
+from sqlmodel import Session, col
+
+from console import costs, scored
+from console.errors import BadInput
+from console.oversight.checkpoints import Key, checkpoints_of
+from console.oversight.reviewed import reviewed
+from console.oversight.truth import adjudicated, settled_in, true_labels
+from console.standing import routing_name
+from console.trajectory import Outcome
+from storage import tables
+
+LABELS = ("gold", "adjudicated")
+"""Whose labels count: the source's own, or settled ones where there are any and the source's elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """The rows of a run, one for each detector and trajectory; `routing` is whose flags the run's reviewers got.
+
+    Columns: detector, trial, trajectory_id, task_key, step, kind, score, probability, flagged, label (misaligned,
+    aligned or missing), expected_cost, inspected_ms (the first decision, missing if there is none), reported (a
+    reviewer called it misaligned), corrected (and after that the next trial, or the edited action, succeeded).
+    """
+
+    run: str
+    routing: str
+    labels: str
+    rows: pd.DataFrame
+
+
+def pool(session: Session, run: tables.Run, labels: str = "gold") -> Pool:
+    """The pool of a run; raises BadInput for labels that are neither gold nor adjudicated."""
+    if labels not in LABELS:
+        raise BadInput(f"Labels are {' or '.join(LABELS)}, not {labels!r}.")
+    rows = _judged(session, run)
+    rows["label"] = rows["label"].fillna(_keyed(rows).map(true_labels(session, run, _keys(rows[rows["label"].isna()]))))
+    if labels == "adjudicated":
+        units = rows["task_key"] + "/" + rows["step"].astype(str) + "/" + rows["kind"]
+        settled = units.where(rows["trial"] == 0).map(adjudicated(session, run))
+        rows["label"] = settled.fillna(rows["label"])
+    rows["expected_cost"] = _expected_costs(session, run, rows)
+    rows = rows.merge(reviewed(session, run), on="trajectory_id", how="left")
+    for name in ("reported", "corrected"):
+        rows[name] = rows[name].eq(True)
+    return Pool(run.name, routing_name(run), labels, rows)
+
+
+def version(session: Session, run: tables.Run) -> tuple[Any, ...]:
+    """Differs whenever the pool of the run, or what was spent on it, would."""
+    item, decision, entry, settled = tables.Item, tables.Decision, tables.LedgerEntry, tables.Adjudication
+    decided = (
+        sa_select(func.max(col(decision.id)), func.count(), func.count().filter(col(decision.superseded)))
+        .join(item, col(item.id) == col(decision.item_id))
+        .where(col(item.run_id) == run.id)
+    )
+    moved = (
+        sa_select(func.max(col(entry.id)))
+        .join(tables.Budget, col(tables.Budget.id) == col(entry.budget_id))
+        .where(col(tables.Budget.run_id) == run.id)
+    )
+    outcomes = sa_select(func.count()).where(
+        col(tables.Trajectory.run_id) == run.id, col(tables.Trajectory.outcome) == Outcome.SUCCEEDED
+    )
+    final = sa_select(func.max(col(settled.id)), func.count()).where(settled_in(run))
+    told = [value for asked in (decided, moved, outcomes, final) for value in session.execute(asked).one()]
+    stated = (run.budget_cap, run.budget_percent, run.detector, run.options)
+    return (*scored.version(session, run), *stated, *told)
+
+
+_COLUMNS = (
+    "detector",
+    "trial",
+    "trajectory_id",
+    "task_key",
+    "step",
+    "kind",
+    "score",
+    "probability",
+    "flagged",
+    "label",
+)
+
+
+def _judged(session: Session, run: tables.Run) -> pd.DataFrame:
+    verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
+    told = (
+        col(verdict.detector),
+        col(record.trial),
+        col(record.id).label("trajectory_id"),
+        col(task.task_key),
+        *(col(column) for column in (verdict.step, verdict.kind, verdict.score, verdict.probability, verdict.flagged)),
+        col(record.label),
+    )
+    place = func.row_number().over(
+        partition_by=(col(verdict.detector), col(verdict.trajectory_id)),
+        order_by=(col(verdict.flagged).desc(), col(verdict.step), col(verdict.id)),
+    )
+    ranked = (
+        sa_select(*told, place.label("place"))
+        .join(record, col(record.id) == col(verdict.trajectory_id))
+        .join(task, col(task.id) == col(record.task_id))
+        .where(col(verdict.run_id) == run.id, col(record.carried_over).is_(False))
+        .where(col(record.recorded_outcome) != Outcome.HALTED)
+        .subquery()
+    )
+    statement = (
+        sa_select(*(ranked.c[name] for name in _COLUMNS))
+        .where(ranked.c.place == 1)
+        .order_by(ranked.c.detector, ranked.c.trajectory_id)
+    )
+    rows = [tuple(row) for row in session.execute(statement)]
+    kinds = {"flagged": bool, "label": object, "score": float, "probability": float}
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(kinds)
+
+
+def _expected_costs(session: Session, run: tables.Run, rows: pd.DataFrame) -> pd.Series[float]:
+    """The probability, or the score where there is none, times what the action costs if it is wrong."""
+    worth = rows["probability"].fillna(rows["score"])
+    stated = costs.of_run(run)
+    if not stated or rows.empty:
+        return worth
+    seen = checkpoints_of(session, _keys(rows[rows["flagged"]]))
+    amounts = {key: costs.cost(stated, checkpoint) for key, checkpoint in seen.items()}
+    return worth * _keyed(rows).map(amounts).astype(float).fillna(1.0)
+
+
+def _keys(rows: pd.DataFrame) -> set[Key]:
+    return set(_keyed(rows))
+
+
+def _keyed(rows: pd.DataFrame) -> pd.Series[Any]:
+    keys = list(zip(rows["trajectory_id"], rows["step"], rows["kind"], strict=True))
+    return pd.Series(keys, index=rows.index, dtype=object)
