@@ -102,13 +102,13 @@ def headline(answer: NoClaim) -> str:
     return _HEADLINES.get(answer.reason, "Nothing for you right now")
 
 
-def my_items(session: Session, run: tables.Run, reviewer: str, limit: int = 200) -> list[int]:
-    """The items that this reviewer has answered, the latest first."""
+def my_items(session: Session, run_ids: Sequence[int], reviewer: str, limit: int = 200) -> list[int]:
+    """The items of these runs that this reviewer has answered, the latest first."""
     decision, item = tables.Decision, tables.Item
     statement = (
         select(decision.item_id)
         .join(item, col(item.id) == decision.item_id)
-        .where(item.run_id == run.id, decision.reviewer == reviewer, col(decision.superseded).is_(False))
+        .where(col(item.run_id).in_(run_ids), decision.reviewer == reviewer, col(decision.superseded).is_(False))
         .order_by(col(decision.id).desc())
         .limit(limit)
     )
@@ -125,12 +125,13 @@ def why_nothing(answer: NoClaim) -> str:
 
 
 def busiest_run(session: Session) -> tables.Run | None:
-    """The run with the most items waiting, the newest among equals; None where there is no run."""
+    """The run with the most items waiting, the newest among equals, none of a study's; None where there is no run."""
     item, run = tables.Item, tables.Run
     waiting = func.count(item.id)  # type: ignore[arg-type]
     statement = (
         select(run)
         .join(item, (col(item.run_id) == run.id) & (col(item.open_slots) > 0), isouter=True)
+        .where(col(run.study_id).is_(None))
         .group_by(col(run.id))
         .order_by(waiting.desc(), col(run.id).desc())
         .limit(1)

@@ -56,9 +56,12 @@ def get(session: Session, name: str) -> tables.Run:
     return run
 
 
-def every(session: Session) -> list[tables.Run]:
-    """All runs, the newest first."""
-    return list(session.exec(select(tables.Run).order_by(col(tables.Run.id).desc())))
+def every(session: Session, *, of_studies: bool = False) -> list[tables.Run]:
+    """All runs, the newest first; those of studies' participants only with `of_studies`."""
+    statement = select(tables.Run).order_by(col(tables.Run.id).desc())
+    if not of_studies:
+        statement = statement.where(col(tables.Run.study_id).is_(None))
+    return list(session.exec(statement))
 
 
 def archive(session: Session, name: str, now_ms: int) -> tables.Run:

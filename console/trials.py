@@ -29,31 +29,50 @@ from storage.tables import ItemStatus, RunKind
 def start_replay(name: str, source: str, detector: str, **fields: Any) -> tables.Run:
     """Makes a replay run of an archive run and judges its trial 0; raises Refused where there is nothing to replay."""
     with writing() as session:
-        origin = runs.get(session, source)
-        if origin.kind != RunKind.ARCHIVE:
-            raise Refused(f"Run {source!r} is no archive of imported logs; only those can be replayed.")
-        run = runs.create(
-            session,
-            name,
-            RunKind.REPLAY,
-            now_ms(),
-            actor="replay",
-            source_run_id=origin.id,
-            critical=origin.critical,
-            ends=origin.ends,
-            trials=_recorded_trials(session, origin),
-            **fields,
-        )
-        run.environment = origin.environment
-        first = session.exec(
-            select(func.min(tables.Trajectory.trial)).where(col(tables.Trajectory.run_id) == origin.id)
-        ).one()
-        if first is None:
-            raise Refused(f"Run {source!r} holds no trajectories; import a log into it first.")
-        _reveal(session, run, _recorded(session, origin.id, trial=first))
+        run = begin_replay(session, name, source, **fields)
         session.flush()
         session.expunge(run)
-    _judge(name, detector)
+    judge_replay(name, detector)
+    return run
+
+
+def begin_replay(
+    session: Session,
+    name: str,
+    source: str,
+    *,
+    task_keys: Sequence[str] | None = None,
+    most_trials: int | None = None,
+    **fields: Any,
+) -> tables.Run:
+    """Adds a replay run with the first recorded trial of all tasks, or of those, to the caller's transaction.
+
+    Raises Refused where there is nothing to replay; `judge_replay` fills its queue.
+    """
+    origin = runs.get(session, source)
+    if origin.kind != RunKind.ARCHIVE:
+        raise Refused(f"Run {source!r} is no archive of imported logs; only those can be replayed.")
+    recorded = _recorded_trials(session, origin)
+    run = runs.create(
+        session,
+        name,
+        RunKind.REPLAY,
+        now_ms(),
+        actor="replay",
+        source_run_id=origin.id,
+        critical=origin.critical,
+        ends=origin.ends,
+        trials=recorded if most_trials is None else min(recorded, most_trials),
+        **fields,
+    )
+    run.environment = origin.environment
+    first = session.exec(
+        select(func.min(tables.Trajectory.trial)).where(col(tables.Trajectory.run_id) == origin.id)
+    ).one()
+    records = [] if first is None else _recorded(session, origin.id, trial=first, task_keys=task_keys)
+    if not records:
+        raise Refused(f"Run {source!r} holds no trajectories; import a log into it first.")
+    _reveal(session, run, records)
     return run
 
 
@@ -74,7 +93,7 @@ def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
         _settle(session, run, done)
         session.flush()
     if done.revealed:
-        done.queued = _judge(run_name, run.detector or "rules")
+        done.queued = judge_replay(run_name, run.detector or "rules")
     return done
 
 
@@ -100,7 +119,8 @@ def lineage(session: Session, run: tables.Run, task_id: int) -> list[dict[str, A
     ]
 
 
-def _judge(run_name: str, detector: str) -> int:
+def judge_replay(run_name: str, detector: str) -> int:
+    """Judges what is revealed and not judged yet, and queues what is flagged; returns how many items are new."""
     reports = detect(run_name, [detector], route=detector)
     _hold_flagged(run_name)
     return sum(report.queued for report in reports)
@@ -154,7 +174,7 @@ def _unlock(session: Session, run: tables.Run, trajectory: tables.Trajectory, do
     later = select(func.count()).where(
         col(tables.Trajectory.task_id) == trajectory.task_id, col(tables.Trajectory.trial) > trajectory.trial
     )
-    if task is None or session.exec(later).one():
+    if task is None or trajectory.trial + 1 >= run.trials or session.exec(later).one():
         return
     records = _recorded(session, run.source_run_id, trial=trajectory.trial + 1, task=task)
     subject = f"task {task.task_key}"
@@ -167,7 +187,12 @@ def _unlock(session: Session, run: tables.Run, trajectory: tables.Trajectory, do
 
 
 def _recorded(
-    session: Session, run_id: int | None, *, trial: int, task: tables.Task | None = None
+    session: Session,
+    run_id: int | None,
+    *,
+    trial: int,
+    task: tables.Task | None = None,
+    task_keys: Sequence[str] | None = None,
 ) -> list[tuple[tables.Trajectory, tables.Task, str]]:
     record, body, asked = tables.Trajectory, tables.TrajectoryBody, tables.Task
     statement = (
@@ -181,6 +206,8 @@ def _recorded(
         statement = statement.where(
             asked.task_key == task.task_key, asked.instruction_digest == task.instruction_digest
         )
+    if task_keys is not None:
+        statement = statement.where(col(asked.task_key).in_(task_keys))
     return list(session.exec(statement))
 
 

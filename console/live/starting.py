@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
+from sqlmodel import Session
 
 from console import runs
 from console.actors import actor
@@ -28,39 +29,52 @@ def start(
     actor_name: str = "scripted",
     players: Players | None = None,
     seed: int = 0,
-    detector_name: str = "rules",
-    threshold: float | None = None,
     **fields: Any,
 ) -> tables.Run:
     """Makes a run of so many tasks per environment, its first trials not begun; `engine.resume` plays them.
 
-    `fields` are further columns of the run. Raises BadInput, Unknown, and Refused if the name is taken.
+    `fields` are those of `begin`, and further columns of the run. Raises BadInput, Unknown, and Refused for a taken name.
     """
     players = players or Players(actor(actor_name))
+    tasks = [task for environment, count in counts.items() for task in _tasks(players, environment, count, seed)]
+    with writing() as session:
+        run = begin(session, name, tasks, players=players, seed=seed, **fields)
+        session.flush()
+        session.expunge(run)
+    return run
+
+
+def begin(
+    session: Session,
+    name: str,
+    tasks: Sequence[TaskSpec],
+    *,
+    players: Players,
+    detector_name: str = "rules",
+    threshold: float | None = None,
+    **fields: Any,
+) -> tables.Run:
+    """Adds a run of exactly these tasks to the caller's transaction; raises as `start` does."""
     judge = detector(detector_name)
     if fields.get("feedback_mode", "nl") not in FEEDBACK:
         raise BadInput(f"Feedback is {', '.join(FEEDBACK)}, not {fields['feedback_mode']!r}.")
-    tasks = [task for environment, count in counts.items() for task in _tasks(players, environment, count, seed)]
     if not tasks:
         raise BadInput("A run needs at least one task; name an environment and how many.")
-    with writing() as session:
-        run = runs.create(
-            session,
-            name,
-            RunKind.LIVE,
-            now_ms(),
-            actor=players.actor.name,
-            critical=orjson.dumps(_critical(players, counts)).decode(),
-            detector=judge.name,
-            threshold=judge.threshold if threshold is None else threshold,
-            seed=seed,
-            **fields,
-        )
-        run.environment = ",".join(counts)
-        ids = insert_tasks(session, run, tasks)
-        insert_trials(session, run, list(zip(ids, (fresh(task, 0) for task in tasks), strict=True)), now_ms())
-        session.flush()
-        session.expunge(run)
+    environments = list(dict.fromkeys(task.environment for task in tasks))
+    run = runs.create(
+        session,
+        name,
+        RunKind.LIVE,
+        now_ms(),
+        actor=players.actor.name,
+        critical=orjson.dumps(_critical(players, environments)).decode(),
+        detector=judge.name,
+        threshold=judge.threshold if threshold is None else threshold,
+        **fields,
+    )
+    run.environment = ",".join(environments)
+    ids = insert_tasks(session, run, tasks)
+    insert_trials(session, run, list(zip(ids, (fresh(task, 0) for task in tasks), strict=True)), now_ms())
     return run
 
 
@@ -71,6 +85,6 @@ def _tasks(players: Players, environment: str, count: int, seed: int) -> list[Ta
     return list(make(seed, count))
 
 
-def _critical(players: Players, counts: Mapping[str, int]) -> list[str]:
-    patterns = [pattern for name in counts for pattern in players.environment(name).critical]
+def _critical(players: Players, environments: Sequence[str]) -> list[str]:
+    patterns = [pattern for name in environments for pattern in players.environment(name).critical]
     return list(dict.fromkeys(patterns))

@@ -6,6 +6,8 @@ import streamlit as st
 from sqlmodel import Session
 
 from console import inbox, runs
+from console.pages.hat import current_hat
+from console.sign_in import Role
 from storage import tables
 
 
@@ -13,11 +15,17 @@ def chosen_run(session: Session) -> tables.Run | None:
     """The run of this browser tab: the one in the address, else the one with most waiting, else the newest."""
     wanted = st.session_state.get("run") or st.query_params.get("run")
     found = runs.find(session, wanted) if wanted else None
-    if found is None:
+    if found is None or not _may_open(found):
         found = inbox.busiest_run(session)
     if found is not None:
         keep(found.name)
     return found
+
+
+def _may_open(run: tables.Run) -> bool:
+    """A participant's run of a study is for researchers; nobody else comes by it even by its name."""
+    hat = current_hat()
+    return run.study_id is None or (hat is not None and hat.role is Role.RESEARCHER)
 
 
 def keep(name: str) -> None:

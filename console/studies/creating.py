@@ -1,0 +1,135 @@
+"""Studies: made from a design, opened, paused, closed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+from sqlmodel import Session, col, select
+
+from console import events
+from console.database import now_ms, reading, writing
+from console.designs import Design, Place, allocate, conditions, sample_tasks
+from console.designs.factors import unattended
+from console.detectors import detector
+from console.errors import BadInput, Refused, Unknown
+from console.studies import sources
+from console.studies.stages import letters
+from storage import tables
+from storage.tables import StudyStatus
+
+_MAY_BECOME = {
+    StudyStatus.OPEN: (StudyStatus.DRAFT, StudyStatus.PAUSED),
+    StudyStatus.PAUSED: (StudyStatus.OPEN,),
+    StudyStatus.CLOSED: (StudyStatus.DRAFT, StudyStatus.OPEN, StudyStatus.PAUSED),
+}
+
+
+def create(design: Design, at_ms: int) -> tables.Study:
+    """A new draft of a study with all its places; raises Refused if the name is taken, BadInput and Unknown."""
+    _check(design)
+    with reading() as session:
+        keys = sources.keys(session, design)
+    places = allocate(design, sample_tasks(design, keys))
+    with writing() as session:
+        if find(session, design.name) is not None:
+            raise Refused(f"There is already a study named {design.name!r}; choose another name.")
+        study = tables.Study(name=design.name, design=design.model_dump_json(), join_code=letters(8), created_ms=at_ms)
+        session.add(study)
+        session.flush()
+        _fill(session, study, design, places)
+        events.record(session, None, "study created", at_ms, subject=study.name)
+        session.flush()
+        session.expunge(study)
+    return study
+
+
+def open_study(name: str) -> tables.Study:
+    """Lets people join and go on; raises Unknown, and Refused for a study that is closed."""
+    return _become(name, StudyStatus.OPEN)
+
+
+def pause(name: str) -> tables.Study:
+    """Holds everybody where they are; raises Unknown, and Refused for a study that is not open."""
+    return _become(name, StudyStatus.PAUSED)
+
+
+def close(name: str) -> tables.Study:
+    """Ends the study for good; raises Unknown."""
+    return _become(name, StudyStatus.CLOSED)
+
+
+def design_of(study: tables.Study) -> Design:
+    """The study's design."""
+    return Design.model_validate_json(study.design)
+
+
+def find(session: Session, name: str) -> tables.Study | None:
+    """The study of that name, or None."""
+    return session.exec(select(tables.Study).where(tables.Study.name == name)).first()
+
+
+def get(session: Session, name: str) -> tables.Study:
+    """The study of that name; raises Unknown, naming those there are."""
+    study = find(session, name)
+    if study is None:
+        raise Unknown("study", name, [study.name for study in every(session)])
+    return study
+
+
+def every(session: Session) -> Sequence[tables.Study]:
+    """All studies, the newest first."""
+    return session.exec(select(tables.Study).order_by(col(tables.Study.id).desc())).all()
+
+
+def _check(design: Design) -> None:
+    for condition in conditions(design):
+        detector(condition.levels["detector"])
+        if design.source.actor == "replay" and unattended(condition.levels):
+            raise BadInput(
+                f"conditions: {condition.name} has feedback none, but a replay only knows what was recorded; "
+                "use nl or binary there."
+            )
+
+
+def _fill(session: Session, study: tables.Study, design: Design, places: Sequence[Place]) -> None:
+    levels = {condition.name: condition.levels for condition in conditions(design)}
+    people: dict[int, tables.Participant] = {}
+    for place in places:
+        if place.number not in people:
+            rule = orjson.dumps(dict(place.rule)).decode()
+            people[place.number] = tables.Participant(
+                study_id=study.id or 0, number=place.number, code=place.code, kind=place.kind, rule=rule
+            )
+    session.add_all(people.values())
+    session.flush()
+    session.add_all(
+        tables.Assignment(
+            study_id=study.id or 0,
+            participant_id=people[place.number].id or 0,
+            position=place.position,
+            condition=place.condition,
+            levels=orjson.dumps(dict(levels[place.condition])).decode(),
+            tasks=orjson.dumps(place.tasks).decode(),
+        )
+        for place in places
+    )
+
+
+def _become(name: str, status: StudyStatus) -> tables.Study:
+    with writing() as session:
+        study = get(session, name)
+        if study.status != status:
+            if study.status not in _MAY_BECOME[status]:
+                raise Refused(f"Study {name!r} is {study.status}, so it cannot become {status}.")
+            at_ms = now_ms()
+            study.status = status
+            if status is StudyStatus.OPEN and study.opened_ms is None:
+                study.opened_ms = at_ms
+            if status is StudyStatus.CLOSED:
+                study.closed_ms = at_ms
+            session.add(study)
+            events.record(session, None, f"study {status}", at_ms, subject=name)
+        session.flush()
+        session.expunge(study)
+    return study
