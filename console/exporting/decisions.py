@@ -14,7 +14,7 @@ _tables = Table.metadata.tables
 _decision, _item, _task, _verdict = (_tables[name] for name in ("decision", "item", "task", "verdict"))
 _trajectory, _next = _tables["trajectory"], _tables["trajectory"].alias("next_trial")
 
-_next_outcome: Any = (
+next_outcome: Any = (
     select(_next.c.outcome)
     .where(_next.c.task_id == _trajectory.c.task_id, _next.c.trial == _trajectory.c.trial + 1)
     .order_by(_next.c.id.desc())
@@ -54,7 +54,7 @@ _CELLS = (
     integer("budget_cap", _decision.c.budget_cap),
     integer("budget_used", _decision.c.budget_used),
     time("delivered_at", _decision.c.delivered_ms),
-    text("next_trial_outcome", _next_outcome),
+    text("next_trial_outcome", next_outcome),
     text("gold_label", _trajectory.c.label),
     time("withdrawn_at", _decision.c.withdrawn_ms),
 )

@@ -1,0 +1,48 @@
+"""The results of a user study: tidy tables out of the database, and everything that is computed from them alone.
+
+A new table is one function, one line in TABLES, and its columns in the data dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+from sqlmodel import Session
+
+from console.results.budgets import budget, ledger
+from console.results.decisions import decisions
+from console.results.headline import Headline, headline
+from console.results.people import allocation, participants
+from console.results.success import outcomes, success
+from console.results.version import data_version
+
+__all__ = [
+    "TABLES",
+    "Headline",
+    "allocation",
+    "budget",
+    "data_version",
+    "decisions",
+    "frames",
+    "headline",
+    "ledger",
+    "outcomes",
+    "participants",
+    "success",
+]
+
+TABLES: dict[str, Callable[[Session, int], pd.DataFrame]] = {
+    "decisions": decisions,
+    "success": success,
+    "outcomes": outcomes,
+    "participants": participants,
+    "allocation": allocation,
+    "budget": budget,
+    "ledger": ledger,
+}
+
+
+def frames(session: Session, study_id: int) -> dict[str, pd.DataFrame]:
+    """Every table of the study's results by its name."""
+    return {name: read(session, study_id) for name, read in TABLES.items()}

@@ -1,0 +1,194 @@
+"""The data dictionary: every column of every table of results, what it means, in which unit, of which type.
+
+A table of FRAMES is read from the database, exported and read back by these lines alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from console.exports import Column, Kind
+
+FACTOR = "factor_"
+"""Before the name of each factor of the design, as a column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column: its name, the type of its cells, what they mean, and their unit where they have one."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    unit: str = ""
+
+
+_TYPES = {
+    Kind.TEXT: "str",
+    Kind.JSON: "str",
+    Kind.INTEGER: "Int64",
+    Kind.NUMBER: "float64",
+    Kind.TRUTH: "boolean",
+    Kind.TIME: "datetime64[ms, UTC]",
+}
+
+_FACTORS = Field(FACTOR, Kind.TEXT, "level of one factor of the condition; a column for each factor of the design")
+
+_STUDY = Field("study", Kind.TEXT, "name of the study")
+_PARTICIPANT = Field("participant", Kind.TEXT, "pseudonym of the participant")
+_KIND = Field("annotator_kind", Kind.TEXT, "human: a person; rule: a simulated reviewer")
+_CONDITION = Field("condition", Kind.TEXT, "name of the condition; empty for practice")
+_POSITION = Field("position", Kind.INTEGER, "place of the condition in the participant's order", "from 1")
+_TRIAL = Field("trial", Kind.INTEGER, "attempt of the Actor at the task", "from 0")
+_ARM = (_STUDY, _PARTICIPANT, _KIND, _CONDITION, _FACTORS, _POSITION)
+
+_DECISIONS = (
+    Field("decision_id", Kind.INTEGER, "number of the decision in the database"),
+    *_ARM,
+    Field("task_id", Kind.TEXT, "key of the task"),
+    Field("environment", Kind.TEXT, "where the task takes place"),
+    _TRIAL,
+    Field("checkpoint", Kind.TEXT, "what was decided on: action, end, or halted where the agent got stuck"),
+    Field("unit", Kind.TEXT, "task/step/checkpoint, the same for all participants; trial 0 of sampled tasks only"),
+    Field("purpose", Kind.TEXT, "empty for the study's own items; practice, attention, known-good or known-bad"),
+    Field("expected", Kind.TEXT, "the label that answers a practice, attention or seeded item rightly"),
+    Field("detector", Kind.TEXT, "which detector flagged the item"),
+    Field("score", Kind.NUMBER, "the detector's score of misalignment", "0 to 1"),
+    Field("threshold", Kind.NUMBER, "scores above it are flagged", "0 to 1"),
+    Field("flagged", Kind.TRUTH, "whether the detector flagged it; missing where nothing was judged"),
+    Field("decision", Kind.TEXT, "approve, reject, edit, respond or escalate"),
+    Field("label", Kind.TEXT, "the participant's label: aligned or misaligned; missing where the decision has none"),
+    Field("gold_label", Kind.TEXT, "ground truth: of the source, or what the action leads to in the embedded world"),
+    Field("adjudicated_label", Kind.TEXT, "the label that was settled where reviewers disagreed"),
+    Field("correct", Kind.TRUTH, "label equals expected, else gold_label, else adjudicated_label"),
+    Field("feedback_text", Kind.TEXT, "the participant's words to the agent"),
+    Field("feedback_words", Kind.INTEGER, "their number", "words"),
+    Field("lead_time_ms", Kind.INTEGER, "from the claim of the item to the decision", "milliseconds"),
+    Field("claimed_at", Kind.TIME, "when the participant got the item", "UTC"),
+    Field("decided_at", Kind.TIME, "when the participant decided", "UTC"),
+    Field(
+        "session_minute", Kind.NUMBER, "from the participant's first item to the decision; practice apart", "minutes"
+    ),
+    Field("place_in_session", Kind.INTEGER, "the how-many-th decision of the participant; practice apart", "from 1"),
+    Field("next_trial_outcome", Kind.TEXT, "how the task's next trial ended; missing where there was none"),
+)
+
+_SUCCESS = (
+    *_ARM,
+    _TRIAL,
+    Field("tasks", Kind.INTEGER, "tasks of the condition", "tasks"),
+    Field("solved_held", Kind.INTEGER, "solved by this trial, undecided actions held back", "tasks"),
+    Field("solved_paper", Kind.INTEGER, "solved by this trial, undecided actions run after it closes", "tasks"),
+    Field("closed", Kind.TRUTH, "whether the trial is over for this participant and condition"),
+)
+
+_OUTCOMES = (
+    *_ARM,
+    Field("task_id", Kind.TEXT, "key of the task"),
+    _TRIAL,
+    Field("solved_held", Kind.TRUTH, "whether it was solved by this trial, undecided actions held back"),
+    Field("solved_paper", Kind.TRUTH, "whether it was solved by this trial, undecided actions run after it closes"),
+    Field("closed", Kind.TRUTH, "whether the trial is over for this participant and condition"),
+)
+
+_PARTICIPANTS = (
+    _STUDY,
+    _PARTICIPANT,
+    _KIND,
+    Field("reviewer_kind", Kind.TEXT, "human, oracle, noisy or rules"),
+    Field("stage", Kind.TEXT, "how far the participant has come"),
+    Field("joined_at", Kind.TIME, "when they joined", "UTC"),
+    Field("finished_at", Kind.TIME, "when they finished", "UTC"),
+    Field("conditions_done", Kind.INTEGER, "conditions that are over", "conditions"),
+    Field("decisions", Kind.INTEGER, "standing decisions, practice and checks among them", "decisions"),
+    Field("answers", Kind.JSON, "answers to the questions that the design asks, by the question's key"),
+)
+
+_ALLOCATION = (
+    *_ARM,
+    Field("place", Kind.INTEGER, "place of the task within the condition", "from 1"),
+    Field("task_id", Kind.TEXT, "key of the task"),
+    Field("status", Kind.TEXT, "waiting, working or done"),
+)
+
+_BUDGET = (
+    *_ARM,
+    _TRIAL,
+    Field("cap", Kind.INTEGER, "inspections allowed; missing where there is no cap", "inspections"),
+    Field("used", Kind.INTEGER, "inspections spent", "inspections"),
+    Field("halted", Kind.INTEGER, "inspections of halted trials that were free", "inspections"),
+)
+
+_LEDGER = (
+    *_ARM,
+    _TRIAL,
+    Field("at", Kind.TIME, "when the budget moved", "UTC"),
+    Field("entry", Kind.TEXT, "spend, refund or settle"),
+    Field("reason", Kind.TEXT, "what caused it"),
+    Field("units", Kind.INTEGER, "spent (positive) or given back (negative)", "inspections"),
+    Field("used", Kind.INTEGER, "spent by then", "inspections"),
+    Field("cap", Kind.INTEGER, "inspections allowed; missing where there is no cap", "inspections"),
+)
+
+FRAMES: dict[str, tuple[Field, ...]] = {
+    "decisions": _DECISIONS,
+    "success": _SUCCESS,
+    "outcomes": _OUTCOMES,
+    "participants": _PARTICIPANTS,
+    "allocation": _ALLOCATION,
+    "budget": _BUDGET,
+    "ledger": _LEDGER,
+}
+"""The tables of results, each with its columns in order."""
+
+
+def fields(frame: str, factors: Iterable[str]) -> list[Field]:
+    """The columns of a table of FRAMES in a design with these factors."""
+    levels = [Field(FACTOR + name, Kind.TEXT, f"level of factor {name}") for name in factors]
+    return [found for field in FRAMES[frame] for found in (levels if field is _FACTORS else [field])]
+
+
+def columns(fields: Sequence[Field]) -> list[Column]:
+    """The columns as the export formats know them."""
+    return [Column(field.name, field.kind) for field in fields]
+
+
+def typed(fields: Sequence[Field], cells: pd.DataFrame) -> pd.DataFrame:
+    """The table of these columns with their types; times are given as milliseconds since 1970, None is missing."""
+    return pd.DataFrame({field.name: _series(field, cells[field.name]) for field in fields})
+
+
+def _series(field: Field, values: Any) -> pd.Series[Any]:
+    if field.kind is not Kind.TIME:
+        return pd.Series(values, dtype=_TYPES[field.kind])
+    moments: Any = pd.to_datetime(pd.Series(values, dtype="Int64"), unit="ms", utc=True)
+    milliseconds: pd.Series[Any] = moments.astype(_TYPES[Kind.TIME])
+    return milliseconds
+
+
+def rows(fields: Sequence[Field], frame: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """The table's rows as the export formats take them: times as milliseconds, None where a cell is missing."""
+    return list(zip(*(_cells(field, frame[field.name]) for field in fields), strict=True))
+
+
+def _cells(field: Field, column: pd.Series[Any]) -> list[Any]:
+    there = column.notna().tolist()
+    plain = column.astype("int64") if field.kind is Kind.TIME and all(there) else column
+    if field.kind is Kind.TIME and not all(there):
+        plain = column.fillna(pd.Timestamp(0, unit="ms", tz="UTC")).astype("int64")
+    return [value if known else None for value, known in zip(plain.tolist(), there, strict=True)]
+
+
+def table(factors: Iterable[str]) -> pd.DataFrame:
+    """The dictionary itself. Columns: table, column, type, unit, meaning."""
+    names = list(factors)
+    told = [
+        (frame, field.name, str(field.kind), field.unit, field.meaning)
+        for frame in FRAMES
+        for field in fields(frame, names)
+    ]
+    return pd.DataFrame(told, columns=["table", "column", "type", "unit", "meaning"])

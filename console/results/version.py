@@ -1,0 +1,61 @@
+"""What tells cheaply whether a study's results are still the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlmodel import Session
+
+from storage.tables import Table
+
+_tables = Table.metadata.tables
+_study, _person, _place, _settled, _item, _record, _event, _budget, _ledger = (
+    _tables[name]
+    for name in (
+        "study", "participant", "assignment", "adjudication", "item", "trajectory", "event", "budget", "ledger"
+    )
+)  # fmt: skip
+
+
+def data_version(session: Session, study_id: int) -> str:
+    """A short text that differs whenever anything that the results rest on does.
+
+    It reads rows of people and assignments, and of everything else only indexes.
+    """
+    told = hashlib.sha256()
+    for part in _parts(session, study_id):
+        told.update(repr(part).encode())
+    return told.hexdigest()[:16]
+
+
+def _parts(session: Session, study_id: int) -> Iterator[Any]:
+    yield session.execute(select(_study).where(_study.c.id == study_id)).all()
+    yield session.execute(select(_person).where(_person.c.study_id == study_id).order_by(_person.c.id)).all()
+    yield session.execute(select(_place).where(_place.c.study_id == study_id).order_by(_place.c.id)).all()
+    settled = func.max(_settled.c.id), func.count(), func.max(_settled.c.at_ms)
+    yield session.execute(select(*settled).where(_settled.c.study_id == study_id)).all()
+    for run_id in _runs(session, study_id):
+        yield from _of_run(session, run_id)
+
+
+def _runs(session: Session, study_id: int) -> list[int]:
+    places = select(_place.c.run_id, _place.c.checks_run_id).where(_place.c.study_id == study_id)
+    people = select(_person.c.practice_run_id).where(_person.c.study_id == study_id)
+    rows = [*session.execute(places), *session.execute(people)]
+    return sorted({run for row in rows for run in row if run is not None})
+
+
+def _of_run(session: Session, run_id: int) -> Iterator[Any]:
+    """Every claim, answer, undo and revision moves the ledger; deliveries show in the items, the engine in events."""
+    statuses = select(_item.c.trial, _item.c.status, func.count()).where(_item.c.run_id == run_id)
+    yield session.execute(
+        statuses.group_by(_item.c.trial, _item.c.status).order_by(_item.c.trial, _item.c.status)
+    ).all()
+    yield session.execute(select(func.max(_record.c.id), func.count()).where(_record.c.run_id == run_id)).all()
+    yield session.execute(select(func.max(_event.c.id)).where(_event.c.run_id == run_id)).all()
+    moved = select(_budget.c.id, _budget.c.used, func.max(_ledger.c.id))
+    joined = moved.outerjoin(_ledger, _ledger.c.budget_id == _budget.c.id).where(_budget.c.run_id == run_id)
+    yield session.execute(joined.group_by(_budget.c.id, _budget.c.used).order_by(_budget.c.id)).all()
