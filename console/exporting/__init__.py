@@ -5,7 +5,6 @@ A new kind is one file here and one line in KINDS.
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import BinaryIO
 
 from sqlmodel import select
 
-from console.errors import BadInput, Refused, Unknown
+from console.errors import Refused, Unknown
 from console.exporting.budget import BUDGET
 from console.exporting.decisions import DECISIONS
 from console.exporting.events import EVENTS
@@ -21,6 +20,7 @@ from console.exporting.items import ITEMS
 from console.exporting.source import Open, Source, pages
 from console.exporting.trajectories import TRAJECTORIES
 from console.exporting.verdicts import VERDICTS
+from console.exporting.whole import whole
 from console.exports import FORMATS, Format, format_of
 from storage import tables
 from storage.engine import reading
@@ -46,16 +46,8 @@ def export(url: str, kind: str, run_name: str, path: Path, *, researcher: bool =
     Raises Unknown for a kind, run or format that there is not, BadInput where the file cannot be written.
     """
     format = format_of(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as stream:
-            count = _write(partial(reading, url), kind, run_name, format, stream, researcher)
-        part.replace(path)
-    except OSError as failed:
-        raise BadInput(f"{path} cannot be written ({failed.strerror}); choose another --out.") from failed
-    finally:
-        part.unlink(missing_ok=True)
-    return count
+    with whole(path) as stream:
+        return _write(partial(reading, url), kind, run_name, format, stream, researcher)
 
 
 def download(url: str, kind: str, run_name: str, format: str, *, researcher: bool) -> bytes:

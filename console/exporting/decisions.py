@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import null, select
+from sqlalchemy import select
 
 from console.exporting.actions import checkpoint_of, with_actions
-from console.exporting.source import RUN_NAME, Source, integer, number, text, time, truth
+from console.exporting.source import (
+    CONDITION,
+    PARTICIPANT,
+    RUN_NAME,
+    STUDY,
+    Source,
+    integer,
+    number,
+    text,
+    time,
+    truth,
+)
 from storage.tables import Table
 
 _tables = Table.metadata.tables
@@ -30,9 +41,9 @@ _CELLS = (
     text("run", RUN_NAME),
     integer("trial", _trajectory.c.trial),
     text("environment", _trajectory.c.environment),
-    text("study", null()),
-    text("condition", null()),
-    text("participant", null()),
+    text("study", STUDY),
+    text("condition", CONDITION),
+    text("participant", PARTICIPANT),
     text("reviewer", _decision.c.reviewer),
     text("annotator_kind", _decision.c.annotator_kind),
     text("detector", _verdict.c.detector),

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, bindparam, func, literal_column, select
-from sqlmodel import Session
+from sqlalchemy import Select, bindparam, func, literal_column, or_, select
+from sqlmodel import Session, col
+from sqlmodel import select as sql_select
 
 from console.exports import Column, Kind, Page
 from storage import tables
@@ -38,6 +39,11 @@ json, record = partial(_cell, Kind.JSON), partial(_cell, Kind.RECORD)
 
 RUN_NAME: Any = bindparam("run_name")
 """The name of the exported run, as a cell."""
+
+STUDY: Any = bindparam("study")
+CONDITION: Any = bindparam("condition")
+PARTICIPANT: Any = bindparam("participant")
+"""Whose run it is where it belongs to a user study, else null; the same in all rows, so it is looked up once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +78,11 @@ def pages(opened: Open, source: Source, run: tables.Run) -> Iterator[Page]:
     amend = source.amend() if source.amend else _unchanged
     with opened() as session:
         first, last = session.execute(select(func.min(source.key), func.max(source.key))).one()
+        same = {"run": run.id, "run_name": run.name, **_owner(session, run)}
     if first is None:
         return
     for start in range(first, last + 1, source.page):
-        chosen = {"run": run.id, "run_name": run.name, "low": start, "high": min(start + source.page - 1, last)}
+        chosen = {**same, "low": start, "high": min(start + source.page - 1, last)}
         # Nothing here keeps the page: the next one must not be read while this one still takes room.
         yield _page(opened, select_page, chosen, amend)
 
@@ -87,7 +94,7 @@ def _page(opened: Open, select_page: Select[Any], chosen: dict[str, Any], amend:
 
 
 def statement(source: Source) -> Select[Any]:
-    """The select of one page: its parameters are run, run_name, low and high (both ids are included)."""
+    """The select of one page: its parameters are run, run_name, whose it is, low and high (both ids are included)."""
     # Adding 0 hides the index on run from the planner, which would walk the whole run for every page.
     of_run = source.run_id + literal_column("0") == bindparam("run")
     values = [cell.value.label(cell.column.name) for cell in source.cells]
@@ -97,6 +104,21 @@ def statement(source: Source) -> Select[Any]:
         .where(of_run, source.key.between(bindparam("low"), bindparam("high")))
         .order_by(source.key)
     )
+
+
+def _owner(session: Session, run: tables.Run) -> dict[str, str | None]:
+    """The study, condition and participant of a run; practice has no condition."""
+    study, place, person = tables.Study, tables.Assignment, tables.Participant
+    name = session.exec(sql_select(study.name).where(study.id == run.study_id)).first()
+    condition, code = None, None
+    if name is not None:
+        of_run = or_(col(place.run_id) == run.id, col(place.checks_run_id) == run.id)
+        arm = (
+            sql_select(place.condition, person.code).join(person, col(person.id) == place.participant_id).where(of_run)
+        )
+        practice = sql_select(person.code).where(person.practice_run_id == run.id)
+        condition, code = session.exec(arm).first() or (None, session.exec(practice).first())
+    return {"study": name, "condition": condition, "participant": code}
 
 
 def _unchanged(_session: Session, page: Page) -> Page:
