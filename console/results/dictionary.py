@@ -19,12 +19,16 @@ FACTOR = "factor_"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column: its name, the type of its cells, what they mean, and their unit where they have one."""
+    """A column: its name, the type of its cells, what they mean, and their unit where they have one.
+
+    In a `filled` column of texts an empty cell is an empty text, elsewhere it is a missing one.
+    """
 
     name: str
     kind: Kind
     meaning: str
     unit: str = ""
+    filled: bool = False
 
 
 _TYPES = {
@@ -54,7 +58,12 @@ _DECISIONS = (
     _TRIAL,
     Field("checkpoint", Kind.TEXT, "what was decided on: action, end, or halted where the agent got stuck"),
     Field("unit", Kind.TEXT, "task/step/checkpoint, the same for all participants; trial 0 of sampled tasks only"),
-    Field("purpose", Kind.TEXT, "empty for the study's own items; practice, attention, known-good or known-bad"),
+    Field(
+        "purpose",
+        Kind.TEXT,
+        "empty for the study's own items; practice, attention, known-good or known-bad",
+        filled=True,
+    ),
     Field("expected", Kind.TEXT, "the label that answers a practice, attention or seeded item rightly"),
     Field("detector", Kind.TEXT, "which detector flagged the item"),
     Field("score", Kind.NUMBER, "the detector's score of misalignment", "0 to 1"),
@@ -65,7 +74,7 @@ _DECISIONS = (
     Field("gold_label", Kind.TEXT, "ground truth: of the source, or what the action leads to in the embedded world"),
     Field("adjudicated_label", Kind.TEXT, "the label that was settled where reviewers disagreed"),
     Field("correct", Kind.TRUTH, "label equals expected, else gold_label, else adjudicated_label"),
-    Field("feedback_text", Kind.TEXT, "the participant's words to the agent"),
+    Field("feedback_text", Kind.TEXT, "the participant's words to the agent", filled=True),
     Field("feedback_words", Kind.INTEGER, "their number", "words"),
     Field("lead_time_ms", Kind.INTEGER, "from the claim of the item to the decision", "milliseconds"),
     Field("claimed_at", Kind.TIME, "when the participant got the item", "UTC"),
