@@ -3,7 +3,7 @@
 A new factor is one line in FACTORS.
 """
 
-from console.designs.allocation import Place, allocate, sample_tasks, task_count
+from console.designs.allocation import Place, allocate, planned, sample_tasks, task_count
 from console.designs.balance import balance
 from console.designs.design import Condition, Design, conditions, varied
 from console.designs.factors import FACTORS, Factor
@@ -17,6 +17,7 @@ __all__ = [
     "allocate",
     "balance",
     "conditions",
+    "planned",
     "sample_tasks",
     "task_count",
     "varied",

@@ -77,6 +77,11 @@ def allocate(design: Design, task_keys: Sequence[str]) -> tuple[Place, ...]:
     return tuple(places)
 
 
+def planned(design: Design) -> tuple[Place, ...]:
+    """The allocation before tasks are sampled: in their place stand `task 1` and so on."""
+    return allocate(design, [f"task {number}" for number in range(1, task_count(design) + 1)])
+
+
 Row = list[tuple[int, int]]
 """A participant's (condition, block of tasks) in their order, numbers from 0."""
 

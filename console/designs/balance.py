@@ -62,6 +62,8 @@ def promise(design: Design) -> tuple[str, ...]:
             f"Each participant has one condition, by permuted blocks of {n}: the sizes of the groups never differ by "
             "more than 1. All participants have the same tasks.",
         )
+    if n == 1:
+        return ("There is one condition, and each participant has it on the same tasks.",)
     shared = (
         "Each participant has every condition once, each on tasks of its own.",
         f"In every {n} participants, each condition meets each block of tasks exactly once.",
@@ -80,7 +82,8 @@ def _promise_of_order(order: str, n: int) -> tuple[str, ...]:
         f"{alone}, each condition stands at each position exactly once (Latin square).",
         f"{carry}, each condition directly follows each other one equally often (Williams design).",
         f"{both if n % 2 == 0 else alone}, each block of tasks stands at each position equally often.",
-        f"A last set of fewer than {n} participants leaves these two counts of a condition uneven by 1 at most.",
+        f"A last set of fewer than {n} participants leaves the positions and the blocks of a condition uneven by 1 at "
+        "most.",
     )
 
 

@@ -45,6 +45,14 @@ def dump(design: Design) -> str:
     return yaml.dump(fields, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
+def changed(design: Design, **fields: object) -> Design:
+    """The same design but for these fields; raises BadInput as `load` does."""
+    try:
+        return Design.model_validate(design.model_dump(mode="json") | fields)
+    except ValidationError as failure:
+        raise BadInput(sentence(failure, Design, "The design", {})) from None
+
+
 def example() -> str:
     """A commented design that works as it is."""
     return files("console.designs").joinpath("example.yaml").read_text(encoding="utf-8")

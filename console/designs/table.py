@@ -1,0 +1,45 @@
+"""The allocation as a table: a row for each condition of each participant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from console.designs.allocation import Place
+from console.designs.design import Design, conditions
+from console.designs.factors import FACTORS
+from console.exports import Column, Kind, Row
+
+COLUMNS: tuple[Column, ...] = (
+    Column("study"),
+    Column("participant"),
+    Column("kind"),
+    Column("rule", Kind.JSON),
+    Column("position", Kind.INTEGER),
+    Column("condition"),
+    *(Column(name) for name in FACTORS),
+    Column("tasks", Kind.JSON),
+)
+
+
+def rows(design: Design, places: Sequence[Place]) -> list[Row]:
+    """A row for each place, in the order of COLUMNS; the allocation's balance can be counted from them alone."""
+    levels = {arm.name: arm.levels for arm in conditions(design)}
+    return [
+        (
+            design.name,
+            place.code,
+            place.kind,
+            _json(dict(place.rule)),
+            place.position,
+            place.condition,
+            *(levels[place.condition][name] for name in FACTORS),
+            _json(place.tasks),
+        )
+        for place in places
+    ]
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
