@@ -1,0 +1,44 @@
+"""Which study the Studies page speaks about, and which section of it: both stand in the address."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+
+def chosen_study(names: list[str]) -> str | None:
+    """The study in the address, if there is one of that name."""
+    wanted = st.query_params.get("study")
+    return wanted if wanted in names else None
+
+
+def is_new() -> bool:
+    """Whether the address asks for a new study."""
+    return "new" in st.query_params
+
+
+def section() -> str:
+    """The section in the address; empty where none is."""
+    return st.query_params.get("section", "")
+
+
+def keep(name: str | None, section: str = "", *, new: bool = False) -> None:
+    """Makes this the page's study and opens that section of it; None leads to the list, or to a new study."""
+    st.query_params.clear()
+    if name is not None:
+        st.query_params["study"] = name
+    if section:
+        st.query_params["section"] = section
+    if new:
+        st.query_params["new"] = "1"
+    st.session_state.pop("study_section", None)
+
+
+def study_picker(names: list[str], current: str) -> None:
+    """The studies to choose from."""
+    if st.session_state.get("study_picker") not in names:
+        st.session_state["study_picker"] = current
+    st.selectbox("Study", names, key="study_picker", on_change=_pick, width=360)
+
+
+def _pick() -> None:
+    keep(st.session_state["study_picker"], section())

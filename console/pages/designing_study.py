@@ -1,0 +1,122 @@
+"""A new study: its design by the form or as YAML, what it would make of it, and the button that creates it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+from pydantic import ValidationError
+
+from console.database import now_ms
+from console.designs import Design
+from console.designs.files import dump, example, parse
+from console.designs.saying import sentence
+from console.errors import ConsoleError
+from console.pages import chosen_study, drafting, planning_study, registering
+from console.pages.said import guarded, note
+from console.pages.study_form import show_form
+from console.studies import creating
+from console.widgets.problem import problem_html, show_problem
+
+UNNAMED = "unnamed"
+"""What a design is called while its field for the name is empty."""
+
+
+def show_new(archives: Sequence[str]) -> None:
+    """Draws the form and the YAML, each with what it would make."""
+    form, yaml = st.tabs(["Form", "YAML"], key="design_tab", on_change="rerun")
+    if yaml.open:
+        with yaml:
+            _yaml()
+        return
+    with form:
+        left, right = st.columns([3, 2], gap="large")
+        with left:
+            design = _formed(archives)
+        with right:
+            if design:
+                _made(design)
+
+
+def _formed(archives: Sequence[str]) -> Design | None:
+    mapping, slots = show_form(drafting.draft(), archives)
+    drafting.keep(mapping)
+    try:
+        return Design.model_validate({**mapping, "name": mapping["name"].strip() or UNNAMED})
+    except ValidationError as failure:
+        _complain(failure, slots)
+        return None
+
+
+def _complain(failure: ValidationError, slots: dict[str, Callable[[str], object]]) -> None:
+    """Each field's first problem, where that field stands."""
+    told: set[str] = set()
+    for problem in failure.errors(include_url=False):
+        field = str(problem["loc"][0]) if problem["loc"] else "factors"
+        if field not in told and field in slots:
+            told.add(field)
+            one = ValidationError.from_exception_data("Design", [_again(problem)])
+            slots[field](problem_html(sentence(one, Design, "Design", {}).removeprefix("Design: ")))
+
+
+def _again(problem: Any) -> Any:
+    return {"type": problem["type"], "loc": problem["loc"], "input": problem["input"], "ctx": problem.get("ctx", {})}
+
+
+def _made(design: Design) -> None:
+    """What the design would make, and the button."""
+    places, nameless = planning_study.stand_in_places(design), design.name == UNNAMED
+    st.subheader("What this makes", anchor=False)
+    planning_study.summary(design, places)
+    with st.container(horizontal=True):
+        why = "Name it first" if nameless else None
+        if st.button("Create the study", key="create-study", type="primary", disabled=nameless, help=why):
+            guarded(_create, design)
+        planning_study.yaml_button(design)
+    planning_study.show_plan(design, places)
+    registering.show_power(design)
+
+
+def _create(design: Design) -> None:
+    with st.spinner("Sampling tasks, placing participants…"):
+        creating.create(design, now_ms())
+    drafting.forget()
+    chosen_study.keep(design.name, "board")
+    note((True, f"{design.name} is there. Open it on this page when people may join."))
+    st.rerun()
+
+
+def _yaml() -> None:
+    left, right = st.columns(2, gap="large")
+    with left:
+        file = st.file_uploader("A design as YAML", type=["yaml", "yml"], key="design_file")
+        text = st.text_area("or paste it", key="design_text", height=420, placeholder=example())
+        given = file.getvalue().decode("utf-8-sig", "replace") if file else text
+        if st.button("Put it into the form", key="take-over", type="primary", disabled=not given.strip()):
+            _take_over(given, file.name if file else "The design")
+    with right:
+        draft = drafting.draft()
+        design = _valid({**draft, "name": draft["name"].strip() or UNNAMED})
+        st.markdown("The form as YAML" if design else "The form is not complete; this YAML works as it is:")
+        st.code(dump(design) if design else example(), language="yaml", height=520)
+        if design:
+            planning_study.yaml_button(design)
+
+
+def _take_over(text: str, where: str) -> None:
+    try:
+        design = parse(text, where)
+    except ConsoleError as refusal:
+        show_problem(str(refusal))
+        return
+    drafting.replace(design.model_dump(mode="json"))
+    note((True, f"{design.name} stands in the form."))
+    st.rerun()
+
+
+def _valid(mapping: dict[str, Any]) -> Design | None:
+    try:
+        return Design.model_validate(mapping)
+    except ValidationError:
+        return None

@@ -1,0 +1,135 @@
+"""The Studies page: a design by its form and by YAML, what it would make, the study that it becomes."""
+
+import pytest
+import yaml
+
+from console.database import reading
+from console.designs.files import dump, example, load
+from console.studies import creating
+
+
+@pytest.fixture
+def new_study(open_page):
+    """The page of a new study, its form named as asked."""
+
+    def show(name="pilot"):
+        at = open_page("studies", new="1")
+        field(at, "Name").set_value(name).run()
+        return at
+
+    return show
+
+
+def field(at, label):
+    """The one widget of that label."""
+    (found,) = [one for kind in (at.text_input, at.number_input, at.text_area) for one in kind if one.label == label]
+    return found
+
+
+def click(at, label):
+    """Presses the button of that label."""
+    (button,) = [found for found in at.button if found.label == label]
+    button.click().run()
+
+
+def stored(name):
+    """The design of the study of that name, as it is in the database."""
+    with reading() as session:
+        return creating.design_of(creating.get(session, name))
+
+
+def test_without_a_study_the_page_begins_with_a_design(open_page):
+    at = open_page("studies")
+    assert any("No studies yet" in text.value for text in at.text)
+    assert field(at, "Name").value == ""
+    assert [button.disabled for button in at.button if button.label == "Create the study"] == [True]
+
+
+def test_the_form_makes_the_design_that_the_example_is(new_study):
+    at = new_study()
+    click(at, "Create the study")
+    assert stored("pilot") == load(example())
+
+
+def test_what_stands_in_the_form_is_what_is_created(new_study, words):
+    at = new_study("quick")
+    field(at, "Tasks of each condition").set_value(3)
+    field(at, "Trials of each task").set_value(2)
+    field(at, "Inspections").set_value("2")
+    field(at, "People").set_value(2)
+    at.multiselect[0].set_value(["rules"])
+    at.run()
+    assert any(text.value.startswith("2 conditions, 4 participants, 3 tasks in each, 2 trials") for text in at.text)
+    click(at, "Create the study")
+    assert "quick is there" in words(at)
+    made = stored("quick")
+    assert (made.tasks, made.trials, made.budget, made.participants.human) == (3, 2, "2", 2)
+    assert made.factors == {"score": ("shown", "hidden")}
+
+
+def test_a_wrong_field_is_told_where_it_stands(new_study, words):
+    at = new_study()
+    field(at, "Inspections").set_value("half").run()
+    assert "budget: must be a whole number such as 10 or a percentage such as 50%" in words(at)
+    assert not [button for button in at.button if button.label == "Create the study"]
+
+
+def test_a_name_that_is_taken_is_refused(new_study, words):
+    click(new_study(), "Create the study")
+    at = new_study()
+    click(at, "Create the study")
+    assert "There is already a study named" in words(at)
+
+
+def test_yaml_put_into_the_form_comes_out_the_same(new_study):
+    at = new_study()
+    given = yaml.safe_load(example()) | {
+        "name": "from-yaml",
+        "comparison": "between",
+        "factors": {},
+        "conditions": [{"name": "plain", "levels": {"feedback": "binary"}}, {"name": "rich", "levels": {}}],
+        "demographics": [{"key": "age", "question": "How old?", "kind": "number", "required": True}],
+    }
+    at.session_state["design_tab"] = "YAML"
+    at.run()
+    field(at, "or paste it").set_value(yaml.safe_dump(given)).run()
+    click(at, "Put it into the form")
+    at.session_state["design_tab"] = "Form"
+    at.run()
+    assert field(at, "Name").value == "from-yaml"
+    click(at, "Create the study")
+    assert stored("from-yaml") == load(yaml.safe_dump(given))
+
+
+def test_yaml_that_is_wrong_is_refused_in_a_sentence(new_study, words):
+    at = new_study()
+    at.session_state["design_tab"] = "YAML"
+    at.run()
+    field(at, "or paste it").set_value("name: pilot\nsource: {actor: scripted, environment: webshop}\ntask: 3\n").run()
+    click(at, "Put it into the form")
+    assert "line 3: task: is no field here; write tasks" in words(at)
+
+
+def test_the_design_of_a_study_is_there_as_yaml_allocation_and_preregistration(new_study, open_page):
+    click(new_study(), "Create the study")
+    at = open_page("studies", study="pilot", section="design")
+    assert [button.label for button in at.get("download_button")] == ["YAML", "Allocation (CSV)", "Preregistration"]
+    assert at.dataframe[0].value["participant"].tolist() == ["P01", "P02", "P03", "P04", "P05", "P06"]
+    at.session_state["preregistration"] = True
+    at.run()
+    assert any("Fingerprint of design and allocation" in code.value for code in at.code)
+    assert any(code.value.strip() == dump(stored("pilot")).strip() for code in at.code)
+
+
+def test_power_is_estimated_for_each_number_of_participants(new_study, words):
+    at = new_study()
+    at.session_state["power"] = True
+    at.run()
+    at.text_input(key="power-n").set_value("2, 40")
+    at.number_input(key="power-runs").set_value(50)
+    at.number_input(key="power-effect").set_value(0.4)
+    click(at, "Simulate")
+    assert "40 participants reach 0.80" in " ".join(text.value for text in at.text)
+    at.text_input(key="power-n").set_value("many")
+    click(at, "Simulate")
+    assert "is no list of numbers" in words(at)
