@@ -19,6 +19,7 @@ from console.commands import (
     review,
     run,
     simulate,
+    study,
     trajectory,
     worker,
 )
@@ -59,6 +60,7 @@ app.command("evaluate", epilog="Example: inferact evaluate hotpot", rich_help_pa
 app.command("recalibrate", epilog="Example: inferact recalibrate shop --detector rules", rich_help_panel=_WORK)(
     recalibrate.recalibrate
 )
+app.add_typer(study.app, name="study", rich_help_panel=_WORK)
 app.add_typer(detector.app, name="detector", rich_help_panel=_WORK)
 app.add_typer(oversight.app, name="oversight", rich_help_panel=_WORK)
 app.command("tune", epilog="Example: inferact tune hotpot --method rules", rich_help_panel=_WORK)(detect.tune)

@@ -1,0 +1,92 @@
+"""`inferact study`: design a study, create it, list what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from console.commands import study_plan
+from console.commands.output import Json, emit_json, say, show_table
+from console.database import now_ms, reading
+from console.designs import conditions, varied
+from console.designs.balance import promise
+from console.designs.files import changed, dump, example, load
+from console.studies import creating, listing
+
+app = typer.Typer(
+    help="Design user studies, assign participants, run them, see what they show.",
+    epilog="Example: inferact study example > pilot.yaml",
+    invoke_without_command=True,
+)
+
+app.command("assign", epilog="Example: inferact study assign pilot --out allocation.csv")(study_plan.assign)
+app.command("preregister", epilog="Example: inferact study preregister pilot --out pilot.md")(study_plan.preregister)
+app.command("power", epilog="Example: inferact study power pilot.yaml --n 4,8,12")(study_plan.power)
+
+Name = Annotated[str, typer.Argument(help="The study's name.")]
+
+
+@app.callback()
+def _default(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        list_studies(as_json=False)
+
+
+@app.command("example", epilog="Example: inferact study example > pilot.yaml")
+def print_example() -> None:
+    """Print a commented design that works as it is."""
+    typer.echo(example(), nl=False)
+
+
+@app.command("create", epilog="Example: inferact study create pilot.yaml")
+def create(
+    file: Annotated[Path, typer.Argument(help="The design, as YAML.")],
+    name: Annotated[str | None, typer.Option(help="Another name than the design's.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Another seed than the design's.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a draft of a study: sample its tasks, give every place its conditions."""
+    wanted = {key: value for key, value in (("name", name), ("seed", seed)) if value is not None}
+    design = changed(load(file), **wanted)
+    study = creating.create(design, now_ms())
+    with reading() as session:
+        row = listing.summary(session, study)
+    if as_json:
+        emit_json(row)
+        return
+    say(
+        f"Created {study.name}: {row['participants']} participants, {row['conditions']} conditions, "
+        f"{row['tasks']} tasks. Look it over: inferact study assign {study.name}"
+    )
+
+
+@app.command("list", epilog="Example: inferact study list --json")
+def list_studies(as_json: Json = False) -> None:
+    """List all studies, the newest first."""
+    with reading() as session:
+        rows = [listing.summary(session, study) for study in creating.every(session)]
+    if as_json:
+        emit_json(rows)
+        return
+    columns = ("study", "status", "comparison", "conditions", "tasks", "trials", "participants", "joined", "finished")
+    show_table(rows, columns, empty="No studies yet. Begin with: inferact study example > pilot.yaml")
+
+
+@app.command("show", epilog="Example: inferact study show pilot --json")
+def show(name: Name, as_json: Json = False) -> None:
+    """Show a study's state, its conditions and its whole design."""
+    with reading() as session:
+        study = creating.get(session, name)
+        row = listing.summary(session, study)
+    design = creating.design_of(study)
+    arms = [{"condition": arm.name, **arm.levels} for arm in conditions(design)]
+    if as_json:
+        document = {"conditions": arms, "promise": promise(design), "design": design.model_dump(mode="json")}
+        emit_json({"state": row, **document})
+        return
+    show_table([row], ("study", "status", "participants", "joined", "finished", "join_code", "created_at"), empty="")
+    show_table(arms, ("condition", *(varied(design) or ("detector",))), empty="")
+    say("\n".join(promise(design)))
+    say(f"\n{dump(design)}")

@@ -1,0 +1,154 @@
+"""`inferact study assign|preregister|power`: what a study will be like, before anybody comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from io import BytesIO
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from console.commands.output import Json, emit_json, progress, say, show_table
+from console.database import reading
+from console.designs import Design, Place, allocate, balance, sample_tasks
+from console.designs.balance import promise
+from console.designs.files import load
+from console.errors import BadInput
+from console.exports import format_of
+from console.studies import creating, listing, sources
+
+NameOrFile = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A study's name, or a design as YAML.")]
+Simulations = Annotated[int, typer.Option(min=1, max=100_000, help="Simulated studies for each n.")]
+_MOST_SHOWN = 40
+
+
+def assign(
+    name: Annotated[str, typer.Argument(help="The study's name.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Write the table: .csv, .jsonl or .parquet.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show who gets which condition at which position on which tasks, and how even that is."""
+    from console.designs import table  # pyarrow, which few commands need
+
+    design, places = _study(name)
+    rows = table.rows(design, places)
+    if out is not None:
+        _write(out, table.COLUMNS, rows)
+    named = [dict(zip((column.name for column in table.COLUMNS), row, strict=True)) for row in rows]
+    if as_json:
+        emit_json({"study": name, "promise": promise(design), "balance": _balance(places), "rows": named})
+        return
+    show_table(named[:_MOST_SHOWN], ("participant", "kind", "position", "condition", "tasks"), empty="Nobody is left.")
+    if len(named) > _MOST_SHOWN:
+        say(f"... and {len(named) - _MOST_SHOWN} more; all of them: inferact study assign {name} --out allocation.csv")
+    say("")
+    show_table(_balance(places), ("participants", "count_of", "least", "most", "even"), empty="")
+    say("\n".join(promise(design)))
+    if out is not None:
+        say(f"{len(rows)} rows in {out}.")
+
+
+def preregister(
+    study: NameOrFile,
+    out: Annotated[Path, typer.Option("--out", help="The Markdown file.")],
+    with_power: Annotated[bool, typer.Option("--power", help="With the estimated power, by 1000 simulations.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write the plan of a study for a registry: questions, conditions, allocation, procedure, measures, analysis."""
+    from console.designs import power as powers  # scipy and statsmodels, which few commands need
+    from console.designs import preregistration as plan
+
+    design, places = _planned(study)
+    found = powers.power(design, simulations=1_000) if with_power else ()
+    out.write_text(plan.preregistration(design, places, found), encoding="utf-8")
+    mark = plan.fingerprint(design, places)
+    if as_json:
+        emit_json({"study": design.name, "out": str(out), "fingerprint": mark})
+        return
+    say(f"The plan of {design.name} is in {out}; its fingerprint is {mark}.")
+
+
+def power(
+    study: NameOrFile,
+    n: Annotated[str, typer.Option("--n", help="Numbers of participants, with commas; by default the design's.")] = "",
+    simulations: Simulations = 200,
+    start: Annotated[float, typer.Option(help="Success rate at the last trial under the first level.")] = 0.33,
+    effect: Annotated[float, typer.Option(help="By how much it is higher under the last level.")] = 0.10,
+    factor: Annotated[str | None, typer.Option(help="The factor compared; by default the first that varies.")] = None,
+    participant_sd: Annotated[float, typer.Option(help="Spread of participants, on the logit scale.")] = 0.5,
+    effect_sd: Annotated[float, typer.Option(help="Spread of the participants' own effects, likewise.")] = 0.25,
+    task_sd: Annotated[float, typer.Option(help="Spread of the tasks, likewise.")] = 1.0,
+    alpha: Annotated[float, typer.Option(help="Level of the two-sided test.")] = 0.05,
+    seed: Annotated[int, typer.Option(min=0, help="For the simulated participants and tasks.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Estimate how often a study of n participants would find an effect, by simulated participants."""
+    from console.designs import power as powers  # scipy and statsmodels, which few commands need
+    from console.designs.procedure import assumed
+
+    design = _design(study)
+    assumptions = powers.Assumptions(start, effect, participant_sd, effect_sd, task_sd, factor, alpha)
+    with progress("Simulating studies") as (bar, task):
+        found = powers.power(
+            design,
+            assumptions,
+            participants=_numbers(n),
+            simulations=simulations,
+            seed=seed,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    rows = [asdict(one) for one in found]
+    if as_json:
+        compared = dict(zip(("factor", "first", "last"), powers.compared(design, factor), strict=True))
+        emit_json({"study": design.name, "compared": compared, "assumed": asdict(assumptions), "power": rows})
+        return
+    say(assumed(design, assumptions, simulations))
+    show_table(rows, ("participants", "power", "low", "high", "half_width"), empty="")
+    say("low and high: 95 % interval of the power; half width: of the interval that such a study gives the effect.")
+
+
+def _study(name: str) -> tuple[Design, tuple[Place, ...]]:
+    with reading() as session:
+        study = creating.get(session, name)
+        return creating.design_of(study), listing.places(session, study)
+
+
+def _design(name: str) -> Design:
+    return load(Path(name)) if _is_file(name) else _study(name)[0]
+
+
+def _planned(name: str) -> tuple[Design, tuple[Place, ...]]:
+    if not _is_file(name):
+        return _study(name)
+    design = load(Path(name))
+    with reading() as session:
+        keys = sources.keys(session, design)
+    return design, allocate(design, sample_tasks(design, keys))
+
+
+def _is_file(name: str) -> bool:
+    return Path(name).suffix.lower() in {".yaml", ".yml"} or Path(name).is_file()
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise BadInput(f"--n takes whole numbers with commas, such as 4,8,12, not {text!r}.") from None
+
+
+def _balance(places: Sequence[Place]) -> list[dict[str, Any]]:
+    return [
+        {"participants": kind, "count_of": tally.what, "least": tally.least, "most": tally.most, "even": tally.even}
+        for kind in dict.fromkeys(place.kind for place in places)
+        for tally in balance([place for place in places if place.kind == kind])
+        if tally.counts
+    ]
+
+
+def _write(out: Path, columns: Sequence[Any], rows: Sequence[Any]) -> None:
+    whole = BytesIO()
+    format_of(out).write(columns, [rows], whole)
+    out.write_bytes(whole.getvalue())
