@@ -48,7 +48,7 @@ def is_attended(assignment: tables.Assignment) -> bool:
 
 
 def begin(assignment_id: int, progress: Progress | None = None) -> tables.Run:
-    """The condition's run with its first trials played; begun already, it goes on where it was cut off.
+    """The condition's run with its first trials played, still marked as at work; begun already, it goes on.
 
     Raises Refused, in words for the participant, while somebody else does the same or where a model fails.
     """
@@ -61,7 +61,6 @@ def begin(assignment_id: int, progress: Progress | None = None) -> tables.Run:
         session.expunge(run)
     if is_playing(run):
         play(run, engine.resume, progress)
-        mark(run, playing=False)
     return run
 
 
@@ -73,13 +72,17 @@ def play_alone(assignment_id: int, progress: Progress | None = None) -> None:
             return
     while play(run, engine.advance, progress).revealed:
         pass
+    mark(run, playing=False)
     with writing() as session:
-        done(session.get_one(tables.Assignment, assignment_id))
+        done(session, session.get_one(tables.Assignment, assignment_id))
 
 
-def done(assignment: tables.Assignment) -> None:
-    """Marks the condition as done."""
-    assignment.status, assignment.ended_ms = AssignmentStatus.DONE, now_ms()
+def done(session: Session, assignment: tables.Assignment) -> None:
+    """Marks the condition as done, once."""
+    if is_open(assignment):
+        assignment.status, assignment.ended_ms = AssignmentStatus.DONE, now_ms()
+        session.add(assignment)
+        session.flush()
 
 
 def play(run: tables.Run, live: Callable[..., Advance], progress: Progress | None = None) -> Advance:

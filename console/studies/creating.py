@@ -13,7 +13,8 @@ from console.designs import Design, Place, allocate, conditions, sample_tasks
 from console.designs.factors import unattended
 from console.detectors import detector
 from console.errors import BadInput, Refused, Unknown
-from console.studies import sources
+from console.studies import known, sources
+from console.studies.sharing import share_out
 from console.studies.stages import letters
 from storage import tables
 from storage.tables import StudyStatus
@@ -29,8 +30,9 @@ def create(design: Design, at_ms: int) -> tables.Study:
     """A new draft of a study with all its places; raises Refused if the name is taken, BadInput and Unknown."""
     _check(design)
     with reading() as session:
-        keys = sources.keys(session, design)
-    places = allocate(design, sample_tasks(design, keys))
+        tasks = sample_tasks(design, sources.keys(session, design))
+        share_out(design, known.pool(session, design, tasks))
+    places = allocate(design, tasks)
     with writing() as session:
         if find(session, design.name) is not None:
             raise Refused(f"There is already a study named {design.name!r}; choose another name.")
