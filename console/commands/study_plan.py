@@ -62,7 +62,7 @@ def preregister(
 
     design, places = _planned(study)
     found = powers.power(design, simulations=1_000) if with_power else ()
-    out.write_text(plan.preregistration(design, places, found), encoding="utf-8")
+    _save(out, plan.preregistration(design, places, found).encode())
     mark = plan.fingerprint(design, places)
     if as_json:
         emit_json({"study": design.name, "out": str(out), "fingerprint": mark})
@@ -151,4 +151,11 @@ def _balance(places: Sequence[Place]) -> list[dict[str, Any]]:
 def _write(out: Path, columns: Sequence[Any], rows: Sequence[Any]) -> None:
     whole = BytesIO()
     format_of(out).write(columns, [rows], whole)
-    out.write_bytes(whole.getvalue())
+    _save(out, whole.getvalue())
+
+
+def _save(out: Path, content: bytes) -> None:
+    try:
+        out.write_bytes(content)
+    except OSError as failed:
+        raise BadInput(f"{out} cannot be written ({failed.strerror}); choose another --out.") from failed

@@ -106,6 +106,7 @@ def test_power_of_a_file(study, pilot):
         (("assign", "nobody"), 2, "No study named 'nobody'."),
         (("power", "{pilot}", "--n", "four"), 2, "--n takes whole numbers with commas"),
         (("power", "{pilot}", "--factor", "brief"), 2, "does not vary 'brief'"),
+        (("preregister", "{pilot}", "--out", "no/such/folder.md"), 2, "no/such/folder.md cannot be written"),
         (("create", "{pilot}", "--name", "a/b"), 2, "name: must be up to 40 letters"),
     ],
     ids=str,
