@@ -5,16 +5,23 @@ from collections.abc import Callable
 import pandas as pd
 import plotly.graph_objects as go
 
+from console.charts.agreement import agreement
+from console.charts.budget_burn_down import budget_burn_down
 from console.charts.confusion_matrix import confusion_matrix
+from console.charts.feedback_length import feedback_length
 from console.charts.flag_overlap import flag_overlap
 from console.charts.model_mixing import model_mixing
+from console.charts.override_by_score import override_by_score
+from console.charts.oversight_curve import oversight_curve
 from console.charts.pr_curve import pr_curve
 from console.charts.published_overlay import published_overlay
 from console.charts.reliability import reliability
 from console.charts.roc_curve import roc_curve
 from console.charts.score_histogram import score_histogram
+from console.charts.study_success import study_success
 from console.charts.success import success
 from console.charts.threshold_sweep import threshold_sweep
+from console.charts.time_over_session import time_over_session
 
 Chart = Callable[[pd.DataFrame], go.Figure]
 
@@ -29,4 +36,11 @@ CHARTS: dict[str, Chart] = {
     "flag-overlap": flag_overlap,
     "model-mixing": model_mixing,
     "published-overlay": published_overlay,
+    "oversight-curve": oversight_curve,
+    "budget-burn-down": budget_burn_down,
+    "study-success": study_success,
+    "time-over-session": time_over_session,
+    "override-by-score": override_by_score,
+    "agreement": agreement,
+    "feedback-length": feedback_length,
 }

@@ -4,6 +4,7 @@ from console.oversight.burning import burn_down
 from console.oversight.curves import AS_REVIEWED, CHANCE, IDEAL, ORDERS, Curves, curves
 from console.oversight.pool import LABELS, Pool, pool, version
 from console.oversight.quota import matrices_of, published_matrices, quota_table, read_matrices
+from console.oversight.truth import any_settled
 
 __all__ = [
     "AS_REVIEWED",
@@ -13,6 +14,7 @@ __all__ = [
     "ORDERS",
     "Curves",
     "Pool",
+    "any_settled",
     "burn_down",
     "curves",
     "matrices_of",

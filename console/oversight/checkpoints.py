@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from sqlmodel import Session, col, select
 
-from console.critical import Checkpoint, CheckpointKind, checkpoint_at
+from console.critical import Checkpoint
 from console.trajectory import from_json
+from console.truth import awaited
 from storage import tables
 
 Key = tuple[int, int, str]
@@ -19,12 +20,12 @@ def checkpoints_of(session: Session, keys: Iterable[Key]) -> dict[Key, Checkpoin
     """The checkpoint at each key."""
     wanted: dict[int, list[Key]] = {}
     for key in keys:
-        wanted.setdefault(int(key[0]), []).append(key)
+        wanted.setdefault(key[0], []).append(key)
     ids, body = sorted(wanted), tables.TrajectoryBody
     found: dict[Key, Checkpoint] = {}
     for start in range(0, len(ids), _AT_ONCE):
         some = col(body.trajectory_id).in_(ids[start : start + _AT_ONCE])
         for id, text in session.exec(select(body.trajectory_id, body.body).where(some)):
             trajectory = from_json(text)
-            found |= {key: checkpoint_at(trajectory, int(key[1]), CheckpointKind(key[2])) for key in wanted[id]}
+            found |= {key: awaited(trajectory, key[1], key[2]) for key in wanted[id]}
     return found

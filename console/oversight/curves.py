@@ -131,8 +131,8 @@ def _lines(rows: pd.DataFrame, routing: str, orders: Iterable[str], seed: int) -
 
 def _order(flagged: pd.DataFrame, wrong: NDArray[np.bool_], name: str, seed: int) -> NDArray[np.int64]:
     if name == AS_REVIEWED:
-        scores, first = flagged["score"].to_numpy(), flagged["inspected_ms"].fillna(np.inf).to_numpy()
-        return np.lexsort((np.arange(len(flagged)), -scores, first))
+        priorities, first = flagged["priority"].to_numpy(), flagged["inspected_ms"].fillna(np.inf).to_numpy()
+        return np.lexsort((np.arange(len(flagged)), -priorities, first))
     if name == IDEAL:
         return np.argsort(~wrong, kind="stable")
     labels = [Label.MISALIGNED if bad else Label.ALIGNED for bad in wrong]

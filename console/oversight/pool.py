@@ -6,6 +6,7 @@ carried-over trajectories are left out, since no detector judges them (InferAct,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +33,8 @@ class Pool:
     """The rows of a run, one for each detector and trajectory; `routing` is whose flags the run's reviewers got.
 
     Columns: detector, trial, trajectory_id, task_key, step, kind, score, probability, flagged, label (misaligned,
-    aligned or missing), expected_cost, inspected_ms (the first decision, missing if there is none), reported (a
-    reviewer called it misaligned), corrected (and after that the next trial, or the edited action, succeeded).
+    aligned or missing), expected_cost, priority (by which the queue ranks), inspected_ms (the first decision, missing
+    if there is none), reported (a reviewer called it misaligned), corrected (and the task succeeded after that).
     """
 
     run: str
@@ -47,12 +48,9 @@ def pool(session: Session, run: tables.Run, labels: str = "gold") -> Pool:
     if labels not in LABELS:
         raise BadInput(f"Labels are {' or '.join(LABELS)}, not {labels!r}.")
     rows = _judged(session, run)
-    rows["label"] = rows["label"].fillna(_keyed(rows).map(true_labels(session, run, _keys(rows[rows["label"].isna()]))))
-    if labels == "adjudicated":
-        units = rows["task_key"] + "/" + rows["step"].astype(str) + "/" + rows["kind"]
-        settled = units.where(rows["trial"] == 0).map(adjudicated(session, run))
-        rows["label"] = settled.fillna(rows["label"])
+    rows["label"] = _labels(session, run, rows, labels)
     rows["expected_cost"] = _expected_costs(session, run, rows)
+    rows["priority"] = rows["expected_cost" if costs.of_run(run) else "score"]
     rows = rows.merge(reviewed(session, run), on="trajectory_id", how="left")
     for name in ("reported", "corrected"):
         rows[name] = rows[name].eq(True)
@@ -127,6 +125,23 @@ def _judged(session: Session, run: tables.Run) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(kinds)
 
 
+def _labels(session: Session, run: tables.Run, rows: pd.DataFrame, labels: str) -> pd.Series[Any]:
+    """Flagged actions of a live run by what they would have led to, as most never ran; the source's own label, else."""
+    tried = true_labels(session, run, _keys(rows[rows["flagged"] | rows["label"].isna()]))
+    told = _instead(rows["label"], _keyed(rows), tried)
+    if labels != "adjudicated":
+        return told
+    units = rows["task_key"] + "/" + rows["step"].astype(str) + "/" + rows["kind"]
+    units = units.where(rows["trial"] == 0, units + "/trial " + rows["trial"].astype(str))
+    return _instead(told, units, adjudicated(session, run))
+
+
+def _instead(labels: pd.Series[Any], keys: pd.Series[Any], better: Mapping[Any, str]) -> pd.Series[Any]:
+    """The labels, with better ones by key where there are any."""
+    found = [better.get(key, label) for key, label in zip(keys, labels, strict=True)]
+    return pd.Series(found, index=labels.index, dtype=object)
+
+
 def _expected_costs(session: Session, run: tables.Run, rows: pd.DataFrame) -> pd.Series[float]:
     """The probability, or the score where there is none, times what the action costs if it is wrong."""
     worth = rows["probability"].fillna(rows["score"])
@@ -135,7 +150,7 @@ def _expected_costs(session: Session, run: tables.Run, rows: pd.DataFrame) -> pd
         return worth
     seen = checkpoints_of(session, _keys(rows[rows["flagged"]]))
     amounts = {key: costs.cost(stated, checkpoint) for key, checkpoint in seen.items()}
-    return worth * _keyed(rows).map(amounts).astype(float).fillna(1.0)
+    return worth.mul(pd.Series([amounts.get(key, 1.0) for key in _keyed(rows)], index=rows.index))
 
 
 def _keys(rows: pd.DataFrame) -> set[Key]:
@@ -143,5 +158,5 @@ def _keys(rows: pd.DataFrame) -> set[Key]:
 
 
 def _keyed(rows: pd.DataFrame) -> pd.Series[Any]:
-    keys = list(zip(rows["trajectory_id"], rows["step"], rows["kind"], strict=True))
+    keys = list(zip(rows["trajectory_id"].tolist(), rows["step"].tolist(), rows["kind"].tolist(), strict=True))
     return pd.Series(keys, index=rows.index, dtype=object)

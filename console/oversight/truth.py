@@ -5,37 +5,35 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import orjson
 from sqlmodel import Session, col, or_, select
 
 from console.environments import ENVIRONMENTS
 from console.environments.facts import TaskSpec
 from console.oversight.checkpoints import Key, checkpoints_of
-from console.reviewers import Case
-from console.reviewers.faults import misleads
-from console.trajectory import Label
+from console.truth import spec_of, true_label
 from storage import tables
 from storage.tables import RunKind
 
 
 def true_labels(session: Session, run: tables.Run, keys: Collection[Key]) -> dict[Key, str]:
-    """The label of each held or rejected action of a live run, tried in a copy of its world; {} where there is none."""
+    """The label of each checkpoint of a live run, tried in a copy of its world; {} for other runs and worlds."""
     if run.kind != RunKind.LIVE or not keys:
         return {}
     tasks = _tasks(session, run)
-    seen = checkpoints_of(session, [key for key in keys if int(key[0]) in tasks])
-    found = {}
-    for key, checkpoint in seen.items():
-        wrong = misleads(Case(tasks[int(key[0])], checkpoint))
-        found[key] = str(Label.MISALIGNED if wrong else Label.ALIGNED)
-    return found
+    seen = checkpoints_of(session, [key for key in keys if key[0] in tasks])
+    return {key: str(true_label(tasks[key[0]], checkpoint)) for key, checkpoint in seen.items()}
 
 
 def adjudicated(session: Session, run: tables.Run) -> dict[str, str]:
-    """The latest settled label of each checkpoint of trial 0, by its unit `TASK/STEP/KIND`."""
+    """The latest settled label of each checkpoint, by its unit: TASK/STEP/KIND, in later trials with `/trial N`."""
     settled = tables.Adjudication
     statement = select(settled.unit, settled.label).where(settled_in(run)).order_by(col(settled.revision))
     return dict(session.exec(statement).all())
+
+
+def any_settled(session: Session, run: tables.Run) -> bool:
+    """Whether any checkpoint of the run has a settled label."""
+    return session.exec(select(tables.Adjudication.id).where(settled_in(run)).limit(1)).first() is not None
 
 
 def settled_in(run: tables.Run) -> Any:
@@ -54,9 +52,4 @@ def _tasks(session: Session, run: tables.Run) -> dict[int, TaskSpec]:
         .join(task, col(task.id) == col(record.task_id))
         .where(record.run_id == run.id, col(task.environment).in_(playable), task.gold != "{}")
     )
-    return {id or 0: _spec(asked) for id, asked in session.exec(statement)}
-
-
-def _spec(asked: tables.Task) -> TaskSpec:
-    gold, options = orjson.loads(asked.gold), orjson.loads(asked.options)
-    return TaskSpec(asked.task_key, asked.environment, asked.instruction, gold, options)
+    return {id or 0: spec_of(asked) for id, asked in session.exec(statement)}

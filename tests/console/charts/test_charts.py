@@ -63,6 +63,75 @@ TABLES = {
             "metric": "Macro-F1",
         }
     ),
+    "oversight-curve": pd.DataFrame(
+        {
+            "detector": "rules",
+            "policy": ["as reviewed", "as reviewed", "random", "random", "ideal", "ideal"],
+            "inspections": [0, 2, 0, 2, 0, 2],
+            "caught": [0.0, 1.0, 0.0, 1.0, 0.0, 1.0],
+            "low": [None, None, 0.0, 1.0, None, None],
+            "high": [None, None, 0.0, 1.0, None, None],
+            "corrected": [0.0, 1.0, None, None, 0.0, 1.0],
+            "spent": 1,
+        }
+    ),
+    "budget-burn-down": pd.DataFrame(
+        {"trial": [0, 0, 1], "minute": [0.5, 4.0, 1.0], "used": [1, 2, 1], "caught": [1.0, 1.0, 0.0], "cap": [5, 5, 5]}
+    ),
+    "study-success": pd.DataFrame(
+        {
+            "condition": ["nl", "nl", "none"],
+            "trial": [0, 1, 0],
+            "participants": [4, 4, 1],
+            "mean": [0.3, 0.5, 0.3],
+            "low": [0.2, 0.4, None],
+            "high": [0.4, 0.6, None],
+            "sd": [0.05, 0.05, None],
+        }
+    ),
+    "time-over-session": pd.DataFrame(
+        {
+            "kind": ["human", "rule"],
+            "first": 1,
+            "last": 10,
+            "n": [40, 3],
+            "seconds": [31.5, 2.0],
+            "low": [20.0, 2.0],
+            "high": [50.0, 2.0],
+        }
+    ),
+    "override-by-score": pd.DataFrame(
+        {
+            "condition": ["nl", "nl"],
+            "bin_low": [0.0, 0.5],
+            "bin_high": [0.5, 1.0],
+            "n": [0, 8],
+            "share": [None, 0.25],
+            "low": [None, 0.1],
+            "high": [None, 0.5],
+        }
+    ),
+    "agreement": pd.DataFrame(
+        {
+            "reviewers": "people",
+            "measure": ["percent", "cohen"],
+            "value": [0.9, None],
+            "low": [0.8, None],
+            "high": [1.0, None],
+            "n": [20, 0],
+        }
+    ),
+    "feedback-length": pd.DataFrame(
+        {
+            "condition": "nl",
+            "words_low": [0, 1],
+            "words_high": [0, 9],
+            "n": [3, 8],
+            "share": [0.3, 0.5],
+            "low": [0.1, None],
+            "high": [0.6, None],
+        }
+    ),
 }
 
 
@@ -84,7 +153,23 @@ def test_a_chart_has_a_title_and_no_nan_and_is_the_same_from_its_csv(name, tmp_p
     assert CHARTS[name](pd.read_csv(path)).to_json() == figure.to_json()
 
 
-@pytest.mark.parametrize("name", ["pr-curve", "roc-curve", "reliability", "score-histogram", "threshold-sweep"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pr-curve",
+        "roc-curve",
+        "reliability",
+        "score-histogram",
+        "threshold-sweep",
+        "oversight-curve",
+        "budget-burn-down",
+        "study-success",
+        "time-over-session",
+        "override-by-score",
+        "agreement",
+        "feedback-length",
+    ],
+)
 def test_axes_say_what_they_show(name):
     figure = CHARTS[name](TABLES[name])
     assert figure.layout.xaxis.title.text

@@ -1,0 +1,33 @@
+"""The truth about an action that waited in a live run: what it leads to when it is tried in a copy of its world."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+
+from console.critical import Checkpoint, CheckpointKind, checkpoint_at
+from console.environments.facts import TaskSpec
+from console.reviewers import Case
+from console.reviewers.faults import misleads
+from console.trajectory import Label, Trajectory
+from storage import tables
+
+
+def spec_of(task: tables.Task) -> TaskSpec:
+    """The task with its gold, as its environment sets it up."""
+    gold, options = orjson.loads(task.gold), orjson.loads(task.options)
+    return TaskSpec(task.task_key, task.environment, task.instruction, gold, options)
+
+
+def awaited(record: Trajectory, step: int, kind: str) -> Checkpoint:
+    """The checkpoint as it waited: where a reviewer wrote another action, with the one before that."""
+    seen = checkpoint_at(record, step, CheckpointKind(kind))
+    if kind == CheckpointKind.ACTION and step < len(record.steps):
+        return replace(seen, action=str(record.steps[step].extra.get("instead_of", seen.action)))
+    return seen
+
+
+def true_label(spec: TaskSpec, seen: Checkpoint) -> Label:
+    """Whether the action leads away from the task; raises BadInput without an embedded edition of its environment."""
+    return Label.MISALIGNED if misleads(Case(spec, seen)) else Label.ALIGNED
