@@ -21,6 +21,11 @@ def section() -> str:
     return st.query_params.get("section", "")
 
 
+def adjudicated_run() -> str:
+    """The plain run in the address whose disagreements are to be settled; empty where none is."""
+    return st.query_params.get("adjudicate", "")
+
+
 def keep(name: str | None, section: str = "", *, new: bool = False) -> None:
     """Makes this the page's study and opens that section of it; None leads to the list, or to a new study."""
     st.query_params.clear()

@@ -35,6 +35,10 @@ run_picker([row["run"] for row in summaries], run.name)
 
 st.header("How each trial stands", anchor=False)
 st.dataframe(running.status_rows(status), key=f"status-{run.id}", hide_index=True, placeholder="–")
+if run.reviews_per_item > 1:
+    st.page_link(
+        "console/pages/studies.py", label="Settle where reviewers disagree", query_params={"adjudicate": run.name}
+    )
 
 judge, cap, onward, critical = st.tabs(["Detectors", "Budget", "Next trial", "Critical actions"])
 with judge:

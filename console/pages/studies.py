@@ -2,11 +2,10 @@
 
 import streamlit as st
 
-from console import results
+from console import results, runs
 from console.database import reading
-from console.pages import chosen_study, designing_study, study_sections
+from console.pages import adjudicating, chosen_study, designing_study, study_sections
 from console.pages.said import show_said
-from console.runs import every as every_run
 from console.studies import creating
 from storage.tables import RunKind
 
@@ -15,11 +14,15 @@ with reading() as session:
     names = [study.name for study in studies]
     chosen = chosen_study.chosen_study(names)
     heads = {} if chosen else {study.name: results.headline(session, study.id or 0) for study in studies}
-    archives = [run.name for run in every_run(session) if run.kind == RunKind.ARCHIVE]
+    run = runs.find(session, chosen_study.adjudicated_run())
+    archives = [run.name for run in runs.every(session) if run.kind == RunKind.ARCHIVE]
 
-st.title("Studies")
+st.title(f"Disagreements in {run.name}" if run else "Studies")
 show_said()
-if chosen:
+if run:
+    st.page_link("console/pages/runs.py", label=f"Back to the run {run.name}", query_params={"run": run.name})
+    adjudicating.show_run(run)
+elif chosen:
     study_sections.show(next(study for study in studies if study.name == chosen), names)
 elif chosen_study.is_new() or not names:
     if names:

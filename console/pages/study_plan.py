@@ -5,17 +5,17 @@ from __future__ import annotations
 import streamlit as st
 
 from console.database import reading
-from console.designs import Design, Place, allocate, sample_tasks
 from console.designs.files import dump
 from console.pages import planning_study, registering
-from console.studies import creating, sources
+from console.studies import creating, listing
 from storage import tables
 
 
 def show(study: tables.Study) -> None:
     """Draws the design, its plan and its files."""
     design = creating.design_of(study)
-    places = _places(study.id or 0, study.design)
+    with reading() as session:
+        places = listing.places(session, study)
     planning_study.summary(design, places)
     with st.container(horizontal=True):
         planning_study.yaml_button(design)
@@ -26,11 +26,3 @@ def show(study: tables.Study) -> None:
     registering.show_preregistration(design, places)
     with st.expander("The whole design as YAML"):
         st.code(dump(design), language="yaml")
-
-
-@st.cache_data(max_entries=8, show_spinner="Placing participants…")
-def _places(_study_id: int, design_json: str) -> tuple[Place, ...]:
-    design = Design.model_validate_json(design_json)
-    with reading() as session:
-        keys = sources.keys(session, design)
-    return allocate(design, sample_tasks(design, keys))

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from console.pages import chosen_study, study_board, study_plan
+from console.pages import adjudicating, chosen_study, study_board, study_plan
 from console.results.headline import Headline
 from storage import tables
 
@@ -25,6 +25,7 @@ class Section:
 SECTIONS: dict[str, Section] = {
     "board": Section("Board", study_board.show),
     "design": Section("Design", study_plan.show),
+    "adjudicate": Section("Adjudicate", adjudicating.show_study),
 }
 
 

@@ -1,0 +1,119 @@
+"""Settling disagreements: blind until it is settled, once for a click, again as a further revision."""
+
+import pytest
+
+from console import detection, importing, review, runs
+from console.database import now_ms, reading, review_queue, writing
+from console.results.adjudicating import Of, revisions
+from console.review import Answer
+from tests.logs import purchase, write_log
+
+WORDS = "canary-of-bob"
+
+
+@pytest.fixture
+def disputed(tmp_path, data_dir):
+    """A run of three items: two reviewers agree on the first one and disagree on the others."""
+    log = write_log(tmp_path / "kettles.jsonl", *[purchase(n, wrong=n < 2) for n in range(3)])
+    importing.import_file(log, "kettles", "auto", lambda _: None)
+    with writing() as session:
+        run = runs.get(session, "kettles")
+        run.reviews_per_item = 2
+        session.add(run)
+    detection.detect("kettles", ["full-validation"])
+    for reviewer, answers in (("ann", ("approve",) * 3), ("bob", ("approve", "reject", "reject"))):
+        for answer in answers:
+            _answer(reviewer, answer)
+    return "kettles"
+
+
+def _answer(reviewer, decision):
+    queue = review_queue()
+    with reading() as session:
+        run = runs.get(session, "kettles")
+        claim = review.next_item(queue, session, run, reviewer, now_ms())
+    words = WORDS if decision == "reject" else ""
+    review.submit(queue, run, claim, reviewer, Answer(decision, words), now_ms(), submit_key=claim.token)
+
+
+def settled_labels():
+    with reading() as session:
+        found = revisions(session, Of(run_id=runs.get(session, "kettles").id))
+        return [(row.unit, row.revision, row.label, row.note, row.adjudicator) for row in found]
+
+
+def click(at, start):
+    """Presses the one button whose label begins so."""
+    (button,) = [found for found in at.button if found.label.startswith(start)]
+    button.click().run()
+
+
+def test_the_runs_page_leads_to_them_where_items_have_several_reviews(open_page, disputed):
+    at = open_page("runs", run="kettles")
+    assert "Settle where reviewers disagree" in [link.proto.label for link in at.get("page_link")]
+
+
+def test_an_open_one_tells_nothing_of_answers_score_or_gold(open_page, disputed, words):
+    at = open_page("studies", adjudicate="kettles")
+    shown = words(at)
+    assert "2 to settle, 0 settled." in shown
+    assert "THE USER ASKED" in shown.upper()
+    for leak in (WORDS, "bob", "ann<", "full-validation", "misaligned</", "expected"):
+        assert leak not in shown
+
+
+def test_settling_tells_the_counts_and_brings_the_next(open_page, disputed, words):
+    at = open_page("studies", adjudicate="kettles")
+    at.text_input[0].set_value("the colour differs").run()
+    click(at, "Misaligned")
+    assert "Of the reviewers, 1 had said aligned and 1 misaligned." in words(at)
+    assert "1 to settle, 1 settled." in words(at)
+    ((unit, *others),) = settled_labels()
+    assert others == [1, "misaligned", "the colour differs", "Ada"]
+    assert f'<th scope="row">{unit}</th>' in words(at)
+
+
+def test_later_puts_it_behind_the_others(open_page, disputed):
+    at = open_page("studies", adjudicate="kettles")
+    first = [button.key for button in at.button if button.label.startswith("Aligned")]
+    click(at, "Later")
+    second = [button.key for button in at.button if button.label.startswith("Aligned")]
+    click(at, "Later")
+    assert [button.key for button in at.button if button.label.startswith("Aligned")] == first != second
+
+
+def test_a_settled_one_is_settled_again_by_a_further_revision(open_page, disputed, words):
+    at = open_page("studies", adjudicate="kettles")
+    click(at, "Aligned")
+    click(at, "Aligned")
+    assert "All settled" in words(at)
+    click(at, "Look at it again")
+    click(at, "Misaligned")
+    assert [(revision, label) for _, revision, label, *_ in settled_labels()] == [
+        (1, "aligned"),
+        (2, "misaligned"),
+        (1, "aligned"),
+    ]
+
+
+def test_who_reviewed_it_cannot_settle_it(open_page, disputed, words):
+    at = open_page("studies", adjudicate="kettles")
+    at.session_state["hat"] = {"name": "bob", "role": "researcher"}
+    at.run()
+    click(at, "Aligned")
+    assert "somebody else has to settle it" in words(at)
+    assert settled_labels() == []
+
+
+def test_what_another_tab_settled_meanwhile_stays(open_page, disputed, words):
+    late, at = (open_page("studies", adjudicate="kettles") for _ in range(2))
+    click(at, "Aligned")
+    click(late, "Misaligned")
+    assert "was settled meanwhile" in words(late)
+    assert [label for _, _, label, *_ in settled_labels()] == ["aligned"]
+
+
+def test_a_run_without_disagreement_says_so(open_page, kettles, words):
+    at = open_page("studies", adjudicate="kettles")
+    assert "Nobody disagrees" in words(at)
+    assert "Each item of kettles has 1 review." in words(at)
