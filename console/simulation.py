@@ -143,7 +143,7 @@ def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: Plan, tally: 
     if not isinstance(claimed, Claim):
         tally.left += claimed.reason == NoClaimReason.BUDGET_SPENT
         return
-    answer = _answer(found.opinion, run.feedback_mode)
+    answer = answer_to(found.opinion, run.feedback_mode)
     review.submit(queue, run, claimed, plan.reviewer, answer, decided_ms)
     tally.inspected += 1
     tally.approved += answer.decision == DecisionKind.APPROVE
@@ -152,7 +152,8 @@ def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: Plan, tally: 
     tally.seconds += found.opinion.seconds
 
 
-def _answer(opinion: Opinion, feedback_mode: str) -> review.Answer:
+def answer_to(opinion: Opinion, feedback_mode: str) -> review.Answer:
+    """The opinion as an answer that no person gave; without words where the run takes none."""
     words = "" if feedback_mode == "binary" else opinion.words
     return review.Answer(_KINDS[opinion.label], words, annotator_kind=RULE)
 
