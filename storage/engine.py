@@ -50,23 +50,27 @@ def close(url: str) -> None:
     """Closes every idle connection of this process to that database; the next use opens new ones."""
     for durability in Durability:
         opened = engine(url, durability)
-        while _idle(opened):
-            _idle(opened).pop().close()
+        for idle in (_idle(opened, True), _idle(opened, False)):
+            while idle:
+                idle.pop().close()
         opened.dispose()
 
 
-def borrow(opened: Engine) -> Any:
-    """A raw connection outside any transaction, set up already; hand it back with `give_back`."""
+def borrow(opened: Engine, *, waits: bool = True) -> Any:
+    """A raw connection outside any transaction, set up already; hand it back with `give_back`.
+
+    One that does not wait is refused at once where SQLite's lock is taken, so that its borrower sets the pace.
+    """
     try:
-        return _idle(opened).pop()
+        return _idle(opened, waits).pop()
     except IndexError:
-        return _raw(opened)
+        return _raw(opened, waits)
 
 
-def give_back(opened: Engine, connection: Any) -> None:
+def give_back(opened: Engine, connection: Any, *, waits: bool = True) -> None:
     """Keeps a raw connection for the next borrower; a server's goes back to its pool, which tests it."""
     if opened.dialect.name == "sqlite":
-        _idle(opened).append(connection)
+        _idle(opened, waits).append(connection)
     else:
         connection.close()
 
@@ -107,17 +111,19 @@ def _engine(url: str, durability: Durability, pid: int) -> Engine:
 
 
 # For a local file, the bookkeeping of SQLAlchemy's pool costs as much as a third of a claim.
-@lru_cache(maxsize=16)
-def _idle(opened: Engine) -> deque[Any]:
+@lru_cache(maxsize=32)
+def _idle(opened: Engine, waits: bool) -> deque[Any]:
     return deque()
 
 
-def _raw(opened: Engine) -> Any:
+def _raw(opened: Engine, waits: bool) -> Any:
     pooled = opened.raw_connection()
     if opened.dialect.name != "sqlite":
         return pooled
-    connection = pooled.dbapi_connection
+    connection: Any = pooled.dbapi_connection
     pooled.detach()
+    if not waits:
+        connection.execute("PRAGMA busy_timeout=0")
     return connection
 
 

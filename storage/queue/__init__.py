@@ -1,7 +1,7 @@
 """The review queue. It owns its transactions: each method is one, on a raw pooled connection.
 
 Claims commit with synchronous=NORMAL (a power cut may undo the last ones, with their units), answers with FULL.
-Every method takes the time in ms since 1970 and never sleeps; refusals are those of `storage.errors`.
+Every method takes the time in ms since 1970 and waits for the database's lock alone; its refusals: `storage.errors`.
 """
 
 from collections.abc import Sequence

@@ -52,7 +52,7 @@ def _ratios(folder: Path, pool: Pool, seconds: float, quick: bool) -> dict[str, 
     for figure, job in JOBS.items():
         rate = partial(_rate, pool, job, seconds)
         ratios[f"{figure}_1p"] = partial(_alone, job, floor, ours)
-        ratios[f"{figure}_4p"] = partial(_quotient, partial(rate, "ours", ours), partial(rate, "floor", floor))
+        ratios[f"{figure}_4p"] = partial(_there_and_back, partial(rate, "ours", ours), partial(rate, "floor", floor))
     ratios["batch_put"] = partial(_quotient, *_put_pair(Path(shutil.copy(source, folder / "put.db"))))
     thousand = partial(claim_us, build(folder / "thousand.db", 1_000))
     behind = partial(claim_us, build(folder / "behind.db", 1_000, done=100_000))
@@ -69,6 +69,14 @@ def _quotient(above: Measure, below: Measure) -> float:
     CHANCE.shuffle(order)
     for measure in order:
         values[measure] = measure()
+    return values[above] / values[below]
+
+
+def _there_and_back(above: Measure, below: Measure) -> float:
+    """One measurement over another, each made twice, as in a b b a: what drifts meanwhile falls on both alike."""
+    first, second = CHANCE.sample([above, below], 2)
+    values = {first: first(), second: second() + second()}
+    values[first] += first()
     return values[above] / values[below]
 
 

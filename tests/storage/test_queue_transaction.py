@@ -1,10 +1,13 @@
 """Statements of the queue in a transaction of their own, and in a session's."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from sqlmodel import select
 
 from storage import tables
-from storage.engine import reading, writing
+from storage.engine import engine, reading, writing
 from storage.errors import StorageError
 from storage.queue import places
 from storage.queue.transaction import Transaction
@@ -49,3 +52,30 @@ def test_joined_statements_are_committed_with_the_session(url, stock, other):
 def test_joined_statements_cannot_begin_or_commit(url):
     with writing(url) as session, pytest.raises(StorageError, match="leave out `with`"), Transaction.joined(session):
         pytest.fail("it was entered")
+
+
+def test_a_transaction_begins_as_soon_as_another_writer_is_done(url, stock):
+    stock(url, 1)
+
+    def rename():
+        with Transaction(engine(url)) as db:
+            return time.monotonic(), db.run("UPDATE run SET name = 'second' WHERE name = :old", old="first")
+
+    with ThreadPoolExecutor() as pool:
+        with writing(url) as session:
+            session.get_one(tables.Run, 1).name = "first"
+            session.flush()
+            waiting = pool.submit(rename)
+            time.sleep(0.3)
+            released = time.monotonic()
+        began, changed = waiting.result(timeout=10)
+    assert (began > released, changed) == (True, 1)
+
+
+def test_a_reading_transaction_waits_for_no_writer(url, stock):
+    stock(url, 1)
+    with writing(url) as session:
+        session.get_one(tables.Run, 1).name = "unfinished"
+        session.flush()
+        with Transaction(engine(url), sqlite_begin="DEFERRED") as db:
+            assert db.rows(NAMES) == [("shop",)]
