@@ -1,0 +1,150 @@
+"""How much a condition changes success, with participants as a random effect; on the probability and the odds scale.
+
+The frame has one row per participant, condition and what was answered (a task, a trial), with a value in 0..1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import statsmodels.api as sm
+from numpy.linalg import LinAlgError
+
+from console.errors import BadInput
+from console.statistics.cells import Cells, cells_of
+from console.statistics.clustered import logits
+from console.statistics.estimates import LEVEL, Estimate, Floats, of_t, quiet, undefined
+
+LEAST_LOGISTIC = 4
+_NONE = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """The reference's level and each other condition's difference from it, with the spread of participants.
+
+    The scale is probability, or log odds; `method` names the fit in words for a report, `note` what went wrong.
+    """
+
+    scale: str
+    reference: str
+    level: Estimate
+    differences: dict[str, Estimate]
+    participants: int
+    cells: int
+    sd_participants: float | None
+    sd_residual: float | None
+    method: str
+    note: str = ""
+
+
+def linear(frame: pd.DataFrame, value: str, reference: str | None = None, level: float = LEVEL) -> Mixed:
+    """Differences in probability from a mixed model of each participant's mean per condition; raises BadInput.
+
+    Within participants: fixed condition (and set of tasks, where sets are rotated), random participant, REML, and t
+    with the degrees of freedom of the participant-by-condition stratum (Pinheiro and Bates 2000, section 2.4).
+    A mean per condition makes what a participant finds hard in one of them, tasks alike and trials that follow each
+    other part of the error, so that 4 participants are not taken for 400 answers. Between: least squares of the means.
+    """
+    cells = cells_of(frame, value, reference)
+    if cells.df < 1:
+        return _nothing("probability", cells, f"{cells.participants} participants are too few for so many conditions.")
+    if np.ptp(cells.values) == 0:
+        return _nothing("probability", cells, "Every mean is the same, so there is no spread to measure against.")
+    return _random_participants(cells, level) if cells.within else _least_squares(cells, level)
+
+
+def logistic(frame: pd.DataFrame, value: str, reference: str | None = None, level: float = LEVEL) -> Mixed:
+    """Differences in log odds by generalised estimating equations, clustered by participant; raises BadInput.
+
+    Exchangeable within a participant; the covariance is the bias-reduced one (Mancl and DeRouen 2001) with t and
+    participants - 1 degrees of freedom, which errs on the careful side where participants are few.
+    """
+    cells = cells_of(frame, value, reference)
+    if cells.participants < LEAST_LOGISTIC:
+        return _nothing("log odds", cells, f"With fewer than {LEAST_LOGISTIC} participants read the linear estimate.")
+    rows = frame.dropna(subset=["participant", "condition", value])
+    answers = rows[value].to_numpy(dtype=np.float64)
+    if not np.isin(answers, (0.0, 1.0)).all():
+        raise BadInput(f"The column {value!r} holds more than 0 and 1; give one row per answer and compute again.")
+    under = rows["condition"].astype(str).to_numpy()
+    fixed = np.column_stack([np.ones(len(rows)), *((under == name).astype(float) for name in cells.conditions[1:])])
+    found = logits(answers, fixed, rows["participant"].to_numpy(dtype=str))
+    if found.note:
+        return _nothing("log odds", cells, found.note)
+    method = "logistic GEE, exchangeable within participants, bias-reduced covariance, t with participants - 1"
+    figures, df = (found.values, found.errors), cells.participants - 1
+    return _report(cells, figures, level, (None, None), method, df, "", "log odds")
+
+
+def _random_participants(cells: Cells, level: float) -> Mixed:
+    try:
+        with quiet():
+            fit = sm.MixedLM(cells.values, cells.fixed, groups=cells.who).fit(reml=True, method=["bfgs", "powell"])
+            spread, residual = float(fit.cov_re[0, 0]), float(fit.scale)
+            errors = np.sqrt(np.diag(fit.cov_params())[: cells.fixed.shape[1]])
+    except (LinAlgError, ValueError) as failed:
+        return _fixed_participants(cells, level, f"The mixed model could not be fitted ({failed}).")
+    if not fit.converged or not np.isfinite(errors).all():
+        return _fixed_participants(cells, level, "The mixed model did not converge; participants are fixed effects.")
+    if spread < _NONE * residual or residual < _NONE**2 * spread:
+        which = (
+            "Participants differ no more than" if spread < residual else "Answers within participants leave no room for"
+        )
+        return _fixed_participants(cells, level, f"{which} chance; participants are fixed effects here.")
+    figures = np.asarray(fit.fe_params), errors
+    method = "linear mixed model (REML), random participant, t with the stratum's degrees of freedom"
+    return _report(cells, figures, level, (spread**0.5, residual**0.5), method, cells.df, "")
+
+
+def _fixed_participants(cells: Cells, level: float, note: str) -> Mixed:
+    """The same differences with a parameter per participant: what the mixed model is without their variance."""
+    people = pd.get_dummies(pd.Series(cells.who), dtype=float).to_numpy()
+    centred = people[:, 1:] - people[:, 1:].mean(axis=0)
+    fit = sm.OLS(cells.values, np.hstack([cells.fixed, centred])).fit()
+    kept = cells.fixed.shape[1]
+    figures = np.asarray(fit.params)[:kept], np.asarray(fit.bse)[:kept]
+    method = "linear model with participants as fixed effects"
+    return _report(cells, figures, level, (None, float(fit.scale) ** 0.5), method, cells.df, note)
+
+
+def _least_squares(cells: Cells, level: float) -> Mixed:
+    fit = sm.OLS(cells.values, cells.fixed).fit()
+    method = "least squares of participants' means, each in one condition"
+    spreads = None, float(fit.scale) ** 0.5
+    return _report(cells, (np.asarray(fit.params), np.asarray(fit.bse)), level, spreads, method, cells.df, "")
+
+
+def _report(
+    cells: Cells,
+    figures: tuple[Floats, Floats],
+    level: float,
+    spreads: tuple[float | None, float | None],
+    method: str,
+    df: float,
+    note: str,
+    scale: str = "probability",
+) -> Mixed:
+    values, errors = figures
+    found = [
+        _estimate(float(value), float(error), df, cells, level) for value, error in zip(values, errors, strict=True)
+    ]
+    differences = dict(zip(cells.conditions[1:], found[1:], strict=False))
+    size = len(cells.values)
+    return Mixed(scale, cells.conditions[0], found[0], differences, cells.participants, size, *spreads, method, note)
+
+
+def _estimate(value: float, error: float, df: float, cells: Cells, level: float) -> Estimate:
+    if error <= 1e-12:
+        return Estimate(value, n=cells.participants, note="The model fits every mean exactly, so there is no interval.")
+    return of_t(value, error, df, cells.participants, level)
+
+
+def _nothing(scale: str, cells: Cells, note: str) -> Mixed:
+    none = undefined(note, cells.participants)
+    differences = dict.fromkeys(cells.conditions[1:], none)
+    return Mixed(
+        scale, cells.conditions[0], none, differences, cells.participants, len(cells.values), None, None, "", note
+    )

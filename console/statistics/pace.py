@@ -1,0 +1,68 @@
+"""Seconds per item, and whether people grow faster or worse over their session."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from console.metrics.bootstrap import Interval
+from console.statistics.estimates import LEVEL, Estimate, mean, need
+from console.statistics.trend import trend
+
+ITEMS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long decisions take; intervals are over participants.
+
+    `geometric_mean_s` takes each participant's own geometric mean. `seconds_per_ten` is the share by which an item
+    takes longer ten items later (-0.1: a tenth less), `correct_per_ten` how the share of right labels moves.
+    `left_out` counts decisions without a time above 0.
+    """
+
+    decisions: int
+    left_out: int
+    participants: int
+    median_s: float | None
+    geometric_mean_s: Estimate
+    seconds_per_ten: Estimate
+    correct_per_ten: Estimate
+
+
+def pace(frame: pd.DataFrame, level: float = LEVEL) -> Pace:
+    """The pace of the decisions in a frame with participant, lead_time_ms, place_in_session and correct."""
+    need(frame, "participant", "lead_time_ms", "place_in_session", "correct")
+    timed = frame[frame["lead_time_ms"].astype(float) > 0]
+    seconds = timed["lead_time_ms"].astype(float) / 1_000
+    timed = timed.assign(log_s=np.log(seconds), tens=timed["place_in_session"].astype(float) / ITEMS)
+    placed = frame.assign(tens=frame["place_in_session"].astype(float) / ITEMS)
+    return Pace(
+        decisions=len(timed),
+        left_out=len(frame) - len(timed),
+        participants=int(timed["participant"].nunique()),
+        median_s=float(seconds.median()) if len(timed) else None,
+        geometric_mean_s=exponential(mean(timed.groupby("participant")["log_s"].mean(), level)),
+        seconds_per_ten=exponential(trend(timed, "tens", "log_s", level), less=1.0),
+        correct_per_ten=trend(placed, "tens", "correct", level),
+    )
+
+
+def by_condition(frame: pd.DataFrame, level: float = LEVEL) -> dict[str, Pace]:
+    """The pace under each condition, in the order of their names."""
+    need(frame, "condition")
+    return {str(name): pace(rows, level) for name, rows in frame.groupby("condition", sort=True)}
+
+
+def exponential(found: Estimate, less: float = 0.0) -> Estimate:
+    """An estimate on the log scale as a factor, or with `less=1` as the share that comes on top."""
+    if found.value is None:
+        return found
+    value = math.exp(found.value) - less
+    if found.interval is None:
+        return replace(found, value=value)
+    bounds = Interval(math.exp(found.interval.low) - less, math.exp(found.interval.high) - less, found.interval.level)
+    return replace(found, value=value, interval=bounds)
