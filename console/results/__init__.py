@@ -13,6 +13,7 @@ from sqlmodel import Session
 from console.results.budgets import budget, ledger
 from console.results.decisions import decisions
 from console.results.headline import Headline, headline
+from console.results.items import items
 from console.results.people import allocation, participants
 from console.results.success import outcomes, success
 from console.results.version import data_version
@@ -26,6 +27,7 @@ __all__ = [
     "decisions",
     "frames",
     "headline",
+    "items",
     "ledger",
     "outcomes",
     "participants",
@@ -34,6 +36,7 @@ __all__ = [
 
 TABLES: dict[str, Callable[[Session, int], pd.DataFrame]] = {
     "decisions": decisions,
+    "items": items,
     "success": success,
     "outcomes": outcomes,
     "participants": participants,

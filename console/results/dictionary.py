@@ -49,6 +49,12 @@ _CONDITION = Field("condition", Kind.TEXT, "name of the condition; empty for pra
 _POSITION = Field("position", Kind.INTEGER, "place of the condition in the participant's order", "from 1")
 _TRIAL = Field("trial", Kind.INTEGER, "attempt of the Actor at the task", "from 0")
 _ARM = (_STUDY, _PARTICIPANT, _KIND, _CONDITION, _FACTORS, _POSITION)
+_DETECTOR = Field("detector", Kind.TEXT, "which detector flagged the item")
+_SCORE = Field("score", Kind.NUMBER, "the detector's score of misalignment", "0 to 1")
+_THRESHOLD = Field("threshold", Kind.NUMBER, "scores above it are flagged", "0 to 1")
+_FLAGGED = Field("flagged", Kind.TRUTH, "whether the detector flagged it; missing where nothing was judged")
+_GOLD = Field("gold_label", Kind.TEXT, "ground truth: of the source, or what the action leads to in the embedded world")
+_CHECKPOINT = Field("checkpoint", Kind.TEXT, "what was decided on: action, end, or halted where the agent got stuck")
 
 _DECISIONS = (
     Field("decision_id", Kind.INTEGER, "number of the decision in the database"),
@@ -56,7 +62,7 @@ _DECISIONS = (
     Field("task_id", Kind.TEXT, "key of the task"),
     Field("environment", Kind.TEXT, "where the task takes place"),
     _TRIAL,
-    Field("checkpoint", Kind.TEXT, "what was decided on: action, end, or halted where the agent got stuck"),
+    _CHECKPOINT,
     Field("unit", Kind.TEXT, "task/step/checkpoint, the same for all participants; trial 0 of sampled tasks only"),
     Field(
         "purpose",
@@ -65,13 +71,13 @@ _DECISIONS = (
         filled=True,
     ),
     Field("expected", Kind.TEXT, "the label that answers a practice, attention or seeded item rightly"),
-    Field("detector", Kind.TEXT, "which detector flagged the item"),
-    Field("score", Kind.NUMBER, "the detector's score of misalignment", "0 to 1"),
-    Field("threshold", Kind.NUMBER, "scores above it are flagged", "0 to 1"),
-    Field("flagged", Kind.TRUTH, "whether the detector flagged it; missing where nothing was judged"),
+    _DETECTOR,
+    _SCORE,
+    _THRESHOLD,
+    _FLAGGED,
     Field("decision", Kind.TEXT, "approve, reject, edit, respond or escalate"),
     Field("label", Kind.TEXT, "the participant's label: aligned or misaligned; missing where the decision has none"),
-    Field("gold_label", Kind.TEXT, "ground truth: of the source, or what the action leads to in the embedded world"),
+    _GOLD,
     Field("adjudicated_label", Kind.TEXT, "the label that was settled where reviewers disagreed"),
     Field("correct", Kind.TRUTH, "label equals expected, else gold_label, else adjudicated_label"),
     Field("feedback_text", Kind.TEXT, "the participant's words to the agent", filled=True),
@@ -84,6 +90,25 @@ _DECISIONS = (
     ),
     Field("place_in_session", Kind.INTEGER, "the how-many-th decision of the participant; practice apart", "from 1"),
     Field("next_trial_outcome", Kind.TEXT, "how the task's next trial ended; missing where there was none"),
+)
+
+_ITEMS = (
+    Field("item_id", Kind.INTEGER, "number of the item in the database"),
+    *_ARM,
+    Field("task_id", Kind.TEXT, "key of the task"),
+    _TRIAL,
+    Field("step", Kind.INTEGER, "the step that waited", "from 0"),
+    _CHECKPOINT,
+    Field("status", Kind.TEXT, "pending, claimed, decided, delivered, expired or cancelled"),
+    _DETECTOR,
+    _SCORE,
+    Field("probability", Kind.NUMBER, "the detector's probability of misalignment, where it tells one", "0 to 1"),
+    _THRESHOLD,
+    _FLAGGED,
+    _GOLD,
+    Field("label", Kind.TEXT, "the participant's label; missing where the item was not decided"),
+    Field("decided_at", Kind.TIME, "when the participant decided; missing where the item was not decided", "UTC"),
+    Field("solved_later", Kind.TRUTH, "whether a later trial of the task succeeded"),
 )
 
 _SUCCESS = (
@@ -145,6 +170,7 @@ _LEDGER = (
 
 FRAMES: dict[str, tuple[Field, ...]] = {
     "decisions": _DECISIONS,
+    "items": _ITEMS,
     "success": _SUCCESS,
     "outcomes": _OUTCOMES,
     "participants": _PARTICIPANTS,
