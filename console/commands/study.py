@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from console.commands import study_plan
+from console.commands import study_plan, study_running
 from console.commands.output import Json, emit_json, say, show_table
 from console.database import now_ms, reading
 from console.designs import conditions, varied
@@ -24,6 +24,12 @@ app = typer.Typer(
 app.command("assign", epilog="Example: inferact study assign pilot --out allocation.csv")(study_plan.assign)
 app.command("preregister", epilog="Example: inferact study preregister pilot --out pilot.md")(study_plan.preregister)
 app.command("power", epilog="Example: inferact study power pilot.yaml --n 4,8,12")(study_plan.power)
+app.command("open", epilog="Example: inferact study open pilot")(study_running.open_study)
+app.command("pause", epilog="Example: inferact study pause pilot")(study_running.pause)
+app.command("close", epilog="Example: inferact study close pilot")(study_running.close)
+app.command("simulate", epilog="Example: inferact study simulate pilot --all")(study_running.simulate)
+app.command("board", epilog="Example: inferact study board pilot --json")(study_running.board)
+app.command("withdraw", epilog="Example: inferact study withdraw pilot P07")(study_running.withdraw)
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
 
