@@ -1,0 +1,100 @@
+"""Small studies: made, opened, joined and walked through as a person would."""
+
+import pytest
+from sqlmodel import col, select
+
+from console import review
+from console.database import now_ms, reading, review_queue
+from console.designs import Design
+from console.studies import creating, joining, sessions
+from storage import tables
+
+
+@pytest.fixture
+def study():
+    """A function that makes and opens a study; its design is the reference study in small unless told otherwise."""
+
+    def make(name="pilot", *, opened=True, **changes):
+        usual = {
+            "source": {"actor": "scripted", "environment": "webshop"},
+            "tasks": 3,
+            "trials": 2,
+            "budget": "2",
+            "seed": 1,
+            "factors": {"feedback": ("nl", "binary"), "score": ("shown", "hidden")},
+            "undo_seconds": 0,
+        }
+        made = creating.create(Design(name=name, **usual | changes), now_ms())
+        return creating.open_study(name) if opened else made
+
+    return make
+
+
+@pytest.fixture
+def walk():
+    """A function that takes a participant on by so many places, or until `stop(place)`; returns where they are."""
+
+    def take_on(participant_id, places=1_000, stop=lambda place: False, words="look again"):
+        for _ in range(places):
+            place = sessions.where(participant_id)
+            if stop(place) or place.kind in ("finished", "withdrawn", "declined", "paused"):
+                return place
+            _step(participant_id, place, words)
+        return sessions.where(participant_id)
+
+    return take_on
+
+
+@pytest.fixture
+def rows():
+    """A function that reads every row of a table that meets the conditions."""
+
+    def read(table, *conditions):
+        with reading() as session:
+            return list(session.exec(select(table).where(*conditions).order_by(col(table.id))))
+
+    return read
+
+
+def _step(participant_id, place, words):
+    if place.claim is not None and place.kind != "practice_answer":
+        answer_to(place, words)
+    elif place.kind == "consent":
+        joining.consent(participant_id, True)
+    elif place.kind == "questions":
+        joining.tell(participant_id, {"age": "33"})
+    elif place.kind == "instructions":
+        joining.instructed(participant_id)
+    elif place.kind == "practice_answer":
+        sessions.acknowledge(participant_id)
+    elif place.kind == "break":
+        sessions.end_break(participant_id)
+    elif place.kind == "introduction":
+        sessions.begin(participant_id)
+    else:
+        assert place.kind == "round_over"
+        sessions.hand_over(participant_id)
+
+
+def answer_to(place, words):
+    """Rejects with words where the run takes them; a halted item gets its words only."""
+    told = "" if place.run.feedback_mode == "binary" else words
+    decision = "respond" if place.claim.kind == "halted" else "reject"
+    code = place.participant.code
+    return review.submit(review_queue(), place.run, place.claim, code, review.Answer(decision, told), now_ms())
+
+
+@pytest.fixture
+def decide():
+    """A function that answers the item of a place."""
+    return answer_to
+
+
+@pytest.fixture
+def arms(rows):
+    """A function from participant id to their conditions with the name of each one's run."""
+
+    def find(participant_id):
+        return rows(tables.Assignment, tables.Assignment.participant_id == participant_id)
+
+    return find
