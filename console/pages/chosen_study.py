@@ -42,7 +42,7 @@ def study_picker(names: list[str], current: str) -> None:
     """The studies to choose from."""
     if st.session_state.get("study_picker") not in names:
         st.session_state["study_picker"] = current
-    st.selectbox("Study", names, key="study_picker", on_change=_pick, width=360)
+    st.selectbox("Study", names, key="study_picker", on_change=_pick, width=280, label_visibility="collapsed")
 
 
 def _pick() -> None:

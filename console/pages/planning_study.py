@@ -40,7 +40,7 @@ def show_plan(design: Design, places: Sequence[Place]) -> None:
     show_rows([{"name": arm.name, **arm.levels} for arm in conditions(design)], columns, label="Conditions")
     st.markdown("**Who gets which, in which order**")
     frame = _orders(places)
-    st.dataframe(frame, hide_index=True, height=min(36 * (len(frame) + 1) + 2, 300), key="allocation-preview")
+    st.dataframe(frame, hide_index=True, height="content" if len(frame) < 10 else 360, key="allocation-preview")
     with st.expander("How evenly"):
         for said in promise(design):
             st.text(said)

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from console.pages import adjudicating, chosen_study, study_board, study_plan
+from console.pages import adjudicating, chosen_study, study_board, study_plan, study_results
 from console.results.headline import Headline
 from storage import tables
 
@@ -25,13 +25,14 @@ class Section:
 SECTIONS: dict[str, Section] = {
     "board": Section("Board", study_board.show),
     "design": Section("Design", study_plan.show),
+    "results": Section("Results", study_results.show),
     "adjudicate": Section("Adjudicate", adjudicating.show_study),
 }
 
 
 def show(study: tables.Study, names: Sequence[str]) -> None:
     """The study's head and its chosen section."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="study-head"):
+    with st.container(horizontal=True, vertical_alignment="center", key="study-head"):
         chosen_study.study_picker(list(names), study.name)
         wanted = chosen_study.section()
         st.session_state.setdefault("study_section", wanted if wanted in SECTIONS else next(iter(SECTIONS)))
@@ -42,6 +43,7 @@ def show(study: tables.Study, names: Sequence[str]) -> None:
             key="study_section",
             required=True,
             on_change=_open,
+            label_visibility="collapsed",
         )
         st.space("stretch")
         st.button("All studies", key="all-studies", type="tertiary", on_click=chosen_study.keep, args=(None,))
@@ -81,7 +83,7 @@ def _row(study: tables.Study, head: Headline) -> dict[str, Any]:
         "status": study.status,
         "people": f"{head.joined} of {people} joined, {head.finished} finished",
         "simulated": head.simulated,
-        "conditions done": head.arms_done / head.arms if head.arms else None,
+        "conditions done": round(head.arms_done / head.arms, 2) if head.arms else None,
         "decisions": head.decisions,
         "created": datetime.fromtimestamp(study.created_ms / 1_000, UTC),
     }

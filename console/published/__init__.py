@@ -1,4 +1,4 @@
-"""What the InferAct paper prints for its detectors (v3, Tables 1 and 2), to lay over one's own results.
+"""What the InferAct paper prints for its detectors (v3, Tables 1, 2 and 9), to lay over one's own results.
 
 The figures are the paper's, of its own models and tasks; nothing here was measured by the console.
 """
@@ -36,6 +36,24 @@ class Printed:
     detector: str
     metric: str
     value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Studied:
+    """A row of the paper's user study: success after the last trial in per cent, by whose feedback it was."""
+
+    detector: str
+    people: float
+    sd: float
+    model: float
+
+
+def user_study() -> list[Studied]:
+    """The paper's user study (Table 9): WebShop, three people, words as feedback, after trial 3."""
+    return [
+        Studied(_OURS[row["method"]], float(row["people"]), float(row["sd"]), float(row["model"]))
+        for row in _rows("user_study.csv")
+    ]
 
 
 def printed(environment: str) -> list[Printed]:

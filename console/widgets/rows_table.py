@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
-from importlib.resources import files
 
 import streamlit as st
 
@@ -15,7 +13,7 @@ def show_rows(
     rows: Sequence[Mapping[str, str]], columns: Mapping[str, str], *, numbers: Collection[str] = (), label: str = ""
 ) -> None:
     """Draws the table; `columns` maps a row's key to its title, `numbers` are those that stand to the right."""
-    st.html(f"<style>{_style()}</style>{rows_html(rows, columns, numbers=numbers, label=label)}")
+    st.html(rows_html(rows, columns, numbers=numbers, label=label))
 
 
 def rows_html(
@@ -39,8 +37,3 @@ def _cells(row: Mapping[str, str], columns: Mapping[str, str], numbers: Collecti
 
 def _right(name: str, numbers: Collection[str]) -> str:
     return ' class="ia-n"' if name in numbers else ""
-
-
-@lru_cache(maxsize=1)
-def _style() -> str:
-    return files(__package__).joinpath("look", "rows.css").read_text("utf-8")
