@@ -14,6 +14,7 @@ from console.results.adjudicating import Of, settled
 from console.results.arms import Arm, arms, practice, tidy
 from console.results.gold import gold_labels
 from console.results.units import unit_of
+from console.statistics.words import word_count
 from storage.tables import ProbePurpose, Table
 
 _tables = Table.metadata.tables
@@ -101,7 +102,7 @@ def _judge(raw: pd.DataFrame) -> None:
     truth = raw["expected"].fillna(raw["gold_label"]).fillna(raw["adjudicated_label"])
     known = raw["label"].notna() & truth.notna()
     raw["correct"] = (raw["label"] == truth).astype("boolean").where(known)
-    raw["feedback_words"] = [len(text.split()) for text in raw["feedback_text"]]
+    raw["feedback_words"] = [word_count(text) for text in raw["feedback_text"]]
 
 
 def _pace(raw: pd.DataFrame) -> None:

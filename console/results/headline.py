@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from console.results.arms import PEOPLE, Arm, arms
+from console.results.arms import PEOPLE, arms
 from storage.tables import Table
 
-_person, _item, _decision = (Table.metadata.tables[name] for name in ("participant", "item", "decision"))
+_person, _place, _item, _decision = (
+    Table.metadata.tables[name] for name in ("participant", "assignment", "item", "decision")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,8 @@ class Headline:
 def headline(session: Session, study_id: int) -> Headline:
     """The numbers at the head of a study's results; raises Unknown for a study."""
     found = arms(session, study_id)
-    counted = [(arm, *_decided(session, arm)) for arm in found if arm.run_id is not None]
-    people = [(n, spent) for arm, n, spent in counted if arm.annotator_kind == PEOPLE]
-    human = sum(n for n, _ in people)
-    spent = sum(of_arm for _, of_arm in people)
+    counted = _decided(session, study_id)
+    human, spent = counted.get(True, (0, 0))
     places, joined, finished, simulated = _people(session, study_id)
     return Headline(
         places=places,
@@ -44,20 +43,25 @@ def headline(session: Session, study_id: int) -> Headline:
         simulated=simulated,
         arms=len(found),
         arms_done=sum(arm.done for arm in found),
-        decisions=sum(n for _, n, _ in counted),
+        decisions=sum(n for n, _ in counted.values()),
         human_decisions=human,
         mean_seconds=spent / human / 1_000 if human else None,
     )
 
 
-def _decided(session: Session, arm: Arm) -> tuple[int, int]:
-    """How many standing decisions, and their milliseconds."""
+def _decided(session: Session, study_id: int) -> dict[bool, tuple[int, int]]:
+    """How many standing decisions, and their milliseconds, of people (True) and of simulated reviewers."""
     spent = func.coalesce(func.sum(_decision.c.decided_ms - _decision.c.claimed_ms), 0)
-    mine: Any = (_item.c.run_id == arm.run_id, _decision.c.reviewer == arm.participant)
-    joined = _item.join(_decision, _decision.c.item_id == _item.c.id)
-    statement = select(func.count(), spent).select_from(joined).where(*mine, _decision.c.superseded.is_(False))
-    count, milliseconds = session.execute(statement).one()
-    return int(count), int(milliseconds)
+    joined = (
+        _place.join(_person, _person.c.id == _place.c.participant_id)
+        .join(_item, _item.c.run_id == _place.c.run_id)
+        .join(_decision, _decision.c.item_id == _item.c.id)
+    )
+    mine = _decision.c.reviewer == _person.c.code, _decision.c.superseded.is_(False)
+    human = (_person.c.kind == PEOPLE).label("human")
+    statement = select(human, func.count(), spent).select_from(joined).where(_place.c.study_id == study_id, *mine)
+    rows = session.execute(statement.group_by(human))
+    return {bool(is_human): (int(count), int(milliseconds)) for is_human, count, milliseconds in rows}
 
 
 def _people(session: Session, study_id: int) -> tuple[int, int, int, int]:

@@ -51,9 +51,11 @@ def _decided(session: Session, study_id: int) -> dict[int, int]:
     whose: dict[int, tuple[int, str]] = {}
     for arm in [*practice(session, study_id), *arms(session, study_id)]:
         whose |= {run: (arm.participant_id, arm.participant) for run in (arm.run_id, arm.checks_run_id) if run}
+    mine: Any = (_item.c.run_id.in_(whose), _decision.c.superseded.is_(False))
+    joined = _item.join(_decision, _decision.c.item_id == _item.c.id)
+    statement = select(_item.c.run_id, _decision.c.reviewer, func.count()).select_from(joined).where(*mine)
     counted: Counter[int] = Counter()
-    for run, (person, code) in whose.items():
-        mine: Any = (_item.c.run_id == run, _decision.c.reviewer == code, _decision.c.superseded.is_(False))
-        joined = _item.join(_decision, _decision.c.item_id == _item.c.id)
-        counted[person] += session.execute(select(func.count()).select_from(joined).where(*mine)).scalar_one()
+    for run, reviewer, count in session.execute(statement.group_by(_item.c.run_id, _decision.c.reviewer)):
+        person, code = whose[run]
+        counted[person] += count if reviewer == code else 0
     return dict(counted)

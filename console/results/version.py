@@ -37,8 +37,7 @@ def _parts(session: Session, study_id: int) -> Iterator[Any]:
     yield session.execute(select(_place).where(_place.c.study_id == study_id).order_by(_place.c.id)).all()
     settled = func.max(_settled.c.id), func.count(), func.max(_settled.c.at_ms)
     yield session.execute(select(*settled).where(_settled.c.study_id == study_id)).all()
-    for run_id in _runs(session, study_id):
-        yield from _of_run(session, run_id)
+    yield from _of_runs(session, _runs(session, study_id))
 
 
 def _runs(session: Session, study_id: int) -> list[int]:
@@ -48,14 +47,12 @@ def _runs(session: Session, study_id: int) -> list[int]:
     return sorted({run for row in rows for run in row if run is not None})
 
 
-def _of_run(session: Session, run_id: int) -> Iterator[Any]:
+def _of_runs(session: Session, runs: list[int]) -> Iterator[Any]:
     """Every claim, answer, undo and revision moves the ledger; deliveries show in the items, the engine in events."""
-    statuses = select(_item.c.trial, _item.c.status, func.count()).where(_item.c.run_id == run_id)
-    yield session.execute(
-        statuses.group_by(_item.c.trial, _item.c.status).order_by(_item.c.trial, _item.c.status)
-    ).all()
-    yield session.execute(select(func.max(_record.c.id), func.count()).where(_record.c.run_id == run_id)).all()
-    yield session.execute(select(func.max(_event.c.id)).where(_event.c.run_id == run_id)).all()
-    moved = select(_budget.c.id, _budget.c.used, func.max(_ledger.c.id))
-    joined = moved.outerjoin(_ledger, _ledger.c.budget_id == _budget.c.id).where(_budget.c.run_id == run_id)
-    yield session.execute(joined.group_by(_budget.c.id, _budget.c.used).order_by(_budget.c.id)).all()
+    statuses = select(_item.c.status, func.count()).where(_item.c.run_id.in_(runs)).group_by(_item.c.status)
+    yield session.execute(statuses.order_by(_item.c.status)).all()
+    yield session.execute(select(func.max(_record.c.id), func.count()).where(_record.c.run_id.in_(runs))).all()
+    yield session.execute(select(func.max(_event.c.id), func.count()).where(_event.c.run_id.in_(runs))).all()
+    budgets = select(_budget.c.id).where(_budget.c.run_id.in_(runs))
+    yield session.execute(select(func.sum(_budget.c.used), func.count()).where(_budget.c.run_id.in_(runs))).all()
+    yield session.execute(select(func.max(_ledger.c.id), func.count()).where(_ledger.c.budget_id.in_(budgets))).all()

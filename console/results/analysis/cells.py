@@ -13,6 +13,9 @@ from console.statistics.estimates import Estimate
 Frames = Mapping[str, pd.DataFrame]
 """The tidy tables of a study's results, from the database or from the exported CSVs."""
 
+ALL = "all"
+"""In the place of a condition: all of them."""
+
 REVIEWERS = {"people": PEOPLE, "simulated": RULES}
 _TYPES = {"$": "str", "#": "Int64"}
 

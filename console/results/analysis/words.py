@@ -1,0 +1,50 @@
+"""Words to the agent: how many, how specific, and what its next trial made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from console.results.analysis.cells import Frames, cells, groups, own, table
+from console.statistics.estimates import proportion
+from console.statistics.words import Association, feedback_and_success
+from console.trajectory import Outcome
+
+_BINS = ((0, 0), (1, 5), (6, 10), (11, 20), (21, 40), (41, 20_000))
+
+
+def words(frames: Frames) -> pd.DataFrame:
+    """Length (in doublings) and specificity of feedback against success in the next trial."""
+    rows = [
+        {"reviewers": name, "property": which, "texts": found.texts, "participants": found.participants, **row}
+        for name, part in groups(own(frames))
+        for which, found in feedback_and_success(part).items()
+        for row in _figures(found)
+    ]
+    return table(rows, "reviewers$ property$ figure$ value low high p n# texts# participants# note$")
+
+
+def by_length(frames: Frames) -> pd.DataFrame:
+    """The share of next trials that succeeded, by the words that the agent got, by condition (Wilson intervals)."""
+    tried = own(frames)
+    tried = tried[tried["next_trial_outcome"].notna()]
+    rows = [
+        {"reviewers": name, "condition": str(condition), "words_low": low, "words_high": high, **_share(part)}
+        for name, of_kind in groups(tried)
+        for condition, of_condition in of_kind.groupby("condition", sort=True)
+        for low, high in _BINS
+        if len(part := of_condition[of_condition["feedback_words"].between(low, high)])
+    ]
+    return table(rows, "reviewers$ condition$ words_low# words_high# n# share low high")
+
+
+def _share(part: pd.DataFrame) -> dict[str, Any]:
+    return cells(proportion(int((part["next_trial_outcome"] == Outcome.SUCCEEDED).sum()), len(part)), "share")
+
+
+def _figures(found: Association) -> Iterator[dict[str, Any]]:
+    yield {"figure": "mean", "value": found.mean, "n": found.texts}
+    yield {"figure": "correlation with success", **cells(found.correlation, "value")}
+    yield {"figure": "log odds of success per unit", **cells(found.log_odds, "value")}
