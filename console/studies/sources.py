@@ -18,7 +18,7 @@ from storage.tables import RunKind
 
 _SPARE_PER_PROBE = 6
 """Tasks played for each item with a known answer: the Actor gets some right and some wrong."""
-_LEAST_SPARE = 40
+_LEAST_SPARE, _MOST_SPARE = 40, 240
 
 Tasks = Mapping[str, TaskSpec]
 
@@ -46,7 +46,7 @@ def specs(design: Design) -> Tasks:
     """The tasks of the design's environment by key, those for known items included; raises BadInput and Unknown."""
     name = design.source.environment or ""
     wanted = probes_wanted(design)
-    spare = max(_LEAST_SPARE, _SPARE_PER_PROBE * wanted) if wanted else 0
+    spare = min(max(_LEAST_SPARE, _SPARE_PER_PROBE * wanted), _MOST_SPARE) if wanted else 0
     return _specs(name, design.seed, task_count(design) + spare)
 
 
