@@ -58,9 +58,25 @@ class Sheet:
     draft: str
 
 
-def sheet(session: Session, queue: Queue, run: tables.Run, claim: Claim, reviewer: str, *, unblinded: bool) -> Sheet:
-    """What the reviewer may see of a claimed item; `unblinded` is a researcher, or anybody where a run is open."""
-    record, view = from_json(claim.body), view_of(run)
+PLAIN = View(score=False, explanation=False, detector=False, highlights=False, earlier=False)
+"""The checkpoint alone."""
+
+
+def sheet(
+    session: Session,
+    queue: Queue,
+    run: tables.Run,
+    claim: Claim,
+    reviewer: str,
+    *,
+    unblinded: bool,
+    view: View | None = None,
+) -> Sheet:
+    """What the reviewer may see of a claimed item, by default with the run's own view.
+
+    `unblinded` is a researcher, or anybody where a run is open.
+    """
+    record, view = from_json(claim.body), view or view_of(run)
     verdict = session.get(tables.Verdict, claim.verdict_id) if claim.verdict_id else None
     checkpoint = checkpoint_at(record, claim.step, CheckpointKind(claim.kind))
     exhibit = checkpoint_exhibit(

@@ -1,4 +1,7 @@
-"""Two hats: a reviewer by name, a researcher by key. The sign-in is a signed cookie; no password is kept anywhere."""
+"""Three hats: a reviewer by name, a researcher by key, a study's participant by the secret of their own link.
+
+The sign-in is a signed cookie; no password is kept anywhere.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +15,26 @@ from console.errors import BadInput
 from console.kept_secrets import kept
 
 COOKIE = "inferact_hat"
+PARTICIPANT_COOKIE = "inferact_participant"
 _DAYS_30 = 30 * 24 * 3600
 _MAX_NAME = 60
 
 
 class Role(StrEnum):
-    """A reviewer sees Inbox and Review; a researcher sees everything."""
+    """A reviewer sees Inbox and Review; a researcher sees everything; a participant sees their study and no more."""
 
     REVIEWER = "reviewer"
     RESEARCHER = "researcher"
+    PARTICIPANT = "participant"
 
 
 @dataclass(frozen=True, slots=True)
 class Hat:
-    """Who is at the browser, and as what."""
+    """Who is at the browser, and as what; a participant's name is their code, in the study of that id."""
 
     name: str
     role: Role
+    study_id: int | None = None
 
 
 def put_on(name: str, key: str | None = None) -> Hat:
@@ -56,8 +62,24 @@ def hat_of(cookie: str | None) -> Hat | None:
         return None
     try:
         found = _signer().loads(cookie, max_age=_DAYS_30)
-        return Hat(str(found["name"]), Role(found["role"]))
+        role = Role(found["role"])
+        return None if role is Role.PARTICIPANT else Hat(str(found["name"]), role)
     except (BadSignature, KeyError, TypeError, ValueError):
+        return None
+
+
+def participant_cookie(secret: str) -> str:
+    """The signed text that brings a participant back to where they were."""
+    return _participants().dumps(secret)
+
+
+def secret_of(cookie: str | None) -> str | None:
+    """The participant's secret in a cookie of ours that is not older than 30 days, else None."""
+    if not cookie:
+        return None
+    try:
+        return str(_participants().loads(cookie, max_age=_DAYS_30))
+    except BadSignature:
         return None
 
 
@@ -68,3 +90,7 @@ def researcher_key() -> str:
 
 def _signer() -> URLSafeTimedSerializer:
     return URLSafeTimedSerializer(kept("cookie.secret"), salt="inferact-hat")
+
+
+def _participants() -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(kept("cookie.secret"), salt="inferact-participant")

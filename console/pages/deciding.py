@@ -1,14 +1,17 @@
-"""What the Review page's buttons do. Every button carries the id of the item that it was drawn for."""
+"""What the buttons of a page of review do. Every button carries the id of the item that it was drawn for."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import streamlit as st
 from sqlmodel import Session
 
-from console import inbox, review, runs, trials
+from console import inbox, review, trials
 from console.database import now_ms, reading, review_queue
-from console.errors import ConsoleError
+from console.errors import ConsoleError, Refused
 from console.pages.hat import current_hat
+from console.sign_in import Hat, Role
 from console.widgets.problem import done_html, problem_html
 from storage import tables
 from storage.errors import StorageError
@@ -24,13 +27,18 @@ _DONE = {
 }
 
 
-def looking_back_at(session: Session, run: tables.Run, reviewer: str) -> Claim | None:
+def sit_at(*run_ids: int | None) -> None:
+    """Makes these the runs whose answers this tab looks back through and takes back."""
+    st.session_state["desk"] = [run_id for run_id in run_ids if run_id is not None]
+
+
+def looking_back_at(session: Session, reviewer: str) -> Claim | None:
     """The reviewer's own earlier item that this tab looks back at, or None."""
     item_id = st.session_state.get("looking_back")
     if item_id is None:
         return None
     claim = review.claim_of(session, item_id, reviewer)
-    return claim if claim.run_id == run.id else None
+    return claim if claim.run_id in _desk() else None
 
 
 def mark_shown(item_id: int) -> None:
@@ -59,15 +67,29 @@ def answer_html(answer: tables.Decision) -> str:
     """What the reviewer answered to the item that this tab looks back at, as HTML."""
     state = "the agent has it" if answer.delivered_ms else "can still be taken back"
     words = f" “{answer.feedback_text}”" if answer.feedback_text else ""
-    return done_html(f"Your answer to item {answer.item_id}: {answer.decision}{words} ({state}).")
+    return done_html(f"Your answer to {named(answer.item_id)}: {answer.decision}{words} ({state}).")
+
+
+def named(item: int, *, here: bool = True) -> str:
+    """The item in words, whether it is still here or gone; its number would only puzzle a participant of a study."""
+    hat = current_hat()
+    if hat and hat.role is Role.PARTICIPANT:
+        return "this item" if here else "the item before"
+    return f"item {item}"
 
 
 def save_draft(item: str, text: str) -> None:
     """Stores what is typed so far; a draft of an item that is decided by now is dropped."""
     hat = current_hat()
-    if hat and item.isdigit():
-        review_queue().save_draft(item_id=int(item), reviewer=hat.name, text=text, now_ms=now_ms())
-        st.session_state["active_ms"] = now_ms()
+    if hat is None or not item.isdigit():
+        return
+    try:
+        with reading() as session:
+            _held(session, int(item), hat)
+    except ConsoleError:
+        return
+    review_queue().save_draft(item_id=int(item), reviewer=hat.name, text=text, now_ms=now_ms())
+    st.session_state["active_ms"] = now_ms()
 
 
 def words_key(item: int) -> str:
@@ -85,16 +107,16 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
     shown = st.session_state.get("shown_ms") if st.session_state.get("shown_item") == item else now_ms()
     try:
         with reading() as session:
-            claim = review.claim_of(session, item, hat.name)
-            run = session.get_one(tables.Run, claim.run_id)
+            claim, run = _held(session, item, hat)
         row = review.submit(
             review_queue(), run, claim, hat.name, answer, now_ms(), shown_ms=shown, submit_key=claim.token
         )
         if row.decision == decision:
-            st.session_state["done"] = f"Item {item}: {_DONE[DecisionKind(decision)]}"
+            st.session_state["done"] = f"{_gone(item)}: {_DONE[DecisionKind(decision)]}"
         else:
-            st.session_state["refusal"] = f"Item {item} was already answered with {row.decision}; press U to undo that."
-        if run.kind == RunKind.REPLAY:
+            said = f"{_gone(item)} was already answered with {row.decision}; press U to undo that."
+            st.session_state["refusal"] = said
+        if run.kind == RunKind.REPLAY and run.study_id is None:
             trials.advance(run.name)
     except (ConsoleError, StorageError) as refusal:
         _refuse(refusal)
@@ -103,26 +125,29 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
 def skip(item: int) -> None:
     """Puts the item back into the queue."""
     hat = current_hat()
+    if hat is None:
+        return
     try:
         with reading() as session:
-            claim = review.claim_of(session, item, hat.name if hat else "")
-        review_queue().skip(item_id=item, reviewer=hat.name if hat else "", token=claim.token, now_ms=now_ms())
-        st.session_state["done"] = f"Item {item} goes back to the queue; it comes last for you."
+            claim, _ = _held(session, item, hat)
+        review_queue().skip(item_id=item, reviewer=hat.name, token=claim.token, now_ms=now_ms())
+        st.session_state["done"] = f"{_gone(item)} goes back to the queue; it comes last for you."
     except (ConsoleError, StorageError) as refusal:
         _refuse(refusal)
 
 
 def undo(current: int | None) -> None:
     """Takes the reviewer's latest answer back and puts the current item into the queue again."""
-    hat, run_name = current_hat(), st.session_state.get("run")
-    if hat is None or run_name is None:
+    hat = current_hat()
+    if hat is None or not _desk():
         return
     with reading() as session:
-        last = review.last_decision(session, runs.get(session, run_name), hat.name)
-    if last is None:
+        desk = [session.get_one(tables.Run, run_id) for run_id in _desk()]
+        found = [last for run in desk if (last := review.last_decision(session, run, hat.name))]
+    if not found:
         st.session_state["refusal"] = "You have no decision here that could still be taken back."
     else:
-        take_back(last.item_id, current)
+        take_back(max(found, key=lambda row: row.id or 0).item_id, current)
 
 
 def take_back(item: int, current: int | None) -> None:
@@ -133,27 +158,27 @@ def take_back(item: int, current: int | None) -> None:
     queue = review_queue()
     try:
         with reading() as session:
-            run = session.get_one(tables.Run, review.claim_of(session, item, hat.name).run_id)
+            _, run = _held(session, item, hat)
             held = review.claim_of(session, current, hat.name) if current else None
         queue.undo(item_id=item, reviewer=hat.name, now_ms=now_ms(), lease_ms=run.lease_ms)
         if held:
             queue.release(item_id=held.item_id, reviewer=hat.name, token=held.token, now_ms=now_ms())
         st.session_state["looking_back"] = None
-        st.session_state["done"] = f"Taken back: item {item} waits for your answer again."
+        st.session_state["done"] = f"Taken back: {named(item)} waits for your answer again."
     except (ConsoleError, StorageError) as refusal:
         _refuse(refusal)
 
 
 def look(item: int, step: int) -> None:
     """Moves through one's own answered items, the latest first; past the latest lies the queue."""
-    hat, run_name = current_hat(), st.session_state.get("run")
-    if hat is None or run_name is None:
+    hat = current_hat()
+    if hat is None or not _desk():
         return
     with reading() as session:
-        answered = inbox.my_items(session, runs.get(session, run_name), hat.name)
+        answered = inbox.my_items(session, _desk(), hat.name)
     position = (answered.index(item) if item in answered else -1) + step
     if position >= len(answered):
-        st.session_state["refusal"] = "There is no earlier answer of yours in this run."
+        st.session_state["refusal"] = "There is no earlier answer of yours here."
         return
     st.session_state["looking_back"] = answered[position] if position >= 0 else None
 
@@ -165,3 +190,22 @@ def edit(item: int | None) -> None:
 
 def _refuse(refusal: Exception) -> None:
     st.session_state["refusal"] = str(refusal) or str(type(refusal).__doc__)
+
+
+def _desk() -> Sequence[int]:
+    desk: Sequence[int] = st.session_state.get("desk", ())
+    return desk
+
+
+def _held(session: Session, item: int, hat: Hat) -> tuple[Claim, tables.Run]:
+    """The hat's claim and its run; a name that stands in a study and outside it is two people."""
+    claim = review.claim_of(session, item, hat.name)
+    run = session.get_one(tables.Run, claim.run_id)
+    if hat.role is not Role.RESEARCHER and run.study_id != hat.study_id:
+        raise Refused(f"{hat.name} has not claimed item {item}; claim it first.")
+    return claim, run
+
+
+def _gone(item: int) -> str:
+    words = named(item, here=False)
+    return words[:1].upper() + words[1:]

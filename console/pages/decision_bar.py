@@ -19,8 +19,8 @@ RULES = (
 )
 
 
-def bar(claim: Claim, run: tables.Run, draft: str) -> None:
-    """The decision bar of a claimed item, with its keys."""
+def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) -> None:
+    """The decision bar of a claimed item, with its keys; `escalates` where somebody else could take the item."""
     item = claim.item_id
     halted = claim.kind == CheckpointKind.HALTED
     editing = st.session_state.get("editing") == item
@@ -41,7 +41,7 @@ def bar(claim: Claim, run: tables.Run, draft: str) -> None:
             )
             lease.watch(claim, run.lease_ms)
         with buttons:
-            _buttons(item, halted=halted, words=words, editing=editing)
+            _buttons(item, halted=halted, words=words, editing=editing, escalates=escalates)
 
 
 def back_bar(claim: Claim) -> None:
@@ -80,10 +80,17 @@ def _edit_field(claim: Claim) -> None:
     st.text_input("Do this instead", key=key)
 
 
-def _buttons(item: int, *, halted: bool, words: bool, editing: bool) -> None:
+def _buttons(item: int, *, halted: bool, words: bool, editing: bool, escalates: bool) -> None:
     with st.container(horizontal=True, key="decisions"):
         if halted:
-            _button("Send words", "Ctrl+Enter", f"submit-{item}", item, DecisionKind.RESPOND, primary=True)
+            _button(
+                "Send words" if words else "Let it try again",
+                "Ctrl+Enter",
+                f"submit-{item}",
+                item,
+                DecisionKind.RESPOND,
+                primary=True,
+            )
         elif editing:
             _button("Send edit", "Ctrl+Enter", f"submit-{item}", item, DecisionKind.EDIT, primary=True)
             st.button(key_label("Cancel", "E"), key=f"edit-{item}", on_click=deciding.edit, args=(None,))
@@ -94,18 +101,21 @@ def _buttons(item: int, *, halted: bool, words: bool, editing: bool) -> None:
         st.button(key_label("Skip", "S"), key=f"skip-{item}", on_click=deciding.skip, args=(item,))
         st.button(key_label("Undo", "U"), key=f"undo-{item}", on_click=deciding.undo, args=(item,))
         st.button(key_label("Back", "K"), key=f"previous-{item}", on_click=deciding.look, args=(item, 1))
-        with st.popover("More", key=f"more-{item}"):
-            _more(item, halted=halted, words=words)
+        if escalates or (words and not halted):
+            with st.popover("More", key=f"more-{item}"):
+                _more(item, labels=words and not halted, escalates=escalates)
         keys.help_button(item)
 
 
-def _more(item: int, *, halted: bool, words: bool) -> None:
-    st.button("Escalate to another reviewer", key=f"escalate-{item}", on_click=deciding.decide, args=(item, "escalate"))
-    if words and not halted:
+def _more(item: int, *, labels: bool, escalates: bool) -> None:
+    if escalates:
+        answer = (item, "escalate")
+        st.button("Escalate to another reviewer", key=f"escalate-{item}", on_click=deciding.decide, args=answer)
+    if labels:
         st.caption("Only words, the action does not run:")
         for label in ("aligned", "misaligned"):
-            answer = (item, "respond", label)
-            st.button(f"Respond: {label}", key=f"{label}-{item}", on_click=deciding.decide, args=answer)
+            said = (item, "respond", label)
+            st.button(f"Respond: {label}", key=f"{label}-{item}", on_click=deciding.decide, args=said)
 
 
 def _button(words: str, key: str, widget: str, item: int, decision: str, *, primary: bool = False) -> None:

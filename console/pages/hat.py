@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from console.database import reading
 from console.errors import BadInput
-from console.sign_in import COOKIE, Hat, Role, cookie_of, hat_of, put_on
+from console.sign_in import COOKIE, PARTICIPANT_COOKIE, Hat, Role, cookie_of, hat_of, put_on, secret_of
+from console.studies import joining
 from console.widgets.problem import show_problem
 from console.widgets.sign_in_cookie import delete_cookie, set_cookie
 
@@ -18,6 +20,8 @@ def sign_in_or_stop() -> Hat:
         _forget_cookie()
         _ask(key)
         st.stop()
+    if hat.role is Role.PARTICIPANT:
+        return hat
     _keep(hat)
     with st.container(key="ia-who"):
         st.button(f"{hat.name} · sign out", key="sign-out", type="tertiary", on_click=_take_off)
@@ -25,16 +29,29 @@ def sign_in_or_stop() -> Hat:
 
 
 def current_hat() -> Hat | None:
-    """The hat of this session, or the one that the browser's cookie proves."""
+    """The hat of this session, or the one that the browser's cookies prove; a participant's comes last."""
     kept = st.session_state.get("hat")
     if kept:
-        return Hat(kept["name"], Role(kept["role"]))
+        return Hat(kept["name"], Role(kept["role"]), kept.get("study_id"))
     if st.session_state.get("signed_out"):
         return None
-    hat = hat_of(st.context.cookies.get(COOKIE))
+    hat = hat_of(st.context.cookies.get(COOKIE)) or _participant(secret_of(st.context.cookies.get(PARTICIPANT_COOKIE)))
     if hat:
-        st.session_state["hat"] = {"name": hat.name, "role": str(hat.role)}
+        wear(hat)
     return hat
+
+
+def wear(hat: Hat) -> None:
+    """Makes it the hat of this tab."""
+    st.session_state["hat"] = {"name": hat.name, "role": str(hat.role), "study_id": hat.study_id}
+
+
+def _participant(secret: str | None) -> Hat | None:
+    if secret is None:
+        return None
+    with reading() as session:
+        found = joining.found(session, secret)
+        return Hat(found.code, Role.PARTICIPANT, found.study_id) if found else None
 
 
 def _ask(key: str | None) -> None:
@@ -60,7 +77,7 @@ def _put_on(key: str | None) -> None:
     except BadInput as refusal:
         st.session_state["sign_in_refusal"] = str(refusal)
         return
-    st.session_state["hat"] = {"name": hat.name, "role": str(hat.role)}
+    wear(hat)
     st.session_state["signed_out"] = False
     st.session_state["cookie_due"] = True
     st.query_params.pop("key", None)

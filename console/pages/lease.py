@@ -6,6 +6,7 @@ import streamlit as st
 
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
+from console.pages.deciding import named
 from console.pages.hat import current_hat
 from console.review import claim_of
 from console.widgets.problem import show_problem
@@ -43,6 +44,6 @@ def watch(claim: Claim, lease_ms: int) -> None:
 
 def _tell_lapsed(item: int) -> None:
     show_problem(
-        f"Your hold on item {item} has run out, so somebody else may get it. Your words are saved; "
+        f"Your hold on {named(item)} has run out, so the queue has it back. Your words are saved; "
         "reload the page to take it up again."
     )

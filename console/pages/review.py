@@ -30,7 +30,8 @@ with reading() as session:
     if run is None or hat is None:
         show_empty_state("Nothing to review yet", "Items appear here as soon as a run has flagged something.")
         st.stop()
-    earlier_answer = deciding.looking_back_at(session, run, hat.name)
+    deciding.sit_at(run.id)
+    earlier_answer = deciding.looking_back_at(session, hat.name)
     claim = earlier_answer or review.next_item(queue, session, run, hat.name, now_ms(), settles=False)
     progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, hat.name))
     if not isinstance(claim, NoClaim):

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import streamlit as st
 
-_SHEETS = ("page.css", "lists.css", "sheet.css", "timeline.css")
+_SHEETS = ("page.css", "lists.css", "rows.css", "sheet.css", "timeline.css", "study.css")
 
 
 def load_styles() -> None:

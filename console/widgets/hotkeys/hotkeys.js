@@ -7,6 +7,7 @@ const SILENCE_MS = 1000
 const TEXT_FIELDS = "input, textarea, select, [contenteditable]:not([contenteditable='false'])"
 const NOT_TEXT = new Set(["button", "checkbox", "radio", "range", "submit", "reset", "file", "color", "image"])
 const OWN_ARROWS = "[role=tab], [role=radio], [role=slider], [role=option], [role=menuitem], [role=combobox], [role=grid]"
+const OWN_ENTER = "button, a, summary, label, [role=button], [role=tab], [role=menuitem], [role=option], [role=combobox]"
 const DIALOG = "[role=dialog], [role=alertdialog], dialog[open]"
 
 export default function mount({ data, parentElement, setTriggerValue }) {
@@ -47,6 +48,7 @@ function pressed(state, event) {
   const name = keyName(event)
   if (!name || (field && name !== "ctrl+enter")) return
   if (name.startsWith("arrow") && ownsArrows(event)) return
+  if (name === "enter" && ownsEnter(event)) return
   const dialog = [...document.querySelectorAll(DIALOG)].some((each) => each.getClientRects().length > 0)
   const key = (dialog ? state.data.dialog : state.data.page)[name]
   if (!key) return
@@ -76,6 +78,12 @@ function textField(event) {
 function ownsArrows(event) {
   const target = event.composedPath()[0]
   return target instanceof Element && (target.matches("input") || target.closest(OWN_ARROWS) !== null)
+}
+
+// On a button that has the focus Enter presses that button, whatever else it is bound to.
+function ownsEnter(event) {
+  const target = event.composedPath()[0]
+  return target instanceof Element && target.closest(OWN_ENTER) !== null
 }
 
 function keyName(event) {

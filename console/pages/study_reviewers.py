@@ -1,0 +1,67 @@
+"""The parts of a study's results that are about reviewers: pace, reliance, words, people beside simulated ones."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from console.pages import reviewer_sayings, study_figures
+from console.pages.study_data import Results
+
+
+def show_pace(found: Results) -> None:
+    """How long decisions take, and what a session does to that."""
+    table = study_figures.reviewers(found.analysis("pace"), "pace")
+    study_figures.say(reviewer_sayings.of_pace(table))
+    if len(table):
+        study_figures.chart(found, "time-over-session", found.analysis("time-over-session"))
+        study_figures.grid(found, "pace", table, hidden=("reviewers",))
+        st.caption("Changes are per ten items: 0.05 is 5% more seconds, or 5 of 100 more right decisions.")
+
+
+def show_reliance(found: Results) -> None:
+    """Overrides by score, automation bias on seeded items, rubber stamping, the known items one by one."""
+    table = study_figures.reviewers(found.analysis("override-by-score"), "reliance")
+    if table.empty:
+        study_figures.say("Nobody has decided on a flagged item yet.")
+        return
+    kind = table["reviewers"].iloc[0]
+    study_figures.chart(found, "override-by-score", table)
+    study_figures.grid(found, "override-by-score", table[table["n"] > 0], hidden=("reviewers",))
+    bias = found.analysis("automation-bias")
+    bias = bias[bias["reviewers"] == kind]
+    st.subheader("Automation bias on seeded items", anchor=False)
+    study_figures.say(reviewer_sayings.of_bias(bias))
+    if len(bias):
+        study_figures.grid(found, "automation-bias", bias, hidden=("reviewers",))
+    stamping = found.analysis("rubber-stamping")
+    stamping = stamping[stamping["reviewers"] == kind]
+    st.subheader("Rubber stamping", anchor=False)
+    study_figures.say(reviewer_sayings.of_stamping(stamping))
+    if len(stamping):
+        study_figures.grid(found, "rubber-stamping", stamping, hidden=("reviewers",))
+    checks = found.analysis("checks")
+    if len(checks):
+        st.subheader("Items with a known answer", anchor=False)
+        study_figures.grid(found, "checks", checks)
+
+
+def show_words(found: Results) -> None:
+    """Length and specificity of the words to the agent against what its next trial made of them."""
+    table = study_figures.reviewers(found.analysis("feedback"), "words")
+    study_figures.say(reviewer_sayings.of_words(table))
+    if table.empty:
+        return
+    lengths = found.analysis("feedback-length")
+    study_figures.chart(found, "feedback-length", lengths[lengths["reviewers"] == table["reviewers"].iloc[0]])
+    study_figures.grid(found, "feedback", table, hidden=("reviewers",))
+    st.caption(
+        "Length counts in doublings of the number of words; specific is a sentence that names a number or option."
+    )
+
+
+def show_people(found: Results) -> None:
+    """People beside simulated reviewers."""
+    table = found.analysis("people")
+    study_figures.say(reviewer_sayings.of_people(table))
+    if len(table):
+        study_figures.grid(found, "people", table)

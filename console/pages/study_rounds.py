@@ -1,0 +1,119 @@
+"""Between the items: what a part is like, the agents' next try, a break, the end."""
+
+from __future__ import annotations
+
+import orjson
+import streamlit as st
+
+from console.database import now_ms
+from console.designs import Design
+from console.pages import deciding, participating
+from console.pages.introducing import points
+from console.pages.participating import onward
+from console.studies import sessions
+from console.studies.sessions import Place
+from console.widgets.study_stage import clock_html, head_html, points_html, prose_html
+
+_LOOK_EVERY_S = 3
+
+
+def part_of(place: Place) -> str:
+    """Which part of the study this is, empty where there is only one."""
+    return f"Part {place.condition} of {place.conditions}" if place.conditions > 1 else ""
+
+
+def round_of(place: Place) -> str:
+    """Which round of the part this is, empty where there is only one."""
+    return f"Round {place.trial} of {place.trials}" if place.trials > 1 else ""
+
+
+def introduction(place: Place, design: Design, participant_id: int) -> None:
+    """What this part is like; the agents' first try is played when it is begun."""
+    task = f"begin {place.condition}"
+    participating.works_on(task, "The agents begin", sessions.begin, participant_id)
+    levels = orjson.loads(place.assignment.levels) if place.assignment else {}
+    st.html(head_html(part_of(place) or "Now it begins"))
+    st.html(points_html(points(design, levels, first=place.condition == 1)))
+    onward("Begin", f"begin-{place.condition}", participating.set_to_work, task)
+
+
+def round_over(place: Place, participant_id: int) -> None:
+    """The end of a round; what was decided goes to the agents when it is handed over."""
+    task = f"hand over {place.condition} {place.trial}"
+    last = place.trial >= place.trials
+    words = "Your answers are on their way" if last else "The agents try again"
+    participating.works_on(task, words, sessions.hand_over, participant_id)
+    if place.assignment and place.run:
+        deciding.sit_at(place.assignment.run_id, place.assignment.checks_run_id)
+    title = round_of(place).split(" of ")[0] or "This part"
+    st.html(head_html(f"{title} is done", over=part_of(place)))
+    st.html(prose_html(_NEXT[_what_follows(place)]))
+    key = f"hand-over-{place.condition}-{place.trial}"
+    onward("Hand over", key, participating.set_to_work, task, undoes=place.run is not None)
+
+
+def agents_working() -> None:
+    """Another tab has set the agents to work, or this one had; looks every few seconds whether they are done."""
+    st.html(head_html("The agents are at work") + prose_html("This page goes on by itself when they are done."))
+    _look_again()
+
+
+def pause(until_ms: int, place: Place, participant_id: int) -> None:
+    """A break that ends by itself or when the participant says so."""
+    st.html(head_html("Time for a break", over=f"{place.condition - 1} of {place.conditions} parts are done"))
+    _clock(until_ms)
+    onward("Go on now", f"end-break-{place.condition}", sessions.end_break, participant_id)
+
+
+def paused(sentence: str) -> None:
+    """The study itself stands still."""
+    st.html(head_html("Not now") + prose_html(sentence))
+    _look_again()
+
+
+def finished(code: str | None) -> None:
+    """Thanks, and the code that proves it."""
+    st.html(head_html("Thank you, that was all"))
+    if code:
+        st.html(prose_html("This code shows that you have taken part to the end. Copy it before you close the page."))
+        st.code(code, language=None, width=260)
+
+
+def declined() -> None:
+    """Nobody who does not agree takes part."""
+    st.html(head_html("You do not take part") + prose_html("Nothing was kept. You can close this page."))
+
+
+def withdrawn() -> None:
+    """Whoever has withdrawn is asked nothing more."""
+    st.html(head_html("You have withdrawn") + prose_html("Nothing more is asked of you. You can close this page."))
+
+
+_NEXT = {
+    "again": "The agents now get your answers and try again what did not succeed. The next round follows.",
+    "words": "The agents now get your answers and your words, and try again what did not succeed. "
+    "The next round follows.",
+    "end": "The agents now get your last answers. Then this part is done.",
+}
+
+
+def _what_follows(place: Place) -> str:
+    if place.trial >= place.trials:
+        return "end"
+    return "words" if place.run and place.run.feedback_mode == "nl" else "again"
+
+
+@st.fragment(run_every=_LOOK_EVERY_S)
+def _look_again() -> None:
+    participant_id = st.session_state.get("participant_id")
+    shown = st.session_state.get("shown_kind")
+    if participant_id and sessions.where(participant_id).kind != shown:
+        st.rerun(scope="app")
+
+
+@st.fragment(run_every=1)
+def _clock(until_ms: int) -> None:
+    left_ms = until_ms - now_ms()
+    st.html(clock_html(left_ms))
+    if left_ms <= 0:
+        st.rerun(scope="app")
