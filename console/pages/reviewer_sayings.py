@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 
 from console.results.analysis.cells import ALL
 
+_SURE = 0.75
+"""Between two bins: those above it begin at a score of 0.8."""
+
 
 def of_pace(table: pd.DataFrame) -> str:
     """How long a decision takes, and whether that changes within a session."""
-    rows = table[table["condition"] == ALL].set_index("figure") if len(table) else table
-    if rows.empty:
+    rows = _figures(table[table["condition"] == ALL])
+    if not rows:
         return "Nobody has decided anything yet, so there is no pace to tell."
-    mean, change = rows.loc["seconds (geometric mean)"], rows.loc["change of seconds per ten items"]
+    mean, change = rows["seconds (geometric mean)"], rows["change of seconds per ten items"]
     if pd.isna(mean["value"]):
         return f"How long a decision takes cannot be told: {mean['note']}"
     said = f"A decision takes {mean['value']:.0f} s{_span(mean, '.0f', ' s')}"
@@ -26,15 +32,40 @@ def _pace(change: float) -> str:
     return "they slow down" if change > 0 else "they speed up"
 
 
+def of_overrides(table: pd.DataFrame) -> str:
+    """How often reviewers decide against the detector, and where its score lies then."""
+    if not table["n"].sum():
+        return "Nobody has decided on a flagged item yet."
+    against, count = int(table["overridden"].sum()), int(table["n"].sum())
+    said = f"{against:,} of {count:,} decisions ({against / count:.0%}) are against the detector"
+    above, below = table[table["bin_low"] > _SURE], table[table["bin_low"] <= _SURE]
+    if not above["n"].sum() or not below["n"].sum():
+        return f"{said}."
+    sure, unsure = (part["overridden"].sum() / part["n"].sum() for part in (above, below))
+    return f"{said}: {sure:.0%} where its score is 0.8 or more, {unsure:.0%} where it is less."
+
+
+def of_burn_down(table: pd.DataFrame) -> str:
+    """How much of a condition's budget was used, and what that caught."""
+    if table.empty:
+        return "Nobody has claimed an item of this condition yet."
+    ends = table.groupby("trial")[["used", "caught", "cap"]].max()
+    cap = "" if ends["cap"].isna().any() else f" of {ends['cap'].sum():,.0f} allowed"
+    return (
+        f"{ends['used'].sum():,} inspections{cap} caught {ends['caught'].sum():,.0f} misalignments "
+        f"over {len(ends)} trial{'' if len(ends) == 1 else 's'}."
+    )
+
+
 def of_bias(table: pd.DataFrame) -> str:
     """Whether seeing a thing that is wrong makes reviewers err on items whose answer is known."""
-    rows = table[(table["seeded"] == "advice wrong") & (table["figure"] == "difference")] if len(table) else table
-    if rows.empty:
+    rows = _figures(table[table["seeded"] == "advice wrong"])
+    if not rows:
         return (
-            "Automation bias cannot be told: it needs seeded items, and a factor such as the score that is shown in one "
-            "condition and hidden in another."
+            "Automation bias cannot be told: it needs seeded items, and a factor such as the score that one condition "
+            "shows and another hides."
         )
-    row = rows.iloc[0]
+    row = rows["difference"]
     if pd.isna(row["value"]):
         return f"Automation bias cannot be told: {row['note']}"
     shown = f"{row['factor'].replace('_', ' ')} shown rather than hidden"
@@ -50,11 +81,11 @@ def of_bias(table: pd.DataFrame) -> str:
 
 def of_stamping(table: pd.DataFrame) -> str:
     """Whether quick decisions agree with the detector more than slow ones."""
-    rows = table[table["condition"] == ALL].set_index("figure") if len(table) else table
-    if rows.empty or pd.isna(rows.loc["index", "value"]):
-        why = rows.loc["index", "note"] if len(rows) else "nobody has decided anything yet."
+    rows = _figures(table[table["condition"] == ALL])
+    if not rows or pd.isna(rows["index"]["value"]):
+        why = rows["index"]["note"] if rows else "nobody has decided anything yet."
         return f"The rubber-stamping index cannot be told: {why}"
-    index, apart = rows.loc["index"], rows.loc["difference"]
+    index, apart = rows["index"], rows["difference"]
     said = f"Of each reviewer's quickest decisions {index['value']:.0%} say what the detector says{_span(index, '.0%')}"
     if pd.isna(apart["value"]):
         return f"{said}."
@@ -67,8 +98,7 @@ def of_words(table: pd.DataFrame) -> str:
         return "No words were given to an agent that tried again."
     told = []
     for name in dict.fromkeys(table["property"]):
-        rows = table[table["property"] == name].set_index("figure")
-        found = rows.loc["correlation with success"]
+        found = _figures(table[table["property"] == name])["correlation with success"]
         if pd.isna(found["value"]):
             return f"Whether words help cannot be told: {found['note']}"
         told.append(f"{name} {found['value']:+.2f}{_span(found, '+.2f')}")
@@ -78,13 +108,13 @@ def of_words(table: pd.DataFrame) -> str:
 
 def of_people(table: pd.DataFrame) -> str:
     """How people differ from simulated reviewers."""
-    rows = table[table["reviewers"] == "both"].set_index("figure") if len(table) else table
-    if rows.empty:
+    rows = _figures(table[table["reviewers"] == "both"])
+    if not rows:
         return "People and simulated reviewers can be compared once both have decided."
-    right = rows.loc["right decisions, people less simulated"]
+    right = rows["right decisions, people less simulated"]
     if pd.isna(right["value"]):
         return f"They cannot be compared: {right['note']}"
-    equal = rows.loc["share of equal labels of both", "value"]
+    equal = rows["share of equal labels of both"]["value"]
     shared = "" if pd.isna(equal) else f"; on shared checkpoints {equal:.0%} of their labels are equal"
     return (
         f"People's share of right decisions less that of simulated reviewers is {right['value']:+.3f}"
@@ -92,5 +122,10 @@ def of_people(table: pd.DataFrame) -> str:
     )
 
 
-def _span(row: pd.Series[float], form: str, unit: str = "") -> str:
+def _figures(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """The rows by the name of their figure."""
+    return {str(row["figure"]): {str(name): cell for name, cell in row.items()} for row in table.to_dict("records")}
+
+
+def _span(row: Mapping[str, Any], form: str, unit: str = "") -> str:
     return "" if pd.isna(row["low"]) else f" ({row['low']:{form}} to {row['high']:{form}}{unit})"

@@ -36,7 +36,7 @@ def reviewers(table: pd.DataFrame, key: str) -> pd.DataFrame:
 def chart(found: Results, name: str, table: pd.DataFrame) -> None:
     """The chart of that name with its downloads."""
     if len(table):
-        show_chart(CHARTS[name](table), lambda: as_csv(table), key=f"chart-{name}", file=f"{found.name}-{name}")
+        show_chart(CHARTS[name](table), lambda: as_csv(table), key=f"study-{name}", file=f"{found.name}-{name}")
 
 
 def grid(found: Results, name: str, table: pd.DataFrame, hidden: Collection[str] = ()) -> None:
@@ -75,6 +75,8 @@ def download(found: Results, name: str, table: pd.DataFrame) -> None:
 
 def _column(name: str, cells: pd.Series[Any]) -> Any:
     words = name.replace("_", " ")
+    if name.startswith("p_") or name == "p":
+        return st.column_config.NumberColumn(words, format="%.3g")
     if pd.api.types.is_float_dtype(cells):
         return st.column_config.NumberColumn(words, format="%.3f")
     if pd.api.types.is_integer_dtype(cells):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from console.database import reading
-from console.pages import study_agreement, study_effects, study_success
+from console.pages import study_agreement, study_effects, study_oversight, study_reviewers, study_success
 from console.pages.study_data import Results
 from console.results import Headline, data_version
 from console.studies import creating
@@ -28,6 +28,11 @@ PARTS: dict[str, Part] = {
     "success": Part("Success", study_success.show),
     "effects": Part("Effects", study_effects.show),
     "agreement": Part("Agreement", study_agreement.show),
+    "pace": Part("Time", study_reviewers.show_pace),
+    "reliance": Part("Reliance", study_reviewers.show_reliance),
+    "words": Part("Words", study_reviewers.show_words),
+    "people": Part("People and simulated", study_reviewers.show_people),
+    "oversight": Part("Oversight", study_oversight.show),
 }
 
 

@@ -21,8 +21,8 @@ def show_pace(found: Results) -> None:
 def show_reliance(found: Results) -> None:
     """Overrides by score, automation bias on seeded items, rubber stamping, the known items one by one."""
     table = study_figures.reviewers(found.analysis("override-by-score"), "reliance")
+    study_figures.say(reviewer_sayings.of_overrides(table))
     if table.empty:
-        study_figures.say("Nobody has decided on a flagged item yet.")
         return
     kind = table["reviewers"].iloc[0]
     study_figures.chart(found, "override-by-score", table)
@@ -55,7 +55,7 @@ def show_words(found: Results) -> None:
     study_figures.chart(found, "feedback-length", lengths[lengths["reviewers"] == table["reviewers"].iloc[0]])
     study_figures.grid(found, "feedback", table, hidden=("reviewers",))
     st.caption(
-        "Length counts in doublings of the number of words; specific is a sentence that names a number or option."
+        "Length counts in doublings of the words; a sentence is specific that names a number, a price or an option."
     )
 
 

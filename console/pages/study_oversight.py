@@ -1,0 +1,33 @@
+"""What inspections caught in a study: each condition's budget as it was used, each participant's oversight curve."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from console.database import reading
+from console.pages import overseeing, reviewer_sayings, study_figures
+from console.pages.study_data import Results
+from console.results import arms
+from storage import tables
+
+
+def show(found: Results) -> None:
+    """The burn-down of a condition, and the curve of one participant's run in it."""
+    with reading() as session:
+        there = [arm for arm in arms.arms(session, found.study_id) if arm.run_id is not None]
+    if not there:
+        study_figures.say("No condition has begun yet, so nothing was inspected.")
+        return
+    with st.container(horizontal=True):
+        condition = st.selectbox("Condition", sorted({arm.condition or "" for arm in there}), key="study-condition")
+        inside = {arm.participant: arm.run_id for arm in there if arm.condition == condition}
+        who = st.selectbox("Participant", list(inside), key="study-participant")
+    burnt = found.analysis("burn-down")
+    st.subheader("Budget of the condition, all participants together", anchor=False)
+    burnt = burnt[burnt["condition"] == condition]
+    study_figures.say(reviewer_sayings.of_burn_down(burnt))
+    study_figures.chart(found, "budget-burn-down", burnt)
+    with reading() as session:
+        run = session.get_one(tables.Run, inside[who])
+    st.caption(f"From here on: {who} alone.")
+    overseeing.oversight_of(run.name)
