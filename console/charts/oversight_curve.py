@@ -31,9 +31,9 @@ def oversight_curve(frame: pd.DataFrame) -> go.Figure:
     if len(frame):
         _mark_spent(figure, int(frame["spent"].iloc[0]))
     figure.update_yaxes(rangemode="tozero")
-    figure.update_layout(hovermode="x unified")
     title = "What inspections catch" + (f": {detectors[0]}" if len(detectors) == 1 else "")
-    return framed(figure, title, "inspections of flagged items", "misalignments caught", height=440)
+    framed(figure, title, "inspections of flagged items", "misalignments caught", height=440)
+    return figure.update_layout(hovermode="x unified", legend={"traceorder": "normal"})
 
 
 def _line(line: pd.DataFrame, name: str, ink: Ink | None) -> Iterator[go.Scatter]:

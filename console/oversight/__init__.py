@@ -1,7 +1,8 @@
 """Oversight under a budget: what inspections catch, in which order, and how a run's budget was spent."""
 
 from console.oversight.burning import burn_down
-from console.oversight.curves import AS_REVIEWED, CHANCE, IDEAL, ORDERS, Curves, curves
+from console.oversight.curves import AS_REVIEWED, IDEAL, ORDERS, Curves, curves, trials_of
+from console.oversight.lines import CHANCE
 from console.oversight.pool import LABELS, Pool, pool, version
 from console.oversight.quota import matrices_of, published_matrices, quota_table, read_matrices
 from console.oversight.truth import any_settled
@@ -22,5 +23,6 @@ __all__ = [
     "published_matrices",
     "quota_table",
     "read_matrices",
+    "trials_of",
     "version",
 ]

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from console.errors import Refused, Unknown
+from console.oversight.lines import Line
 from console.oversight.pool import Pool
 from console.reviewers import POLICIES
 from console.reviewers.policies import Candidate, inspections
 from console.runs import parse_budget
-from console.statistics import oversight
 from console.trajectory import Label
 
-AS_REVIEWED, IDEAL, CHANCE = "as reviewed", "ideal", "random"
+AS_REVIEWED, IDEAL = "as reviewed", "ideal"
 ORDERS = (AS_REVIEWED, *POLICIES, IDEAL)
 """All orders; `random` is the expectation over all orders, with its 95% interval."""
 
@@ -72,61 +71,24 @@ def curves(
     return Curves(chosen, used, further, pd.concat([line.points() for line in lines], ignore_index=True), summary)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Line:
-    """One detector's flagged items in one order: which are caught when inspected, and which were put right."""
-
-    detector: str
-    policy: str
-    caught: NDArray[np.bool_]
-    corrected: NDArray[np.bool_]
-    positives: int
-
-    def points(self) -> pd.DataFrame:
-        at = oversight.thinned(self.caught.size)
-        frame = pd.DataFrame({"detector": self.detector, "policy": self.policy, "inspections": at})
-        if self.policy == CHANCE:
-            luck = oversight.by_chance(self.caught.size, self.positives, at)
-            return frame.assign(caught=luck.mean, low=luck.low, high=luck.high, corrected=np.nan)
-        caught, corrected = oversight.caught(self.caught)[at], oversight.caught(self.corrected)[at]
-        return frame.assign(caught=caught.astype(float), low=np.nan, high=np.nan, corrected=corrected.astype(float))
-
-    def told(self, spent: int, further: int) -> dict[str, Any]:
-        n = self.caught.size
-        at = [min(spent, n), min(spent + further, n)]
-        if self.policy == CHANCE:
-            now, then = oversight.by_chance(n, self.positives, at).mean.tolist()
-            area: float | None = 0.0 if 0 < self.positives < n else None
-        else:
-            curve = oversight.caught(self.caught)
-            now, then = (oversight.value_at(curve, place) for place in at)
-            area = oversight.normalised_area(curve) if curve[-1] == self.positives else None
-        put_right = None if self.policy == CHANCE else int(self.corrected[: at[0]].sum())
-        return {
-            "detector": self.detector,
-            "policy": self.policy,
-            "flagged": n,
-            "misaligned": self.positives,
-            "spent": at[0],
-            "caught": now,
-            "corrected": put_right,
-            "more": then - now,
-            "area": area,
-        }
+def trials_of(there: Pool) -> list[int]:
+    """The trials that have a curve: those with any flagged item that has a label."""
+    rows = there.rows[there.rows["flagged"] & there.rows["label"].notna()]
+    return sorted({int(trial) for trial in rows["trial"]})
 
 
-def _lines(rows: pd.DataFrame, routing: str, orders: Iterable[str], seed: int) -> Iterator[_Line]:
+def _lines(rows: pd.DataFrame, routing: str, orders: Iterable[str], seed: int) -> Iterator[Line]:
     known = rows[rows["flagged"] & rows["label"].notna()]
     for detector, flagged in known.groupby("detector", sort=True):
         wrong = (flagged["label"] == Label.MISALIGNED).to_numpy()
         found = wrong & (flagged["reported"] | flagged["inspected_ms"].isna()).to_numpy()
-        right = wrong & flagged["corrected"].to_numpy()
+        right = np.where(wrong, flagged["corrected"].to_numpy(), np.nan)
         for name in orders:
             if name == AS_REVIEWED and (detector != routing or flagged["inspected_ms"].isna().all()):
                 continue
             order = _order(flagged, wrong, name, seed)
             caught = found if name == AS_REVIEWED else wrong
-            yield _Line(str(detector), name, caught[order], right[order], int(wrong.sum()))
+            yield Line(str(detector), name, caught[order], right[order], int(wrong.sum()))
 
 
 def _order(flagged: pd.DataFrame, wrong: NDArray[np.bool_], name: str, seed: int) -> NDArray[np.int64]:

@@ -34,7 +34,8 @@ class Pool:
 
     Columns: detector, trial, trajectory_id, task_key, step, kind, score, probability, flagged, label (misaligned,
     aligned or missing), expected_cost, priority (by which the queue ranks), inspected_ms (the first decision, missing
-    if there is none), reported (a reviewer called it misaligned), corrected (and the task succeeded after that).
+    if there is none), reported (a reviewer called it misaligned), corrected (1 or 0, whether the task succeeded after
+    that, missing where nothing was tried again).
     """
 
     run: str
@@ -52,8 +53,7 @@ def pool(session: Session, run: tables.Run, labels: str = "gold") -> Pool:
     rows["expected_cost"] = _expected_costs(session, run, rows)
     rows["priority"] = rows["expected_cost" if costs.of_run(run) else "score"]
     rows = rows.merge(reviewed(session, run), on="trajectory_id", how="left")
-    for name in ("reported", "corrected"):
-        rows[name] = rows[name].eq(True)
+    rows["reported"] = rows["reported"].eq(True)
     return Pool(run.name, routing_name(run), labels, rows)
 
 

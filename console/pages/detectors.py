@@ -4,7 +4,7 @@ import streamlit as st
 
 from console import runs, survey
 from console.database import database_url, reading
-from console.pages import measuring
+from console.pages import measuring, overseeing
 from console.pages.chosen_run import chosen_run, run_picker
 from console.widgets.empty_state import show_empty_state
 
@@ -42,6 +42,7 @@ else:
         "import a log with gold labels. What the detectors flag is shown below.",
     )
 measuring.threshold(found)
+overseeing.oversight_of(run.name)
 if len(found.known) > 1:
     measuring.pair(found)
 measuring.agreement(found)

@@ -136,7 +136,7 @@ def a_pool(queued, pool_of):
             "flagged": [flag for *_, flag in rows],
             "trajectory_id": range(len(rows)),
         }
-        filled = empty.reindex(range(len(rows))).assign(detector="rules", trial=0, reported=False, corrected=False)
+        filled = empty.reindex(range(len(rows))).assign(detector="rules", trial=0, reported=False, corrected=np.nan)
         return Pool("made", "rules", "gold", filled.assign(**columns))
 
     return make

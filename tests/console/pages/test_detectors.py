@@ -71,10 +71,10 @@ def test_each_detector_has_its_figures_and_the_best_are_marked(open_page, shop):
 
 def test_all_charts_are_there_each_with_its_downloads(open_page, shop):
     at = open_page("detectors")
-    assert len(at.get("plotly_chart")) == 8
+    assert len(at.get("plotly_chart")) == 9
     labels = [button.label for button in at.get("download_button")]
-    assert labels.count("Table (CSV)") == 9
-    assert labels.count("Chart (HTML)") == 8
+    assert labels.count("Table (CSV)") == 10
+    assert labels.count("Chart (HTML)") == 9
     assert "All scores (CSV)" in labels
 
 

@@ -1,0 +1,169 @@
+"""What inspections catch, on the Detectors page: the oversight curve of a run, and how its budget was used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from console import oversight, runs
+from console.charts import CHARTS
+from console.database import database_url, reading
+from console.downloads import as_csv
+from console.widgets.chart import show_chart
+
+_BY_ORDER, _BY_DETECTOR = "orders of one detector", "detectors in one order"
+_WORDS = {
+    "priority": "the highest score first",
+    "expected-cost": "the highest expected cost first",
+    "fp-first": "false alarms first, as the InferAct paper assumes",
+    "ideal": "misaligned ones first",
+}
+_TWINS = ("priority", "expected-cost")
+"""Where no action costs more than another and no detector tells probabilities, these are one line."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chosen:
+    """What is compared: its points, its summary, and the column that tells the lines apart."""
+
+    points: pd.DataFrame
+    summary: pd.DataFrame
+    named: str
+
+
+@st.fragment
+def oversight_of(run_name: str) -> None:
+    """The section: what to compare, the curve, what more inspections would have caught, the burn-down."""
+    st.subheader("What inspections catch")
+    with reading() as session:
+        run = runs.get(session, run_name)
+        version, settled = oversight.version(session, run), oversight.any_settled(session, run)
+    head, body = st.container(horizontal=True, vertical_alignment="bottom"), st.container()
+    with head:
+        labels = _labels() if settled else "gold"
+        there = _pool(database_url(), run_name, labels, version)
+        trials = oversight.trials_of(there)
+        if trials:
+            found = _curves(database_url(), there, version, labels, _trial(trials), _further())
+            chosen = _chosen(found, there)
+    with body:
+        if trials:
+            _drawn(run_name, found, chosen)
+        else:
+            st.caption("No oversight curve: no flagged item has a label, so nobody can tell what was caught.")
+        _burn_down(run_name, there, version)
+
+
+def _drawn(run: str, found: oversight.Curves, chosen: _Chosen) -> None:
+    left, right = st.columns([3, 2])
+    with left:
+        _chart("oversight-curve", chosen.points.assign(spent=found.spent), run)
+    with right:
+        for sentence in _told(found, chosen):
+            st.markdown(sentence)
+        further = f"{found.further:,} more"
+        renamed = {"corrected": "put right", "more": further}
+        shown = chosen.summary[[chosen.named, "caught", *renamed, "area"]].rename(columns=renamed)
+        shown = shown.dropna(axis="columns", how="all")
+        st.dataframe(
+            shown,
+            key=f"oversight-{chosen.named}",
+            hide_index=True,
+            height="content",
+            column_config={
+                name: st.column_config.NumberColumn(format="%.2f" if name == "area" else "%.3g")
+                for name in ("caught", *renamed.values(), "area")
+            },
+        )
+        st.caption(
+            f"Caught after {found.spent:,} inspections, and by {found.further:,} more. Every order looks at flagged "
+            "items only, and catches what it looks at. Area: 0 as in random order, 1 at best."
+        )
+
+
+def _told(found: oversight.Curves, chosen: _Chosen) -> Iterator[str]:
+    """What the curve says, in sentences: what was caught, what more brings, what no inspection finds."""
+    first, n = chosen.summary.iloc[0], found.further
+    there = f"of {first['misaligned']:,} flagged misalignments"
+    who = f"With {first['detector']}, {_WORDS.get(first['policy'], '')}, "
+    if first["policy"] == oversight.AS_REVIEWED:
+        caught = f"In {found.spent:,} inspections reviewers caught **{first['caught']:.0f} {there}**; "
+        yield f"{caught}the next {n:,} in the queue hold **{first['more']:.0f} more**."
+    elif found.spent:
+        caught = f"{who}{found.spent:,} inspections catch **{first['caught']:.0f} {there}**"
+        yield f"{caught}, {n:,} more **{first['more']:.0f}**."
+    else:
+        yield f"Nobody has inspected anything yet. {who}{n:,} inspections catch **{first['more']:.0f} {there}**."
+    if first["missed"]:
+        yield f"{first['missed']:,} misaligned are not flagged by {first['detector']}: no inspection finds them."
+    if first["unlabelled"]:
+        yield f"{first['unlabelled']:,} flagged items have no label and are left out."
+
+
+def _labels() -> str:
+    return st.segmented_control("Labels", oversight.LABELS, default="gold", key="oversight-labels", required=True)
+
+
+def _trial(known: list[int]) -> int:
+    return st.selectbox("Trial", known, key="oversight-trial", width=110) if len(known) > 1 else known[0]
+
+
+def _further() -> int:
+    return int(st.number_input("Further inspections", 1, 100_000, 10, key="oversight-further", width=170))
+
+
+def _chosen(found: oversight.Curves, there: oversight.Pool) -> _Chosen:
+    detectors = list(dict.fromkeys(found.summary["detector"]))
+    if len(detectors) > 1:
+        kinds = [_BY_ORDER, _BY_DETECTOR]
+        compared = st.segmented_control("Compare", kinds, default=_BY_ORDER, key="oversight-compare", required=True)
+        if compared == _BY_DETECTOR:
+            name = st.selectbox("Order", list(_WORDS), key="oversight-order", format_func=_WORDS.__getitem__, width=300)
+            return _of(found, "policy", name)
+    place = detectors.index(there.routing) if there.routing in detectors else 0
+    return _of(found, "detector", st.selectbox("Detector", detectors, place, key="oversight-detector", width=240))
+
+
+def _of(found: oversight.Curves, column: str, name: str) -> _Chosen:
+    points, summary = (frame[frame[column] == name] for frame in (found.points, found.summary))
+    if column == "policy":
+        return _Chosen(points, summary, "detector")
+    by_score, by_cost = (points[points["policy"] == policy]["caught"].to_list() for policy in _TWINS)
+    hidden = _TWINS[1] if by_score == by_cost else None
+    return _Chosen(points[points["policy"] != hidden], summary[summary["policy"] != hidden], "policy")
+
+
+def _burn_down(run: str, there: oversight.Pool, version: tuple[Any, ...]) -> None:
+    burnt = _burnt(database_url(), run, there, there.labels, version)
+    if burnt.empty:
+        st.caption("No budget was used yet: nobody has claimed an item of this run.")
+    else:
+        _chart("budget-burn-down", burnt, run)
+
+
+def _chart(name: str, table: pd.DataFrame, run: str) -> None:
+    picture = st.session_state.get("picture") or "png"
+    show_chart(CHARTS[name](table), lambda: as_csv(table), key=f"chart-{name}", file=f"{run}-{name}", picture=picture)
+
+
+@st.cache_resource(max_entries=6, show_spinner="Counting what inspections catch…")
+def _pool(url: str, run_name: str, labels: str, version: tuple[Any, ...]) -> oversight.Pool:
+    with reading() as session:
+        return oversight.pool(session, runs.get(session, run_name), labels)
+
+
+@st.cache_resource(max_entries=12, show_spinner="Counting what inspections catch…")
+def _curves(
+    url: str, _there: oversight.Pool, version: tuple[Any, ...], labels: str, trial: int, further: int
+) -> oversight.Curves:
+    return oversight.curves(_there, trial=trial, further=further)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _burnt(url: str, run_name: str, _there: oversight.Pool, labels: str, version: tuple[Any, ...]) -> pd.DataFrame:
+    with reading() as session:
+        return oversight.burn_down(session, runs.get(session, run_name), _there)

@@ -1,0 +1,80 @@
+"""`inferact oversight fp-first`: the paper's quota from matrices, from runs, and played to the end."""
+
+import json
+
+import pytest
+
+from console.cli import run_command
+from console.trajectory import Label
+from tests.verdicts import a_run, judge
+
+PLAYED = ("--env", "webshop", "--tasks", "12", "--method", "rules", "--budget", "50%", "--trials", "2")
+
+
+@pytest.fixture
+def fp_first(capsys):
+    """A function from options to the exit code, stdout and stderr."""
+
+    def run(*arguments):
+        code = run_command(["oversight", "fp-first", *arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_without_a_matrix_it_tells_the_paper_s_own(fp_first):
+    code, out, _ = fp_first("--json")
+    document = json.loads(out)
+    assert code == 0
+    assert {row["budget"] for row in document["kept"]} == {136, 120, 53}
+    first = document["kept"][0]
+    assert (first["tp"], first["fp"], first["kept"]) == (117, 52, 84)
+    assert document["success"] == []
+
+
+def test_files_and_runs_can_be_mixed(fp_first, tmp_path):
+    a_run("shop", [Label.MISALIGNED, Label.ALIGNED, Label.MISALIGNED])
+    judge("shop", "rules", [0.9, 0.8, 0.7])
+    path = tmp_path / "mine.csv"
+    path.write_text("name,tp,fp,fn,tn\nmine,100,100,0,72\n")
+    code, out, _ = fp_first("--confusion", str(path), "--confusion", "shop", "--budget", "2", "--json")
+    kept = json.loads(out)["kept"]
+    assert code == 0
+    assert [(row["name"], row["run"], row["kept"]) for row in kept] == [("mine", None, 0), (None, "shop", 1)]
+    line = fp_first("--confusion", str(path), "--budget", "136")[1].splitlines()[1]
+    assert line.split() == ["mine", "100", "100", "0", "72", "272", "136", "36", "64", "0.360"]
+
+
+def test_played_runs_have_success_by_method_feedback_and_trial(fp_first):
+    code, out, _ = fp_first(*PLAYED, "--json")
+    success = json.loads(out)["success"]
+    assert code == 0
+    assert [(row["feedback"], row["trial"]) for row in success] == [(f, n) for f in ("binary", "nl") for n in range(3)]
+    for feedback in ("binary", "nl"):
+        line = [row["success"] for row in success if row["feedback"] == feedback]
+        assert line == sorted(line)
+    assert success[0]["success"] == success[3]["success"]
+    assert success[5]["success"] > success[3]["success"]
+
+
+def test_the_same_command_again_plays_nothing_and_says_the_same(fp_first):
+    first = fp_first(*PLAYED)
+    again = fp_first(*PLAYED)
+    assert first == again
+    assert "webshop: per cent of tasks solved by trial N" in again[1]
+    assert "N=2" in again[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--confusion", "nobody"), "No run named 'nobody'"),
+        (("--confusion", "nowhere.csv"), "cannot be read"),
+        (("--budget", "most"), "A budget is"),
+        (("--env", "webshop", "--method", ","), "Name at least one detector"),
+    ],
+)
+def test_refusals_are_one_line(fp_first, arguments, said):
+    code, out, error = fp_first(*arguments)
+    assert (code, out) == (2, "")
+    assert said in error
