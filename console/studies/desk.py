@@ -32,14 +32,15 @@ def desk(
     decided = count_decided(session, arm.id, participant.code)
     pending = pending_probes(session, assignment.id, participant.code)
     held = _held(session, participant.code, (arm.id, assignment.checks_run_id))
-    due = next((probe for probe in pending if probe.item_id == held or (held is None and probe.after <= decided)), None)
-    if due is not None:
-        return _probe_desk(session, participant, due, decided, at_ms)
+    aside = _skipped(session, assignment.checks_run_id, participant.code)
+    due = [probe for probe in pending if probe.after <= decided and probe.item_id not in aside] if held is None else []
+    due = [probe for probe in pending if probe.item_id == held] or due
+    if due:
+        return _probe_desk(session, participant, due[0], decided, at_ms)
     if claim := next_claim(session, arm, participant.code, at_ms):
         return Desk(claim, arm, None, decided)
-    if pending:
-        return _probe_desk(session, participant, pending[0], decided, at_ms)
-    return None
+    left = sorted(pending, key=lambda probe: probe.item_id in aside)
+    return _probe_desk(session, participant, left[0], decided, at_ms) if left else None
 
 
 def pending_probes(session: Session, assignment_id: int | None, code: str) -> list[tables.Probe]:
@@ -96,6 +97,21 @@ def last_answered(session: Session, run_ids: tuple[int | None, ...], code: str) 
     runs = [session.get_one(tables.Run, run_id) for run_id in run_ids if run_id is not None]
     found = [row for run in runs if (row := review.last_decision(session, run, code)) is not None]
     return max(found, key=lambda row: (row.decided_ms, row.id), default=None)
+
+
+def put_down(session: Session, run_ids: tuple[int | None, ...], code: str, at_ms: int) -> None:
+    """Gives back whatever the participant holds in these runs."""
+    slot, item = tables.Slot, tables.Item
+    held = select(slot).join(item, col(item.id) == slot.item_id).where(col(item.run_id).in_(run_ids))
+    for claim in session.exec(held.where(slot.reviewer == code, slot.status == SlotStatus.CLAIMED)):
+        review_queue().release(item_id=claim.item_id, reviewer=code, token=claim.token, now_ms=at_ms)
+
+
+def _skipped(session: Session, run_id: int | None, code: str) -> set[int]:
+    slot, item = tables.Slot, tables.Item
+    aside = select(slot.item_id).join(item, col(item.id) == slot.item_id)
+    mine = (item.run_id == run_id, slot.reviewer == code, slot.status == SlotStatus.SKIPPED)
+    return set(session.exec(aside.where(*mine)))
 
 
 def _held(session: Session, code: str, run_ids: tuple[int | None, ...]) -> int | None:

@@ -109,11 +109,14 @@ def undo(participant_id: int) -> int | None:
     with reading() as session:
         participant, rows = _ahead(session, participant_id)
         now = current(rows)
-        last = desk.last_answered(session, (now.run_id, now.checks_run_id), participant.code) if now else None
+        desks = (now.run_id, now.checks_run_id) if now else ()
+        last = desk.last_answered(session, desks, participant.code)
         item = session.get_one(tables.Item, last.item_id) if last else None
         run = session.get_one(tables.Run, item.run_id) if item else None
-    if last is None or run is None:
-        return None
+        if last is None or run is None:
+            return None
+        # Whoever goes back to an earlier item holds only that one.
+        desk.put_down(session, desks, participant.code, now_ms())
     review_queue().undo(item_id=last.item_id, reviewer=participant.code, now_ms=now_ms(), lease_ms=run.lease_ms)
     return last.item_id
 

@@ -27,31 +27,27 @@ def share_out(design: Design, pool: Sequence[Known]) -> Share:
     """The pool divided by the design's seed; raises BadInput where it is too small for the design."""
     count, wanted = len(conditions(design)), design.checks
     rng = Random(f"{design.seed} known items")
-    bad = rng.sample([item for item in pool if item.label is Label.MISALIGNED], k=_count(pool, Label.MISALIGNED))
-    good = rng.sample([item for item in pool if item.label is Label.ALIGNED], k=_count(pool, Label.ALIGNED))
+    bad, good = _drawn(pool, Label.MISALIGNED, rng), _drawn(pool, Label.ALIGNED, rng)
     # A detector's false alarms first: only those stand in a queue by themselves.
     good.sort(key=lambda item: not _alarms(item))
-    first_bad, first_good = (design.practice + 1) // 2, design.practice // 2
-    for what, found, needed in (
-        ("known_bad", len(bad), first_bad + count * wanted.known_bad),
-        ("known_good", len(good), first_good + count * wanted.known_good),
-    ):
-        if found < needed:
-            raise BadInput(
-                f"checks.{what}: practice and checks need {needed} such items, the source has {found} outside the "
-                "study's own tasks; ask for fewer."
-            )
-    practised = [*bad[:first_bad], *good[:first_good]]
+    _enough("known_bad", len(bad), (design.practice + 1) // 2 + count * wanted.known_bad)
+    _enough("known_good", len(good), design.practice // 2 + count * wanted.known_good)
+    practised = [*bad[len(bad) - (design.practice + 1) // 2 :], *good[len(good) - design.practice // 2 :]]
     rng.shuffle(practised)
-    return Share(
-        tuple(practised),
-        _sets(good[first_good:], wanted.known_good, count),
-        _sets(bad[first_bad:], wanted.known_bad, count),
-    )
+    return Share(tuple(practised), _sets(good, wanted.known_good, count), _sets(bad, wanted.known_bad, count))
 
 
-def _count(pool: Sequence[Known], label: Label) -> int:
-    return sum(item.label is label for item in pool)
+def _enough(what: str, found: int, needed: int) -> None:
+    if found < needed:
+        raise BadInput(
+            f"checks.{what}: practice and checks need {needed} such items, the source has {found} outside the "
+            "study's own tasks; ask for fewer."
+        )
+
+
+def _drawn(pool: Sequence[Known], label: Label, rng: Random) -> list[Known]:
+    found = [item for item in pool if item.label is label]
+    return rng.sample(found, len(found))
 
 
 def _sets(items: Sequence[Known], size: int, count: int) -> tuple[tuple[Known, ...], ...]:

@@ -12,15 +12,15 @@ from sqlalchemy import update
 from sqlmodel import Session, col, func, select
 
 from console import events
-from console.database import now_ms, reading, review_queue, writing
+from console.database import now_ms, reading, writing
 from console.errors import ConsoleError, Refused, Unknown
 from console.live.lock import alone
-from console.studies import erasing, joining
+from console.studies import desk, erasing, joining
 from console.studies.creating import design_of
 from console.studies.sessions import own_runs
 from console.studies.stages import Stage, assignments, letters, locked
 from storage import tables
-from storage.tables import AssignmentStatus, SlotStatus
+from storage.tables import AssignmentStatus
 
 
 def withdraw(participant_id: int) -> None:
@@ -38,7 +38,8 @@ def withdraw(participant_id: int) -> None:
         runs = [session.get_one(tables.Run, run_id) for run_id in ids]
         removes = design_of(session.get_one(tables.Study, participant.study_id)).consent.withdrawal == "remove"
     with _still(runs):
-        _put_down(participant.code, ids)
+        with reading() as session:
+            desk.put_down(session, ids, participant.code, now_ms())
         if removes:
             _remove(participant_id)
         else:
@@ -65,16 +66,6 @@ def _still(runs: Sequence[tables.Run]) -> Iterator[None]:
             except ConsoleError as busy:
                 raise Refused("The agents are at work just now; withdraw again in a moment.") from busy
         yield
-
-
-def _put_down(code: str, run_ids: Sequence[int]) -> None:
-    """Gives back what the participant still holds."""
-    slot, item = tables.Slot, tables.Item
-    held = select(slot).join(item, col(item.id) == slot.item_id).where(col(item.run_id).in_(run_ids))
-    with reading() as session:
-        found = session.exec(held.where(slot.reviewer == code, slot.status == SlotStatus.CLAIMED)).all()
-    for claim in found:
-        review_queue().release(item_id=claim.item_id, reviewer=code, token=claim.token, now_ms=now_ms())
 
 
 def _remove(participant_id: int) -> None:

@@ -1,5 +1,7 @@
 """A participant's way through a study, step by step, and that none of it can be done out of order."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import orjson
 import pytest
 
@@ -165,6 +167,7 @@ def test_an_answer_can_be_taken_back_until_the_round_is_handed_over(study, walk,
     person = joining.join(made.join_code)
     place = walk(person.id, stop=lambda place: place.kind == "review")
     decide(place, "first")
+    assert sessions.where(person.id).claim.item_id != place.claim.item_id
     assert sessions.undo(person.id) == place.claim.item_id
     assert sessions.where(person.id).claim.item_id == place.claim.item_id
     over = walk(person.id, stop=lambda place: place.kind == "round_over")
@@ -243,6 +246,45 @@ def test_arms_stand_in_no_list_of_runs(study, walk):
         assert len(runs.every(session, of_studies=True)) >= 1
         assert inbox.busiest_run(session) is None
         assert runs.find(session, "pilot P01 1") is not None
+
+
+def test_a_known_item_can_be_put_aside_and_comes_again(study, walk):
+    made = study(checks={"attention": 1}, tasks=6, budget=None, factors={"feedback": ("nl",)})
+    person = joining.join(made.join_code)
+    place = walk(person.id, stop=lambda place: place.kind == "probe")
+    review_queue().skip(item_id=place.claim.item_id, reviewer=person.code, token=place.claim.token, now_ms=now_ms())
+    assert sessions.where(person.id).kind == "review"
+    again = walk(person.id, stop=lambda place: place.kind != "review")
+    assert (again.kind, again.claim.item_id) == ("probe", place.claim.item_id)
+
+
+def test_two_tabs_at_once_begin_and_hand_over_once(study, walk, rows):
+    made = study(tasks=6, budget=None, factors={"feedback": ("nl",)})
+    person = joining.join(made.join_code)
+    at_once(sessions.begin, person.id)
+    assert len(rows(tables.Run)) == 1
+    walk(person.id, stop=lambda place: place.kind == "round_over")
+    at_once(sessions.hand_over, person.id)
+    assert walk(person.id).kind == "finished"
+    trials = [(row.task_id, row.trial) for row in rows(tables.Trajectory)]
+    assert len(trials) == len(set(trials))
+    assert check(database_url()) == []
+
+
+def at_once(step, participant_id):
+    """Three tabs take the same step; those that come second do nothing, or say that the agents are at work."""
+
+    def one(_):
+        try:
+            step(participant_id)
+        except Refused as refusal:
+            return str(refusal)
+        return ""
+
+    with ThreadPoolExecutor(3) as tabs:
+        said = list(tabs.map(one, range(3)))
+    assert "" in said
+    assert all(not sentence or "at work" in sentence or "still has items" in sentence for sentence in said), said
 
 
 def test_an_alfworld_round_closes_what_the_budget_left(study, walk, rows):
