@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -99,9 +100,15 @@ def standard_error(values: Floats) -> float:
 
 def present(values: ArrayLike) -> Floats:
     """The values as floats, without the missing ones."""
-    flat = pd.Series(np.ravel(np.asarray(values, dtype=object)), dtype=object)
-    given: Floats = pd.to_numeric(flat, errors="coerce").to_numpy(dtype=np.float64)
+    flat = numbers(pd.Series(np.ravel(np.asarray(values, dtype=object)), dtype=object))
+    given: Floats = np.asarray(flat, dtype=np.float64)
     return given[np.isfinite(given)]
+
+
+def numbers(column: pd.Series[Any]) -> pd.Series[float]:
+    """The column as floats, NaN where a cell is missing, whatever type it came in."""
+    found: pd.Series[float] = pd.to_numeric(column, errors="coerce").astype(float)
+    return found
 
 
 def need(frame: pd.DataFrame, *columns: str) -> None:

@@ -89,11 +89,11 @@ def _random_participants(cells: Cells, level: float) -> Mixed:
         return _fixed_participants(cells, level, f"The mixed model could not be fitted ({failed}).")
     if not fit.converged or not np.isfinite(errors).all():
         return _fixed_participants(cells, level, "The mixed model did not converge; participants are fixed effects.")
-    if spread < _NONE * residual or residual < _NONE**2 * spread:
-        which = (
-            "Participants differ no more than" if spread < residual else "Answers within participants leave no room for"
-        )
-        return _fixed_participants(cells, level, f"{which} chance; participants are fixed effects here.")
+    if spread < _NONE * residual:
+        note = "Participants differ no more than chance; they are fixed effects here."
+        return _fixed_participants(cells, level, note)
+    if residual < _NONE**2 * spread:
+        return _fixed_participants(cells, level, "Each participant's means differ by the same; there is no error left.")
     figures = np.asarray(fit.fe_params), errors
     method = "linear mixed model (REML), random participant, t with the stratum's degrees of freedom"
     return _report(cells, figures, level, (spread**0.5, residual**0.5), method, cells.df, "")

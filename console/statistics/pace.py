@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from console.metrics.bootstrap import Interval
-from console.statistics.estimates import LEVEL, Estimate, mean, need
+from console.statistics.estimates import LEVEL, Estimate, mean, need, numbers
 from console.statistics.trend import trend
 
 ITEMS = 10
@@ -36,15 +36,14 @@ class Pace:
 def pace(frame: pd.DataFrame, level: float = LEVEL) -> Pace:
     """The pace of the decisions in a frame with participant, lead_time_ms, place_in_session and correct."""
     need(frame, "participant", "lead_time_ms", "place_in_session", "correct")
-    timed = frame[frame["lead_time_ms"].astype(float) > 0]
-    seconds = timed["lead_time_ms"].astype(float) / 1_000
-    timed = timed.assign(log_s=np.log(seconds), tens=timed["place_in_session"].astype(float) / ITEMS)
-    placed = frame.assign(tens=frame["place_in_session"].astype(float) / ITEMS)
+    placed = frame.assign(s=numbers(frame["lead_time_ms"]) / 1_000, tens=numbers(frame["place_in_session"]) / ITEMS)
+    timed = placed[placed["s"] > 0]
+    timed = timed.assign(log_s=np.log(timed["s"]))
     return Pace(
         decisions=len(timed),
         left_out=len(frame) - len(timed),
         participants=int(timed["participant"].nunique()),
-        median_s=float(seconds.median()) if len(timed) else None,
+        median_s=float(timed["s"].median()) if len(timed) else None,
         geometric_mean_s=exponential(mean(timed.groupby("participant")["log_s"].mean(), level)),
         seconds_per_ten=exponential(trend(timed, "tens", "log_s", level), less=1.0),
         correct_per_ten=trend(placed, "tens", "correct", level),

@@ -10,7 +10,7 @@ import pandas as pd
 from console.metrics.bootstrap import draws
 from console.metrics.resampling import interval
 from console.statistics.agreement import RESAMPLES, alpha
-from console.statistics.estimates import LEVEL, Estimate, Floats, bounded, difference, mean, need, undefined
+from console.statistics.estimates import LEVEL, Estimate, Floats, bounded, difference, mean, need, numbers, undefined
 from console.statistics.pace import exponential
 
 HUMAN = "human"
@@ -71,11 +71,12 @@ def _kind(kind: str, rows: pd.DataFrame, seed: int, level: float) -> Kind:
 
 
 def _accuracy(rows: pd.DataFrame) -> pd.Series[float]:
-    return rows.dropna(subset=["correct"]).astype({"correct": float}).groupby("participant")["correct"].mean()
+    known = rows.dropna(subset=["correct"])
+    return known.assign(right=numbers(known["correct"])).groupby("participant")["right"].mean()
 
 
 def _log_seconds(rows: pd.DataFrame) -> pd.Series[float]:
-    seconds = rows["lead_time_ms"].astype(float) / 1_000
+    seconds = numbers(rows["lead_time_ms"]) / 1_000
     timed = rows[seconds > 0].assign(log_s=np.log(seconds[seconds > 0]))
     return timed.groupby("participant")["log_s"].mean()
 

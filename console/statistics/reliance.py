@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from console.errors import BadInput
-from console.statistics.estimates import LEVEL, Estimate, bounded, difference, mean, need, proportion
+from console.statistics.estimates import LEVEL, Estimate, bounded, difference, mean, need, numbers, proportion
 
 SEEDED = ("known-good", "known-bad")
 EDGES = tuple(edge / 10 for edge in range(11))
@@ -90,7 +90,7 @@ def rubber_stamping(frame: pd.DataFrame, level: float = LEVEL) -> Stamping:
     """The rubber-stamping index; participants with fewer than four timed decisions are left out."""
     need(frame, "participant", "lead_time_ms")
     rows = _labelled(frame).dropna(subset=["lead_time_ms"])
-    rows = rows.assign(agrees=agrees(rows).astype(float), ms=rows["lead_time_ms"].astype(float))
+    rows = rows.assign(agrees=agrees(rows).astype(float), ms=numbers(rows["lead_time_ms"]))
     people = rows.groupby("participant")
     rows = rows[people["ms"].transform("size") >= _FEWEST]
     quartile = rows.groupby("participant")["ms"].transform(lambda times: times.quantile(0.25))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from console.statistics.estimates import LEVEL, Estimate, mean, need
+from console.statistics.estimates import LEVEL, Estimate, mean, need, numbers
 
 _ENOUGH = 2
 
@@ -27,7 +27,7 @@ def slopes(
     With participant and condition it is a frame for `mixed.linear`, which then compares the slopes of conditions.
     """
     need(frame, *by, along, value)
-    rows = frame.dropna(subset=[*by, along, value]).astype({along: float, value: float})
+    rows = frame.assign(**{name: numbers(frame[name]) for name in (along, value)}).dropna(subset=[*by, along, value])
     found = [
         (*(key if isinstance(key, tuple) else (key,)), _slope(group[along].to_numpy(), group[value].to_numpy()))
         for key, group in rows.groupby(list(by), sort=True)

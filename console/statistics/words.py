@@ -17,7 +17,7 @@ from console.statistics.estimates import LEVEL, Estimate, Floats, need, of_t, un
 
 _WORD = re.compile(r"\w+(?:['’.,/-]\w+)*")
 _END = re.compile(r"[.!?;]+(?=\s|$)|\n+")
-_NUMBER = re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|half|double)\b")
+_NUMBER = re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|half|double)\b")
 _PRICE = re.compile(r"[$€£¥]|\b(?:price[ds]?|cost[s]?|dollars?|euros?|pounds?|cents?|budget|cheaper|cheapest)\b")
 _ATTRIBUTE = re.compile(
     r"\b(?:colou?rs?|sizes?|materials?|brands?|widths?|heights?|lengths?|weights?|flavou?rs?|scents?|styles?|shapes?"
@@ -54,8 +54,9 @@ def specificity(text: str, named: Collection[str] = ()) -> float | None:
     """The share of sentences that name a number, a price, an attribute or an option; None without a sentence.
 
     A sentence ends at a line's end or at one of . ! ? ; before a space. It is specific if it holds a digit or a number
-    word, a currency sign or price word, an attribute of a product (colour, size, material, ... or a common value
-    of one), something in quotation marks or brackets, or one of `named`, the task's own options. The measure is ours.
+    word (not "one", which mostly stands for a thing), a currency sign or price word, an attribute of a product
+    (colour, size, material, ... or a common value of one), something in quotation marks or brackets, or one of
+    `named`, the task's own options. The measure is ours.
     """
     sentences = [part.lower() for part in _END.split(text) if word_count(part)]
     if not sentences:
