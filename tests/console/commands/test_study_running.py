@@ -1,0 +1,72 @@
+"""`inferact study open|pause|close|simulate|board|withdraw`: what they print and refuse."""
+
+import json
+
+import pytest
+
+from console.cli import run_command
+from console.database import now_ms
+from console.designs import Design
+from console.studies import creating
+
+
+@pytest.fixture
+def command(capsys):
+    """A function that runs one `inferact study` command: (exit code, parsed JSON or text of stdout, stderr)."""
+
+    def run(*arguments):
+        code = run_command(["study", *arguments])
+        out, err = capsys.readouterr()
+        return code, json.loads(out) if "--json" in arguments and out else out, err
+
+    return run
+
+
+@pytest.fixture
+def pilot(data_dir):
+    """A draft with a person, an oracle and one who goes by the rules, in one condition of three tasks."""
+    cast = {"human": 1, "oracle": 1, "rules": 1}
+    source = {"actor": "scripted", "environment": "webshop"}
+    return creating.create(Design(name="pilot", source=source, tasks=3, trials=2, participants=cast), now_ms())
+
+
+def test_a_study_is_opened_paused_and_closed(command, pilot):
+    assert command("open", "pilot")[1] == f"pilot is open. People join with the code {pilot.join_code}.\n"
+    assert command("pause", "pilot", "--json")[1]["status"] == "paused"
+    assert command("close", "pilot")[0] == 0
+    code, out, err = command("open", "pilot")
+    assert (code, out, err) == (1, "", "Study 'pilot' is closed, so it cannot become open.\n")
+
+
+def test_simulated_participants_finish_and_the_board_says_so(command, pilot):
+    code, _, err = command("simulate", "pilot")
+    assert code == 1
+    assert err.startswith("The study has not begun yet")
+    command("open", "pilot")
+    tally = command("simulate", "pilot", "--json")[1]
+    assert (tally["participants"], tally["conditions"]) == (2, 2)
+    board = {row["kind"]: row for row in command("board", "pilot", "--json")[1]}
+    assert (board["human"]["stage"], board["oracle"]["stage"], board["rules"]["stage"]) == (
+        "free",
+        "finished",
+        "finished",
+    )
+    assert board["oracle"]["last_seen_at"].endswith("Z")
+    assert "finished" in command("board", "pilot")[1]
+    assert command("simulate", "pilot", "--all", "--json")[1]["participants"] == 1
+
+
+def test_withdrawing_says_what_becomes_of_the_data(command, pilot):
+    command("open", "pilot")
+    command("simulate", "pilot")
+    assert command("withdraw", "pilot", "P02")[1] == "P02 has left pilot; their data is removed.\n"
+    code, _, err = command("withdraw", "pilot", "P02")
+    assert code == 2
+    assert "No participant named 'P02'" in err
+    assert command("withdraw", "pilot", "P01")[0] == 1
+
+
+@pytest.mark.parametrize("verb", ["open", "pause", "close", "simulate", "board"])
+def test_a_study_that_is_not_there_is_bad_input(command, pilot, verb):
+    code, _, err = command(verb, "nope")
+    assert (code, err) == (2, "No study named 'nope'. Known: pilot.\n")

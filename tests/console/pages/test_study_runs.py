@@ -1,0 +1,38 @@
+"""Runs of a study's participants stand in no list, and a reviewer comes by none of them even by its name."""
+
+import pytest
+
+from console.database import now_ms
+from console.designs import Design
+from console.studies import creating, joining, sessions
+
+
+@pytest.fixture
+def arm(data_dir):
+    """The name of a run that a participant is at work in."""
+    source = {"actor": "scripted", "environment": "webshop"}
+    made = creating.create(Design(name="pilot", source=source, tasks=6, trials=2), now_ms())
+    creating.open_study("pilot")
+    person = joining.join(made.join_code)
+    sessions.begin(person.id)
+    return sessions.where(person.id).run.name
+
+
+def picked(at):
+    return [box.options for box in at.selectbox if box.label == "Run"]
+
+
+@pytest.mark.parametrize("page", ["inbox", "export", "trajectories", "detectors"])
+def test_it_can_be_chosen_nowhere(open_page, kettles, arm, page):
+    at = open_page(page, run="kettles")
+    assert arm not in str(picked(at))
+
+
+def test_a_reviewer_who_asks_by_name_gets_another_run(open_page, kettles, arm):
+    at = open_page("inbox", role="reviewer", run=arm)
+    assert at.session_state["run"] == "kettles"
+
+
+def test_a_researcher_opens_it_by_name(open_page, kettles, arm):
+    at = open_page("inbox", run=arm)
+    assert at.session_state["run"] == arm

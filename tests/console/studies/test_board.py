@@ -1,0 +1,47 @@
+"""The board tells where everybody is."""
+
+import pytest
+
+from console.database import reading
+from console.studies import board, creating, joining, sessions
+
+
+@pytest.fixture
+def look():
+    """A function that reads the board, by code."""
+
+    def read():
+        with reading() as session:
+            return {row.code: row for row in board.board(session, creating.get(session, "pilot"))}
+
+    return read
+
+
+def test_everybody_stands_where_they_are(study, walk, look):
+    made = study(consent={"text": "Agreed?"}, tasks=5, factors={"feedback": ("nl", "binary")})
+    reading_consent, working, shy = (joining.join(made.join_code) for _ in range(3))
+    joining.consent(shy.id, False)
+    joining.consent(working.id, True)
+    assert look()[working.code].stage == "introduction"
+    place = walk(working.id, stop=lambda place: place.kind == "review" and place.item == 2)
+    rows = look()
+    assert rows[reading_consent.code].stage == "consent"
+    assert shy.code not in rows
+    mine = rows[working.code]
+    assert (mine.stage, mine.number, mine.conditions, mine.trials) == ("review", 1, 2, 2)
+    assert (mine.decided, mine.trial) == (1, place.trial)
+    assert (mine.budget_cap, mine.budget_left) == (2, place.budget_left)
+    assert mine.waiting >= 1 or mine.budget_left == 0
+    assert mine.last_seen_ms >= working.joined_ms
+    assert mine.run == "pilot P02 1"
+    assert mine.condition == place.assignment.condition
+    assert sum(row.stage == "free" for row in rows.values()) == 2
+
+
+def test_who_is_through_is_finished(study, walk, look):
+    made = study(factors={})
+    person = joining.join(made.join_code)
+    walk(person.id)
+    mine = look()[person.code]
+    assert (mine.stage, mine.number, mine.conditions, mine.waiting) == ("finished", 1, 1, 0)
+    assert sessions.where(person.id).completion_code
