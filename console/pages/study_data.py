@@ -11,6 +11,8 @@ from console import results
 from console.database import database_url, reading
 from console.results import TABLES
 from console.results.analysis import ANALYSES
+from console.studies import creating
+from storage import tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,13 @@ class Results:
     def headline(self) -> results.Headline:
         """The numbers at the head of the page."""
         return _headline(database_url(), self.study_id, self.version)
+
+
+def results_of(study: tables.Study) -> Results:
+    """The study's results in the present state of the database."""
+    with reading() as session:
+        version = results.data_version(session, study.id or 0)
+    return Results(study.id or 0, study.name, creating.design_of(study).source.environment or "", version)
 
 
 class _Lazy(dict[str, pd.DataFrame]):

@@ -16,7 +16,9 @@ def show(found: Results) -> None:
         table = study_figures.reviewers(whole, "effects")
         measures = list(dict.fromkeys(table["measure"]))
         if measures:
-            measure = st.segmented_control("Of", measures, default=measures[0], key="effects-of", required=True)
+            measure = st.segmented_control(
+                "Of", measures, default=measures[0], key="effects-of", required=True, width="stretch"
+            )
             table = table[table["measure"] == measure]
     st.subheader("Two conditions at a time", anchor=False)
     study_figures.say(study_sayings.of_differences(table))

@@ -43,6 +43,9 @@ def grid(found: Results, name: str, table: pd.DataFrame, hidden: Collection[str]
     """The table without its empty columns, its notes and methods below it, and all of it as CSV."""
     shown, told = _footnoted(table.drop(columns=[column for column in hidden if column in table]))
     shown = shown.loc[:, [bool(shown[column].notna().any() and (shown[column] != "").any()) for column in shown]]
+    # Rounding leaves a negative zero of a sum that is zero but for its last digits; adding 0 makes it a plain one.
+    plainly = {column: shown[column].round(9) + 0.0 for column in shown.select_dtypes("float")}
+    shown = shown.assign(**{str(column): cells for column, cells in plainly.items()})
     st.dataframe(
         shown,
         key=f"grid-{name}",

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from console.database import reading
 from console.pages import study_agreement, study_effects, study_oversight, study_reviewers, study_success
-from console.pages.study_data import Results
-from console.results import Headline, data_version
-from console.studies import creating
+from console.pages.study_data import Results, results_of
+from console.results import Headline
 from console.widgets.empty_state import show_empty_state
 from storage import tables
 
@@ -38,9 +36,7 @@ PARTS: dict[str, Part] = {
 
 def show(study: tables.Study) -> None:
     """Draws the headline and the chosen part."""
-    with reading() as session:
-        version = data_version(session, study.id or 0)
-    found = Results(study.id or 0, study.name, creating.design_of(study).source.environment or "", version)
+    found = results_of(study)
     head = found.headline()
     _headline(head)
     if not head.decisions and not head.arms_done:

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from console.pages import adjudicating, chosen_study, study_board, study_plan, study_results
+from console.pages import adjudicating, chosen_study, study_board, study_plan, study_reporting, study_results
 from console.results.headline import Headline
 from storage import tables
 
@@ -27,6 +27,7 @@ SECTIONS: dict[str, Section] = {
     "design": Section("Design", study_plan.show),
     "results": Section("Results", study_results.show),
     "adjudicate": Section("Adjudicate", adjudicating.show_study),
+    "report": Section("Report", study_reporting.show),
 }
 
 
