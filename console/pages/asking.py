@@ -22,8 +22,8 @@ _NOT_WORDS = re.compile(r"[^\w\s.,;?()'-]")
 
 def consent(design: Design, participant_id: int) -> None:
     """The text of the design, how long it takes, what withdrawing does; Enter agrees to nothing."""
-    st.html(head_html("Before you take part"))
-    st.html(prose_html(design.consent.text) + points_html([_extent(design), _WITHDRAWAL[design.consent.withdrawal]]))
+    facts = points_html([_extent(design), _WITHDRAWAL[design.consent.withdrawal]])
+    st.html(head_html("Before you take part") + prose_html(design.consent.text) + facts)
     with st.container(horizontal=True):
         answer = (joining.consent, participant_id)
         st.button("I agree, take part", key="accept", type="primary", on_click=participating.step, args=(*answer, True))

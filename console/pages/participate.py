@@ -51,6 +51,8 @@ def _show(who: tables.Participant) -> None:
         draw()
         return
     st.session_state["looking_back"] = None
+    if place.kind == "practice_answer":
+        st.session_state.pop("done", None)
     with participating.stage():
         if said := deciding.flash_html():
             st.html(said)

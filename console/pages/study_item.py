@@ -60,12 +60,11 @@ def practice_answer(place: Place, code: str, participant_id: int) -> None:
     """What the right answer was, and why, with the item beneath."""
     if place.claim is None or place.run is None or place.probe is None or place.answer is None:
         return
-    st.session_state.pop("done", None)
     right = Label(place.probe.expected)
     given = place.answer
     agrees = given.label == right
     st.html(head_html("That is right" if agrees else "Look again", over=f"Practice {place.item} of {place.items}"))
-    st.html(explained_html(given.decision, _RIGHT[right], place.probe.explanation, agrees=agrees))
+    st.html(explained_html(given.decision.capitalize(), _RIGHT[right], place.probe.explanation, agrees=agrees))
     onward("Continue", f"continue-{place.item}", sessions.acknowledge, participant_id)
     st.html(exhibit_html(_plain_sheet(place.claim, place.run, code).exhibit))
 

@@ -32,8 +32,8 @@ def introduction(place: Place, design: Design, participant_id: int) -> None:
     task = f"begin {place.condition}"
     participating.works_on(task, "The agents begin", sessions.begin, participant_id)
     levels = orjson.loads(place.assignment.levels) if place.assignment else {}
-    st.html(head_html(part_of(place) or "Now it begins"))
-    st.html(points_html(points(design, levels, first=place.condition == 1)))
+    said = points(design, levels, first=place.condition == 1)
+    st.html(head_html(part_of(place) or "Now it begins") + points_html(said))
     onward("Begin", f"begin-{place.condition}", participating.set_to_work, task)
 
 
@@ -46,8 +46,7 @@ def round_over(place: Place, participant_id: int) -> None:
     if place.assignment and place.run:
         deciding.sit_at(place.assignment.run_id, place.assignment.checks_run_id)
     title = round_of(place).split(" of ")[0] or "This part"
-    st.html(head_html(f"{title} is done", over=part_of(place)))
-    st.html(prose_html(_NEXT[_what_follows(place)]))
+    st.html(head_html(f"{title} is done", over=part_of(place)) + prose_html(_NEXT[_what_follows(place)]))
     key = f"hand-over-{place.condition}-{place.trial}"
     onward("Hand over", key, participating.set_to_work, task, undoes=place.run is not None)
 

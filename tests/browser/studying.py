@@ -1,0 +1,113 @@
+"""A participant's way through a study in a browser, one step at a time, whatever stage comes."""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+from console.database import now_ms
+from console.designs import Design
+from console.studies import creating
+
+ITEM = "[class*='st-key-skip-']"
+TITLE = ".ia-stage-head h1"
+DWELL_MS = 450
+
+
+def opened_study(**more):
+    """A study of people in the embedded shop, open for them."""
+    fields = {
+        "name": "pilot",
+        "source": {"actor": "scripted", "environment": "webshop"},
+        "tasks": 3,
+        "trials": 2,
+        "participants": {"human": 2},
+        "consent": {"text": "We study how people review agents.", "withdrawal": "remove"},
+        "instructions": "Take your time.",
+        "undo_seconds": 1,
+    }
+    design = Design.model_validate(fields | more)
+    # The thread of a browser's test has an event loop, and known items are played in one of their own.
+    with ThreadPoolExecutor(1) as aside:
+        study = aside.submit(creating.create, design, now_ms()).result()
+    creating.open_study(study.name)
+    return study
+
+
+def come_in(page, settled, address, study):
+    """From the link to the first page of the study; whoever has a place gets it back."""
+    page.goto(f"{address}/participate?join={study.join_code}")
+    page.locator(TITLE).first.wait_for()
+    settled(page)
+    if title(page) == "You are invited to a study":
+        leave_by_enter(page, settled)
+
+
+def title(page):
+    """The title of the stage, empty before an item."""
+    found = page.locator(TITLE)
+    return found.first.inner_text() if found.count() else ""
+
+
+def shown(page, settled):
+    """The title of the stage once it stands still, or `item`."""
+    page.wait_for_selector(f"{ITEM}, {TITLE}")
+    settled(page)
+    while page.locator("[data-testid=stProgress]").count():
+        page.wait_for_timeout(100)
+        settled(page)
+    return "item" if page.locator(ITEM).count() else title(page)
+
+
+def item_id(page):
+    """The id of the item that the page shows."""
+    return int(re.search(r"st-key-skip-(\d+)", page.locator(ITEM).first.get_attribute("class"))[1])
+
+
+def leave_by_enter(page, settled):
+    """Enter, and the next stage."""
+    before = title(page)
+    page.wait_for_timeout(DWELL_MS)
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "before => document.querySelector('.ia-stage-head h1')?.innerText !== before "
+        "|| document.querySelector('[data-testid=stProgress]')",
+        arg=before,
+    )
+    settled(page)
+
+
+def answer(page, settled, words="", key="x"):
+    """Answers the item and waits for what follows; words go along where there is a field for them."""
+    before = item_id(page)
+    stuck = page.get_by_role("heading", name="The agent got stuck").count() > 0
+    field = page.get_by_role("textbox", name="Words to the agent")
+    sends = field.count() > 0 and (stuck or (words and key == "x"))
+    if sends:
+        field.fill(words or "Try another one.")
+    page.wait_for_timeout(DWELL_MS)
+    page.keyboard.press("Control+Enter" if sends or stuck else key)
+    page.wait_for_selector(f".st-key-skip-{before}", state="detached")
+    settled(page)
+
+
+def take_a_step(page, settled, words="", key="x"):
+    """Does what the stage asks for; returns what it was."""
+    stage = shown(page, settled)
+    if stage == "item":
+        answer(page, settled, words, key)
+    elif stage == "Before you take part":
+        page.get_by_role("button", name="I agree, take part").click()
+        page.get_by_text("Before you take part").wait_for(state="detached")
+    elif stage == "A few questions":
+        page.get_by_role("combobox").click()
+        page.get_by_role("option").first.click()
+        settled(page)
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_text("A few questions").wait_for(state="detached")
+    elif not is_over(stage):
+        leave_by_enter(page, settled)
+    return stage
+
+
+def is_over(stage):
+    """Whether nothing follows this stage."""
+    return stage == "Thank you, that was all"
