@@ -48,14 +48,15 @@ def curves(
     *,
     trial: int | None = None,
     orders: Sequence[str] = ORDERS,
+    detectors: Sequence[str] | None = None,
     budget: str | None = None,
     further: int = 10,
     seed: int = 0,
 ) -> Curves:
-    """The curves of a trial (the first one if None); spent is the budget, or what the run's reviewers did if None.
+    """The curves of a trial (the first if None) and its detectors (all if None); inspections end at the budget.
 
-    A budget is a number of inspections, or P% of the trial's non-halted trajectories. Raises BadInput for another,
-    Unknown for an order or trial that is not there, and Refused where no flagged item has a label.
+    That is a number, P% of the trial's non-halted trajectories, or None: what the run's reviewers have inspected.
+    Raises BadInput for another, Unknown for an order or trial that is not there, Refused where nothing has a label.
     """
     for name in orders:
         if name not in ORDERS:
@@ -63,7 +64,8 @@ def curves(
     chosen = _trial(there, trial)
     rows = there.rows[there.rows["trial"] == chosen]
     used = _inspected(rows, there.routing) if budget is None else _allowed(rows, budget)
-    lines = list(_lines(rows, there.routing, orders, seed))
+    wanted = rows if detectors is None else rows[rows["detector"].isin(detectors)]
+    lines = list(_lines(wanted, there.routing, orders, seed))
     if not lines:
         raise Refused(f"No flagged item of trial {chosen} of {there.run} has a label, so nothing can be counted.")
     missing = _left_out(rows)
@@ -71,10 +73,11 @@ def curves(
     return Curves(chosen, used, further, pd.concat([line.points() for line in lines], ignore_index=True), summary)
 
 
-def trials_of(there: Pool) -> list[int]:
-    """The trials that have a curve: those with any flagged item that has a label."""
+def drawable(there: Pool) -> dict[int, list[str]]:
+    """The trials that have a curve, with the detectors that have one: some flagged item of theirs has a label."""
     rows = there.rows[there.rows["flagged"] & there.rows["label"].notna()]
-    return sorted({int(trial) for trial in rows["trial"]})
+    found = rows[["trial", "detector"]].drop_duplicates().sort_values(["trial", "detector"])
+    return {int(trial): found[found["trial"] == trial]["detector"].tolist() for trial in found["trial"].unique()}
 
 
 def _lines(rows: pd.DataFrame, routing: str, orders: Iterable[str], seed: int) -> Iterator[Line]:

@@ -60,7 +60,7 @@ class Line:
         if self.policy != CHANCE:
             return frame
         low, high = oversight.chance_interval(self.caught.size, self.positives, at)
-        return frame.assign(low=low.astype(np.float64), high=high.astype(np.float64))
+        return frame.assign(low=low, high=high)
 
     def told(self, spent: int, further: int) -> dict[str, Any]:
         """What it amounts to after so many inspections, and so many more."""

@@ -120,7 +120,9 @@ def _judged(session: Session, run: tables.Run) -> pd.DataFrame:
         .where(ranked.c.place == 1)
         .order_by(ranked.c.detector, ranked.c.trajectory_id)
     )
-    rows = [tuple(row) for row in session.execute(statement)]
+    # The driver's own tuples: rows of SQLAlchemy would take as long as the query.
+    with session.connection().execute(statement) as found:
+        rows = found.cursor.fetchall() if found.cursor else []
     kinds = {"flagged": bool, "label": object, "score": float, "probability": float}
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(kinds)
 

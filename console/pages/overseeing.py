@@ -26,13 +26,17 @@ _TWINS = ("priority", "expected-cost")
 """Where no action costs more than another and no detector tells probabilities, these are one line."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Chosen:
-    """What is compared: its points, its summary, and the column that tells the lines apart."""
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is compared: one detector in all orders, or all detectors in one; the other is None."""
 
-    points: pd.DataFrame
-    summary: pd.DataFrame
-    named: str
+    detector: str | None = None
+    order: str | None = None
+
+    @property
+    def named(self) -> str:
+        """The column that tells the lines apart."""
+        return "policy" if self.order is None else "detector"
 
 
 @st.fragment
@@ -46,48 +50,54 @@ def oversight_of(run_name: str) -> None:
     with head:
         labels = _labels() if settled else "gold"
         there = _pool(database_url(), run_name, labels, version)
-        trials = oversight.trials_of(there)
-        if trials:
-            found = _curves(database_url(), there, version, labels, _trial(trials), _further())
-            chosen = _chosen(found, there)
+        known = oversight.drawable(there)
+        if known:
+            trial, further = _trial(list(known)), _further()
+            wanted = _wanted(known[trial], there.routing)
+            found = _curves(database_url(), there, version, labels, trial, further, wanted)
     with body:
-        if trials:
-            _drawn(run_name, found, chosen)
+        if known:
+            _drawn(run_name, found, wanted)
         else:
             st.caption("No oversight curve: no flagged item has a label, so nobody can tell what was caught.")
         _burn_down(run_name, there, version)
 
 
-def _drawn(run: str, found: oversight.Curves, chosen: _Chosen) -> None:
+def _drawn(run: str, found: oversight.Curves, wanted: _Wanted) -> None:
+    points, summary = found.points, found.summary
+    if wanted.order is None:
+        points, summary = (_without_twin(frame, found.points) for frame in (points, summary))
     left, right = st.columns([3, 2])
     with left:
-        _chart("oversight-curve", chosen.points.assign(spent=found.spent), run)
+        _chart("oversight-curve", points.assign(spent=found.spent), run)
     with right:
-        for sentence in _told(found, chosen):
+        for sentence in _told(found):
             st.markdown(sentence)
-        further = f"{found.further:,} more"
-        renamed = {"corrected": "put right", "more": further}
-        shown = chosen.summary[[chosen.named, "caught", *renamed, "area"]].rename(columns=renamed)
-        shown = shown.dropna(axis="columns", how="all")
-        st.dataframe(
-            shown,
-            key=f"oversight-{chosen.named}",
-            hide_index=True,
-            height="content",
-            column_config={
-                name: st.column_config.NumberColumn(format="%.2f" if name == "area" else "%.3g")
-                for name in ("caught", *renamed.values(), "area")
-            },
-        )
+        _table(summary, wanted.named, found.further)
         st.caption(
             f"Caught after {found.spent:,} inspections, and by {found.further:,} more. Every order looks at flagged "
             "items only, and catches what it looks at. Area: 0 as in random order, 1 at best."
         )
 
 
-def _told(found: oversight.Curves, chosen: _Chosen) -> Iterator[str]:
+def _table(summary: pd.DataFrame, named: str, further: int) -> None:
+    renamed = {"corrected": "put right", "more": f"{further:,} more"}
+    shown = summary[[named, "caught", *renamed, "area"]].rename(columns=renamed)
+    st.dataframe(
+        shown.dropna(axis="columns", how="all"),
+        key=f"oversight-{named}",
+        hide_index=True,
+        height="content",
+        column_config={
+            name: st.column_config.NumberColumn(format="%.2f" if name == "area" else "%.3g")
+            for name in ("caught", *renamed.values(), "area")
+        },
+    )
+
+
+def _told(found: oversight.Curves) -> Iterator[str]:
     """What the curve says, in sentences: what was caught, what more brings, what no inspection finds."""
-    first, n = chosen.summary.iloc[0], found.further
+    first, n = found.summary.iloc[0], found.further
     there = f"of {first['misaligned']:,} flagged misalignments"
     who = f"With {first['detector']}, {_WORDS.get(first['policy'], '')}, "
     if first["policy"] == oversight.AS_REVIEWED:
@@ -116,25 +126,23 @@ def _further() -> int:
     return int(st.number_input("Further inspections", 1, 100_000, 10, key="oversight-further", width=170))
 
 
-def _chosen(found: oversight.Curves, there: oversight.Pool) -> _Chosen:
-    detectors = list(dict.fromkeys(found.summary["detector"]))
+def _wanted(detectors: list[str], routing: str) -> _Wanted:
     if len(detectors) > 1:
         kinds = [_BY_ORDER, _BY_DETECTOR]
         compared = st.segmented_control("Compare", kinds, default=_BY_ORDER, key="oversight-compare", required=True)
         if compared == _BY_DETECTOR:
-            name = st.selectbox("Order", list(_WORDS), key="oversight-order", format_func=_WORDS.__getitem__, width=300)
-            return _of(found, "policy", name)
-    place = detectors.index(there.routing) if there.routing in detectors else 0
-    return _of(found, "detector", st.selectbox("Detector", detectors, place, key="oversight-detector", width=240))
+            orders = list(_WORDS)
+            return _Wanted(
+                order=st.selectbox("Order", orders, key="oversight-order", format_func=_WORDS.__getitem__, width=300)
+            )
+    place = detectors.index(routing) if routing in detectors else 0
+    return _Wanted(detector=st.selectbox("Detector", detectors, place, key="oversight-detector", width=240))
 
 
-def _of(found: oversight.Curves, column: str, name: str) -> _Chosen:
-    points, summary = (frame[frame[column] == name] for frame in (found.points, found.summary))
-    if column == "policy":
-        return _Chosen(points, summary, "detector")
+def _without_twin(frame: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
+    """Without the line of the expected costs where it is that of the scores."""
     by_score, by_cost = (points[points["policy"] == policy]["caught"].to_list() for policy in _TWINS)
-    hidden = _TWINS[1] if by_score == by_cost else None
-    return _Chosen(points[points["policy"] != hidden], summary[summary["policy"] != hidden], "policy")
+    return frame if by_score != by_cost else frame[frame["policy"] != _TWINS[1]]
 
 
 def _burn_down(run: str, there: oversight.Pool, version: tuple[Any, ...]) -> None:
@@ -156,11 +164,19 @@ def _pool(url: str, run_name: str, labels: str, version: tuple[Any, ...]) -> ove
         return oversight.pool(session, runs.get(session, run_name), labels)
 
 
-@st.cache_resource(max_entries=12, show_spinner="Counting what inspections catch…")
+@st.cache_resource(max_entries=24, show_spinner="Counting what inspections catch…")
 def _curves(
-    url: str, _there: oversight.Pool, version: tuple[Any, ...], labels: str, trial: int, further: int
+    url: str,
+    _there: oversight.Pool,
+    version: tuple[Any, ...],
+    labels: str,
+    trial: int,
+    further: int,
+    wanted: _Wanted,
 ) -> oversight.Curves:
-    return oversight.curves(_there, trial=trial, further=further)
+    orders = oversight.ORDERS if wanted.order is None else (wanted.order,)
+    detectors = None if wanted.detector is None else (wanted.detector,)
+    return oversight.curves(_there, trial=trial, orders=orders, detectors=detectors, further=further)
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)

@@ -11,6 +11,7 @@ from scipy.stats import hypergeom
 
 Counts = NDArray[np.int64]
 LEVEL = 0.95
+_EXACT = 65
 
 
 def caught(misaligned: ArrayLike) -> Counts:
@@ -28,11 +29,16 @@ def by_chance(n: int, positives: int, at: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(at, dtype=np.float64) * (positives / max(n, 1))
 
 
-def chance_interval(n: int, positives: int, at: ArrayLike) -> tuple[Counts, Counts]:
-    """The bounds of the middle `LEVEL` of all orders at each k of `at`, by the hypergeometric distribution."""
-    drawn = hypergeom(max(n, 1), positives, np.asarray(at, dtype=np.int64))
+def chance_interval(n: int, positives: int, at: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The bounds of the middle `LEVEL` of all orders at each k of `at`, by the hypergeometric distribution.
+
+    Beyond 64 places they are exact at 64 of them and straight in between.
+    """
+    places = thinned(n, _EXACT)
+    drawn = hypergeom(max(n, 1), positives, places)
     tail = (1 - LEVEL) / 2
-    return drawn.ppf(tail).astype(np.int64), drawn.ppf(1 - tail).astype(np.int64)
+    wanted = np.asarray(at, dtype=np.float64)
+    return np.interp(wanted, places, drawn.ppf(tail)), np.interp(wanted, places, drawn.ppf(1 - tail))
 
 
 def normalised_area(curve: ArrayLike, positives: int) -> float | None:

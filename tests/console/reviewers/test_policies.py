@@ -9,7 +9,13 @@ from console.reviewers.policies import POLICIES, Candidate, inspections, kept
 from console.trajectory import Label
 
 CANDIDATES = st.lists(
-    st.builds(Candidate, st.floats(0, 1), st.sampled_from([Label.ALIGNED, Label.MISALIGNED, None])), max_size=30
+    st.builds(
+        Candidate,
+        st.floats(0, 1),
+        st.sampled_from([Label.ALIGNED, Label.MISALIGNED, None]),
+        st.none() | st.floats(0, 100),
+    ),
+    max_size=30,
 )
 
 
@@ -49,6 +55,23 @@ def test_priority_goes_from_high_to_low(candidates):
     order = POLICIES["priority"](candidates, 0)
     priorities = [candidates[at].priority for at in order if candidates[at].label is not None]
     assert priorities == sorted(priorities, reverse=True)
+
+
+def test_expected_cost_goes_before_priority_where_it_is_known():
+    dear, likely, unknown = (
+        Candidate(0.2, Label.ALIGNED, 9.0),
+        Candidate(0.9, Label.ALIGNED, 0.9),
+        Candidate(0.95, None),
+    )
+    assert POLICIES["expected-cost"]([unknown, likely, dear], 0) == [2, 1, 0]
+    assert POLICIES["expected-cost"]([Candidate(0.2, Label.ALIGNED), Candidate(0.9, Label.ALIGNED)], 0) == [1, 0]
+
+
+def test_random_order_knows_neither_label_nor_priority_and_follows_its_seed():
+    candidates = [Candidate(place / 40, Label.MISALIGNED if place % 2 else Label.ALIGNED) for place in range(40)]
+    plain = [Candidate(0.5, Label.ALIGNED)] * 40
+    assert POLICIES["random"](candidates, 3) == POLICIES["random"](plain, 3)
+    assert POLICIES["random"](candidates, 3) != POLICIES["random"](candidates, 4)
 
 
 def test_the_seed_mixes_equals():
