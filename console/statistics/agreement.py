@@ -8,20 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import combinations
 
-import krippendorff
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from statsmodels.stats.inter_rater import cohens_kappa, fleiss_kappa
 
 from console.errors import BadInput
 from console.metrics.bootstrap import draws
 from console.metrics.resampling import interval
+from console.statistics.chance import ALPHA, COHEN, FLEISS, PERCENT, SAME, Counts, Measure
 from console.statistics.estimates import LEVEL, Estimate, need, undefined
 
 RESAMPLES = 1_000
-Counts = NDArray[np.int64]
-Figure = Callable[[Counts], float | None]
 
 _ONE_LABEL = "Every rating has the same label, so chance alone agrees fully and the figure is undefined."
 _NO_UNIT = "No unit has labels of two reviewers."
@@ -29,12 +25,12 @@ _NO_UNIT = "No unit has labels of two reviewers."
 
 def percent(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Estimate:
     """The share of equal labels among all pairs of labels of one unit (the observed agreement of Krippendorff 2011)."""
-    return _over_units(_counts(ratings), _percent, _NO_UNIT, seed, resamples, level)
+    return _over_units(_counts(ratings), PERCENT, seed, resamples, level)
 
 
 def alpha(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Estimate:
     """Krippendorff's alpha for nominal labels, any number of labels a unit (Krippendorff 2011)."""
-    return _over_units(_counts(ratings), _alpha, _ONE_LABEL, seed, resamples, level)
+    return _over_units(_counts(ratings), ALPHA, seed, resamples, level)
 
 
 def fleiss(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Estimate:
@@ -48,7 +44,7 @@ def fleiss(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, 
             each.size,
         )
     enough = counts if each.size and each[0] > 1 else counts[:0]
-    return _over_units(enough, _fleiss, _ONE_LABEL, seed, resamples, level)
+    return _over_units(enough, FLEISS, seed, resamples, level)
 
 
 def cohen(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, level: float = LEVEL) -> Estimate:
@@ -61,7 +57,7 @@ def cohen(ratings: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES, l
     cells = np.zeros((len(both), len(values) ** 2), dtype=np.int64)
     first, second = (np.searchsorted(values, both[:, side]) for side in (0, 1))
     cells[np.arange(len(both)), first * len(values) + second] = 1
-    return _over_units(cells, _cohen, _ONE_LABEL, seed, resamples, level)
+    return _over_units(cells, COHEN, seed, resamples, level)
 
 
 def cohen_of_pairs(
@@ -103,42 +99,18 @@ def _counts(ratings: pd.DataFrame, least: int = 2) -> Counts:
     return found
 
 
-def _over_units(units: Counts, figure: Figure, otherwise: str, seed: int, resamples: int, level: float) -> Estimate:
+def _over_units(units: Counts, measure: Measure, seed: int, resamples: int, level: float) -> Estimate:
     n = len(units)
     if not n:
         return undefined(_NO_UNIT)
-    value = figure(units)
-    if value is None:
-        return undefined(otherwise, n)
-    found = [figure(units[chosen]) for chosen in draws(n, seed, resamples)]
-    defined = np.array([drawn for drawn in found if drawn is not None])
+    parts = measure.parts(units)
+    with np.errstate(all="ignore"):
+        if not np.isfinite(measure.of_sums(parts.sum(axis=0, keepdims=True))).all():
+            return undefined(_ONE_LABEL, n)
+        found = measure.of_sums(np.array([parts[chosen].sum(axis=0) for chosen in draws(n, seed, resamples)]))
+    value, defined = measure.figure(units), found[np.isfinite(found)]
     lost = resamples - defined.size
     note = f"{lost} of {resamples} draws are left out, as they hold one label only." if lost else ""
-    if defined.size and defined.min() == defined.max():
+    if defined.size and np.ptp(defined) < SAME:
         return Estimate(value, n=n, note="Every draw of units gives the same figure, so there is no interval.")
     return Estimate(value, interval(defined, level), n=n, note=note)
-
-
-def _percent(counts: Counts) -> float | None:
-    each = counts.sum(axis=1)
-    return float((counts * (counts - 1)).sum() / (each * (each - 1)).sum())
-
-
-def _alpha(counts: Counts) -> float | None:
-    if np.count_nonzero(counts.sum(axis=0)) < 2:
-        return None
-    return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
-
-
-def _fleiss(counts: Counts) -> float | None:
-    if np.count_nonzero(counts.sum(axis=0)) < 2:
-        return None
-    return float(fleiss_kappa(counts, method="fleiss"))
-
-
-def _cohen(cells: Counts) -> float | None:
-    size = round(cells.shape[1] ** 0.5)
-    table = cells.sum(axis=0).reshape(size, size)
-    if np.count_nonzero(table.sum(axis=0) + table.sum(axis=1)) < 2:
-        return None
-    return float(cohens_kappa(table, return_results=False))

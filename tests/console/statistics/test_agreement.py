@@ -8,6 +8,7 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa
 
 from console.errors import BadInput
+from console.metrics.bootstrap import draws
 from console.statistics import agreement
 
 # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section C: four observers, twelve units.
@@ -24,6 +25,8 @@ PSYCHIATRISTS = """00060 03003 01401 00006 03030 20400 00402 20310 20040 00006 1
 TWO_DIAGNOSES = [[75, 1, 4], [5, 4, 1], [0, 0, 10]]
 # Sim and Wright (2005), The kappa statistic in reliability studies, Physical Therapy 85: kappa 0.67.
 TWO_THERAPISTS = [[22, 2], [4, 11]]
+PATIENTS = np.array([[int(cell) for cell in row] for row in PSYCHIATRISTS.split()])
+PAIRS = np.array([(i, j) for i, row in enumerate(TWO_DIAGNOSES) for j, n in enumerate(row) for _ in range(n)])
 
 
 def long(columns):
@@ -51,10 +54,9 @@ def test_alpha_of_krippendorffs_four_observers():
 
 
 def test_kappa_of_fleiss_psychiatrists():
-    rows = [[int(cell) for cell in row] for row in PSYCHIATRISTS.split()]
-    found = agreement.fleiss(of_counts(rows), seed=1)
+    found = agreement.fleiss(of_counts(PATIENTS), seed=1)
     assert found.value == pytest.approx(0.430, abs=5e-4)
-    assert found.value == fleiss_kappa(np.array(rows))
+    assert found.value == fleiss_kappa(PATIENTS)
     assert found.interval.low < 0.43 < found.interval.high
 
 
@@ -148,3 +150,27 @@ def test_the_interval_holds_the_alpha_of_the_population_and_narrows_with_units()
     few, many = (agreement.alpha(ratings(n), resamples=300) for n in (40, 640))
     assert many.interval.low < 0.64 < many.interval.high  # 1 - 2 * 0.1 squared
     assert many.interval.high - many.interval.low < (few.interval.high - few.interval.low) / 2
+
+
+def alpha_of(rows):
+    return krippendorff.alpha(value_counts=rows, level_of_measurement="nominal")
+
+
+def kappa_of(pairs):
+    return cohen_kappa_score(pairs[:, 0], pairs[:, 1])
+
+
+@pytest.mark.parametrize(
+    ("of", "figure", "rows"),
+    [
+        (agreement.fleiss, fleiss_kappa, PATIENTS),
+        (agreement.alpha, alpha_of, PATIENTS),
+        (agreement.cohen, kappa_of, PAIRS),
+    ],
+    ids=["fleiss", "alpha", "cohen"],
+)
+def test_the_interval_holds_the_middle_of_the_librarys_figures_over_draws_of_units(of, figure, rows):
+    ratings = of_counts(rows) if rows is PATIENTS else of_table(TWO_DIAGNOSES)
+    figures = [figure(rows[chosen]) for chosen in draws(len(rows), 7, 200)]
+    found = of(ratings, seed=7, resamples=200)
+    assert (found.interval.low, found.interval.high) == pytest.approx(tuple(np.quantile(figures, [0.025, 0.975])))

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -43,6 +43,7 @@ def test_the_tasks_own_options_count_as_named():
     assert words.specificity("Take the extra softer one", named=["extra soft"]) == 0
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=200), more=st.lists(st.text(max_size=8), max_size=3))
 def test_any_text_has_a_share_or_none_and_names_only_add(text, more):
     share = words.specificity(text)
