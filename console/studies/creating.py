@@ -30,12 +30,12 @@ def create(design: Design, at_ms: int) -> tables.Study:
     """A new draft of a study with all its places; raises Refused if the name is taken, BadInput and Unknown."""
     _check(design)
     with reading() as session:
+        _refuse_taken(session, design.name)
         tasks = sample_tasks(design, sources.keys(session, design))
         share_out(design, known.pool(session, design, tasks))
     places = allocate(design, tasks)
     with writing() as session:
-        if find(session, design.name) is not None:
-            raise Refused(f"There is already a study named {design.name!r}; choose another name.")
+        _refuse_taken(session, design.name)
         study = tables.Study(name=design.name, design=design.model_dump_json(), join_code=letters(8), created_ms=at_ms)
         session.add(study)
         session.flush()
@@ -82,6 +82,11 @@ def get(session: Session, name: str) -> tables.Study:
 def every(session: Session) -> Sequence[tables.Study]:
     """All studies, the newest first."""
     return session.exec(select(tables.Study).order_by(col(tables.Study.id).desc())).all()
+
+
+def _refuse_taken(session: Session, name: str) -> None:
+    if find(session, name) is not None:
+        raise Refused(f"There is already a study named {name!r}; choose another name.")
 
 
 def _check(design: Design) -> None:

@@ -11,6 +11,7 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.designs import Place, conditions, task_count
 from console.studies.creating import design_of
+from console.studies.stages import Stage
 from storage import tables
 
 
@@ -18,7 +19,8 @@ def summary(session: Session, study: tables.Study) -> dict[str, Any]:
     """One line of `study list --json`."""
     design, person = design_of(study), tables.Participant
     counted = select(func.count(col(person.id)), func.count(col(person.joined_ms)), func.count(col(person.finished_ms)))
-    places, joined, finished = session.exec(counted.where(person.study_id == study.id)).one()
+    ours = (person.study_id == study.id, person.stage != Stage.DECLINED)
+    places, joined, finished = session.exec(counted.where(*ours)).one()
     return {
         "study": study.name,
         "status": study.status,

@@ -6,7 +6,7 @@ import pytest
 
 from console.database import reading
 from console.errors import BadInput, Refused
-from console.studies import creating, joining, sessions
+from console.studies import creating, joining, listing, sessions
 from storage import tables
 
 ASKS = {"consent": {"text": "Do you agree?"}, "participants": {"human": 2, "oracle": 1}}
@@ -65,6 +65,9 @@ def test_who_declines_frees_the_place_for_somebody_else(study, rows):
     assert len(rows(tables.Assignment, tables.Assignment.participant_id == third.id)) == 4
     joining.consent(third.id, True)
     assert sessions.where(third.id).kind == "introduction"
+    with reading() as session:
+        told = listing.summary(session, creating.get(session, "pilot"))
+    assert (told["participants"], told["joined"]) == (3, 2)
 
 
 @pytest.mark.parametrize(

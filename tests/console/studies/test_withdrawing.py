@@ -6,7 +6,7 @@ import pyarrow.parquet
 import pytest
 from sqlalchemy import text
 
-from console import runs
+from console import results, runs
 from console.database import database_url, now_ms, reading, review_queue
 from console.errors import Refused
 from console.exporting import FORMATS, KINDS, export
@@ -64,6 +64,14 @@ def exported(folder):
                 yield name, _text(path)
 
 
+def tidy():
+    """Every table of the study's results, as text."""
+    with reading() as session:
+        (study_id,) = session.execute(text("SELECT id FROM study")).one()
+        for frame in results.frames(session, study_id).values():
+            yield frame.to_csv()
+
+
 def _text(path):
     if path.suffix == ".parquet":
         return str(pyarrow.parquet.read_table(path).to_pylist())
@@ -81,6 +89,9 @@ def test_removed_means_no_code_and_no_words_anywhere(study, walk, tmp_path, stop
         assert person.secret not in line
     for name, told in exported(tmp_path):
         assert person.code not in name
+        assert person.code not in told
+        assert WORDS not in told
+    for told in tidy():
         assert person.code not in told
         assert WORDS not in told
     assert any("other words" in line for line in everything())
