@@ -27,3 +27,10 @@ def test_figures_stand_under_the_consoles_own_names():
 
 def test_an_environment_that_the_paper_does_not_have_has_no_figures():
     assert published.printed("tau-bench") == []
+
+
+def test_the_user_study_has_every_method_with_people_s_and_a_model_s_feedback():
+    found = {one.detector: one for one in published.user_study()}
+    assert set(found) == set(published.METHODS)
+    assert (found["inferact-verb"].people, found["inferact-verb"].sd, found["inferact-verb"].model) == (50.3, 1.2, 49.0)
+    assert max(one.people for one in found.values()) == 50.3

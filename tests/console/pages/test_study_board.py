@@ -1,0 +1,138 @@
+"""The board of a study: who is where, what its buttons do, and what they refuse."""
+
+import pytest
+
+from console.database import now_ms, reading
+from console.designs import Design
+from console.studies import creating, joining
+from console.studies.board import board
+
+DESIGN = Design(
+    name="small",
+    source={"actor": "scripted", "environment": "webshop"},
+    tasks=1,
+    trials=1,
+    budget="1",
+    participants={"human": 2, "rules": 1},
+    consent={"text": "Do you agree?"},
+)
+
+
+@pytest.fixture
+def small():
+    """A study of two people and a simulated reviewer, not open yet."""
+    return creating.create(DESIGN, now_ms())
+
+
+@pytest.fixture
+def desk(open_page, small):
+    """A function that opens the study's board."""
+    return lambda **more: open_page("studies", study="small", section="board", **more)
+
+
+def press(at, label):
+    """Presses the button of that label."""
+    (button,) = [found for found in at.button if found.label == label]
+    button.click().run()
+
+
+def said(at):
+    return " ".join(text.value for text in at.text)
+
+
+def status():
+    with reading() as session:
+        return creating.get(session, "small").status
+
+
+def stages():
+    with reading() as session:
+        return {row.code: row.stage for row in board(session, creating.get(session, "small"))}
+
+
+def test_the_list_opens_a_study(open_page, small):
+    at = open_page("studies")
+    table = at.dataframe[0].value
+    assert table.loc[0, ["study", "status", "people", "simulated"]].tolist() == [
+        "small",
+        "draft",
+        "0 of 2 joined, 0 finished",
+        1,
+    ]
+    at.session_state["studies-0"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    at.run()
+    assert at.query_params["study"] == "small"
+    assert "Draft: nobody can join yet." in said(at)
+
+
+def test_opening_pausing_going_on_and_closing(desk):
+    at = desk()
+    press(at, "Open it")
+    assert status() == "open"
+    press(at, "Pause")
+    assert "Paused: everybody keeps their place" in said(at)
+    press(at, "Go on")
+    press(at, "Close it for good")
+    assert status() == "closed"
+    assert not [button for button in at.button if button.label in ("Open it", "Go on", "Pause")]
+
+
+def test_the_link_holds_the_code_and_goes_once_it_is_closed(desk, small):
+    at = desk()
+    link = f"/participate?join={small.join_code}"
+    assert [code.value for code in at.code if code.value.endswith(link)]
+    press(at, "Close it for good")
+    assert not at.code
+
+
+def test_it_says_who_is_where(desk, small, words):
+    creating.open_study("small")
+    person = joining.join(small.join_code)
+    at = desk()
+    assert "reads the consent" in words(at)
+    assert "1 of 2 people joined, 0 of 3 finished" in said(at)
+    joining.consent(person.id, True)
+    at.run()
+    assert "before a condition" in words(at)
+
+
+def test_simulated_places_are_played_once_it_is_open(desk, words):
+    at = desk()
+    assert [found.disabled for found in at.button if found.label == "Play the simulated participants"] == [False]
+    press(at, "Play the simulated participants")
+    assert "not begun yet" in words(at)
+    press(at, "Open it")
+    press(at, "Play the simulated participants")
+    assert "1 participants played through 1 conditions" in words(at)
+    assert stages() == {"P01": "free", "P02": "free", "P03": "finished"}
+
+
+def test_a_dry_run_plays_everybody(desk):
+    creating.open_study("small")
+    at = desk()
+    press(at, "Dry run: play everybody")
+    assert set(stages().values()) == {"finished"}
+    assert not [button for button in at.button if button.key == "simulate"]
+
+
+def test_withdrawing_needs_a_name_and_a_yes(desk, small, words):
+    creating.open_study("small")
+    person = joining.join(small.join_code)
+    at = desk()
+    assert at.button(key="withdraw").disabled
+    at.selectbox(key="withdraw-code").select(person.code).run()
+    assert at.button(key="withdraw").disabled
+    at.checkbox(key=f"sure-{person.code}").check().run()
+    at.button(key="withdraw").click().run()
+    assert f"{person.code} is withdrawn." in words(at)
+    assert person.secret not in words(at)
+    with reading() as session:
+        assert joining.found(session, person.secret) is None
+
+
+def test_a_design_of_another_study_is_one_choice_away(desk, open_page):
+    creating.create(DESIGN.model_copy(update={"name": "other"}), now_ms())
+    at = desk()
+    at.selectbox(key="study_picker").select("other").run()
+    assert at.query_params["study"] == "other"
+    assert at.query_params["section"] == "board"
