@@ -107,7 +107,7 @@ def _over_units(units: Counts, measure: Measure, seed: int, resamples: int, leve
     with np.errstate(all="ignore"):
         if not np.isfinite(measure.of_sums(parts.sum(axis=0, keepdims=True))).all():
             return undefined(_ONE_LABEL, n)
-        found = measure.of_sums(np.array([parts[chosen].sum(axis=0) for chosen in draws(n, seed, resamples)]))
+        found = measure.of_sums(np.array([np.bincount(at, minlength=n) @ parts for at in draws(n, seed, resamples)]))
     value, defined = measure.figure(units), found[np.isfinite(found)]
     lost = resamples - defined.size
     note = f"{lost} of {resamples} draws are left out, as they hold one label only." if lost else ""

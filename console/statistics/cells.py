@@ -73,9 +73,8 @@ def _conditions(rows: pd.DataFrame, reference: str | None) -> tuple[str, ...]:
 
 def _sets(rows: pd.DataFrame) -> Floats | None:
     """Centred columns for the sets of tasks of the cells; None where the sets are not shared by participants."""
-    sets = rows.groupby(["participant", "condition"])["task_id"].agg(
-        lambda tasks: "\n".join(sorted(set(map(str, tasks))))
-    )
+    met = rows[["participant", "condition", "task_id"]].drop_duplicates()
+    sets = met.groupby(["participant", "condition"])["task_id"].agg(lambda tasks: "\n".join(sorted(map(str, tasks))))
     if not 1 < sets.nunique() <= len(sets) // 2:
         return None
     columns = pd.get_dummies(sets, dtype=float).to_numpy()[:, 1:]
