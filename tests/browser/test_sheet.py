@@ -2,6 +2,8 @@
 
 import pytest
 
+RIGHTMOST = "Math.max(...[...document.querySelectorAll('.ia-sheet *')].map(e => e.getBoundingClientRect().right))"
+
 
 @pytest.fixture
 def sheet(app, open_page, settled):
@@ -27,16 +29,14 @@ def test_everything_above_the_steps_fits_a_laptop(sheet):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 390, 768, 1280, 1920])
-def test_nothing_is_wider_than_the_window(sheet, width, theme):
-    page = sheet(width=width, height=800, theme=theme)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert (
-        page.evaluate(
-            "Math.max(...[...document.querySelectorAll('.ia-sheet *')].map(e => e.getBoundingClientRect().right))"
-        )
-        <= width
-    )
+def test_nothing_is_wider_than_the_window(sheet, settled, theme):
+    page = sheet(width=360, height=800, theme=theme)
+    for width in (360, 390, 768, 1280, 1920):
+        page.set_viewport_size({"width": width, "height": 800})
+        settled(page)
+        assert page.evaluate("innerWidth") == width
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(RIGHTMOST) <= width
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

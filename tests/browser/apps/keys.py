@@ -18,6 +18,11 @@ def press(name, item):
         state.item = item + 1
 
 
+def start_over():
+    """Back to the first item, nothing noted."""
+    state.log, state.item = [], 1
+
+
 @st.dialog("Help")
 def help_dialog():
     """A dialog with one key of its own."""
@@ -61,5 +66,6 @@ with st.bottom, st.container(key="bar"):
 with st.container(key="log"):
     st.text(" ".join(state.log) or "nothing")
 st.button("refresh", key="refresh")
+st.button("start over", key="start-over", on_click=start_over)
 with st.container(key="drafts"):
     st.json(state.drafts)
