@@ -14,13 +14,16 @@ import typer
 
 from console import exporting, serving, sign_in
 from console.commands.output import Json, emit_json, say, show_table
-from console.database import database_url
-from console.errors import Refused
+from console.database import database_url, reading
+from console.errors import BadInput, Refused
 from console.llm.probing import offer_of
 from console.settings import settings
+from console.studies import creating
 from storage import backup as backups
 from storage.check import check
 from storage.migrations import migrate
+
+_STUDY = "study"
 
 db = typer.Typer(
     help="Keep the database: upgrade, check, back up, restore.",
@@ -69,14 +72,27 @@ def restore(source: Annotated[Path, typer.Argument(help="A backup.")], as_json: 
 
 
 def export(
-    kind: Annotated[str, typer.Argument(help=f"One of {', '.join(exporting.KINDS)}.")],
-    run: Annotated[str, typer.Option("--run", help="The run's name.")],
-    out: Annotated[Path, typer.Option("--out", help="The file; .csv, .jsonl or .parquet.")],
+    kind: Annotated[str, typer.Argument(help=f"One of {', '.join((*exporting.KINDS, _STUDY))}.")],
+    out: Annotated[Path, typer.Option("--out", help="The file; .csv, .jsonl or .parquet, of a study also .zip.")],
+    run: Annotated[str | None, typer.Option("--run", help="The run's name.")] = None,
+    study: Annotated[str | None, typer.Option("--study", help="The study's name, for `export study`.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write what a run holds as CSV, JSONL or parquet."""
-    rows = exporting.export(database_url(), kind, run, out)
-    _tell({"kind": kind, "run": run, "out": str(out), "rows": rows}, as_json, f"{rows} rows of {kind} in {out}.")
+    """Write what a run holds as CSV, JSONL or parquet; of a study, its decisions, or in a .zip all its tables."""
+    if (kind == _STUDY) != (study is not None) or (run is None) == (study is None):
+        raise BadInput("Say what to export: `export study --study NAME`, or another kind with `--run NAME`.")
+    of = {"run": run} if study is None else {"study": study}
+    rows = _of_study(study, out) if study is not None else exporting.export(database_url(), kind, run or "", out)
+    _tell({"kind": kind, **of, "out": str(out), "rows": rows}, as_json, f"{rows} rows of {kind} in {out}.")
+
+
+def _of_study(name: str, out: Path) -> int:
+    from console import results  # pandas, which few commands need
+    from console.results import files
+
+    with reading() as session:
+        frames = results.frames(session, creating.get(session, name).id or 0)
+    return files.export(frames, out)
 
 
 def serve(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from console.commands import study_plan, study_running
+from console.commands import study_plan, study_results, study_running
 from console.commands.output import Json, emit_json, say, show_table
 from console.database import now_ms, reading
 from console.designs import conditions, varied
@@ -30,6 +30,8 @@ app.command("close", epilog="Example: inferact study close pilot")(study_running
 app.command("simulate", epilog="Example: inferact study simulate pilot --all")(study_running.simulate)
 app.command("board", epilog="Example: inferact study board pilot --json")(study_running.board)
 app.command("withdraw", epilog="Example: inferact study withdraw pilot P07")(study_running.withdraw)
+app.command("results", epilog="Example: inferact study results pilot --table differences")(study_results.show)
+app.command("report", epilog="Example: inferact study report pilot --out pilot-report")(study_results.report)
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
 

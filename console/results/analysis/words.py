@@ -10,7 +10,7 @@ import pandas as pd
 from console.results.analysis.cells import Frames, cells, groups, own, table
 from console.statistics.estimates import proportion
 from console.statistics.words import Association, feedback_and_success
-from console.trajectory import Outcome
+from console.trajectory import Label, Outcome
 
 _BINS = ((0, 0), (1, 5), (6, 10), (11, 20), (21, 40), (41, 20_000))
 
@@ -27,9 +27,9 @@ def words(frames: Frames) -> pd.DataFrame:
 
 
 def by_length(frames: Frames) -> pd.DataFrame:
-    """The share of next trials that succeeded, by the words that the agent got, by condition (Wilson intervals)."""
+    """The share of next trials that succeeded after "misaligned", by the words the agent got (Wilson intervals)."""
     tried = own(frames)
-    tried = tried[tried["next_trial_outcome"].notna()]
+    tried = tried[tried["next_trial_outcome"].notna() & (tried["label"] == Label.MISALIGNED)]
     rows = [
         {"reviewers": name, "condition": str(condition), "words_low": low, "words_high": high, **_share(part)}
         for name, of_kind in groups(tried)

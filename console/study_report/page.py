@@ -1,0 +1,121 @@
+"""The report's page: every text escaped, every chart drawn from a table of its own, nothing fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from console.charts import CHARTS
+from console.designs import Design
+from console.exports.columns import iso
+from console.results.analysis import analysis
+from console.results.dictionary import table as dictionary
+from console.results.files import factors_of
+from console.study_report import methods
+from console.study_report.cells import Table, table
+from console.study_report.overseeing import oversight
+from console.study_report.sections import SECTIONS, TITLES, Section, Tables, derived
+
+_TEMPLATE = "report.html.j2"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the tables do not tell: when the report was written, and of which state of the database."""
+
+    written_ms: int
+    data_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart as JSON that no text in it can end, with its title and what it was drawn from."""
+
+    id: str
+    title: str
+    of: str
+    height: int
+    spec: Markup
+
+
+def html(design: Design, frames: Mapping[str, pd.DataFrame], told: Told) -> str:
+    """The whole report, a function of the design and the tidy tables alone."""
+    there = tables(frames)
+    return str(
+        _template().render(
+            name=design.name,
+            written=iso(told.written_ms),
+            data_version=told.data_version,
+            facts=_facts(design, frames),
+            sections=[_section(section, there) for section in SECTIONS],
+            titles=TITLES,
+            methods=methods.paragraphs(design, frames),
+            conditions=table("conditions", methods.condition_table(design)),
+            parameters=methods.parameters(design),
+            software=table("software", methods.software()),
+            dictionary=table("dictionary", dictionary(factors_of(frames["decisions"]))),
+            style=Markup(_asset("report.css")),
+            script=Markup(_asset("report.js")),
+            plotly=Markup(get_plotlyjs()),
+        )
+    )
+
+
+def tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Every table behind the report's charts and tables, from the tidy tables alone."""
+    points, summary = oversight(frames)
+    computed = analysis(frames)
+    return {**computed, **derived(computed), "oversight": points, "oversight-summary": summary}
+
+
+def figures(section: Section, there: Tables) -> Iterator[Figure]:
+    """The section's charts that have anything to show."""
+    for chart, of, rows in section.charts(there):
+        if len(rows):
+            drawn = CHARTS[chart](rows)
+            place = "-".join(filter(None, (chart, *of.split())))
+            spec = Markup(drawn.to_json().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+            yield Figure(place, str(drawn.layout.title.text), of, int(drawn.layout.height or 400), spec)
+
+
+def _section(section: Section, there: Tables) -> dict[str, Any]:
+    shown: list[Table] = [table(name, there[name]) for name in section.tables if len(there[name])]
+    drawn = list(figures(section, there))
+    return {"title": section.title, "lead": section.lead, "source": section.source, "figures": drawn, "tables": shown}
+
+
+def _facts(design: Design, frames: Mapping[str, pd.DataFrame]) -> list[tuple[str, str]]:
+    people, decisions = frames["participants"], frames["decisions"]
+    human = people["annotator_kind"] == "human"
+    own = decisions[decisions["purpose"] == ""]
+    spent = frames["budget"]["used"].sum() if len(frames["budget"]) else 0
+    return [
+        ("people", f"{int(human.sum()):,}"),
+        ("simulated reviewers", f"{int((~human).sum()):,}"),
+        ("conditions", f"{frames['allocation']['condition'].nunique():,}"),
+        ("tasks per condition", f"{design.tasks:,}"),
+        ("trials", f"{design.trials:,}"),
+        ("decisions", f"{len(own):,}"),
+        ("inspections spent", f"{int(spent):,}"),
+    ]
+
+
+@lru_cache(maxsize=1)
+def _template() -> Any:
+    loader = FileSystemLoader(str(files(__package__)))
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True).get_template(
+        _TEMPLATE
+    )
+
+
+@lru_cache(maxsize=4)
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text("utf-8")

@@ -1,0 +1,60 @@
+"""`inferact study results`, `inferact study report`, `inferact export study`, on a study written row by row."""
+
+import json
+
+import pytest
+
+from console.cli import run_command
+from console.database import writing
+from tests.study_rows import fill
+
+
+@pytest.fixture(autouse=True)
+def study():
+    """The study in the database of the settings."""
+    with writing() as session:
+        fill(session)
+
+
+def test_results_print_a_table(capsys):
+    assert run_command(["study", "results", "pilot"]) == 0
+    out = capsys.readouterr().out
+    assert "2 of 3 people have finished, 6 decisions." in out
+    assert "rules-shown" in out
+
+
+def test_results_as_json_are_one_document(capsys):
+    assert run_command(["study", "results", "pilot", "--table", "people", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["study"], found["table"], found["finished"]) == ("pilot", "people", 2)
+    accuracy = next(row for row in found["rows"] if row["figure"] == "right decisions")
+    assert accuracy["value"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["study", "results", "none"], "study"),
+        (["study", "results", "pilot", "--table", "x"], "differences"),
+        (["study", "report", "none", "--out", "x"], "study"),
+        (["export", "study", "--run", "pilot", "--out", "x.csv"], "--study"),
+        (["export", "decisions", "--study", "pilot", "--out", "x.csv"], "--study"),
+        (["export", "decisions", "--out", "x.csv"], "--run"),
+        (["export", "study", "--study", "pilot", "--out", "x.doc"], "zip"),
+    ],
+)
+def test_what_is_not_there_is_refused_in_one_sentence(arguments, said, capsys):
+    assert run_command(arguments) == 2
+    refused = capsys.readouterr().err
+    assert said in refused
+    assert refused.count("\n") == 1
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "zip"])
+def test_a_study_is_exported_in_every_format(tmp_path, suffix, capsys):
+    out = tmp_path / f"pilot.{suffix}"
+    assert run_command(["export", "study", "--study", "pilot", "--out", str(out), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["kind"], told["study"]) == ("study", "pilot")
+    assert told["rows"] == 15 or suffix == "zip"
+    assert out.stat().st_size
