@@ -27,7 +27,9 @@ def oversight_curve(frame: pd.DataFrame) -> go.Figure:
     drawn = inks(named[named.isin(_ORDERS.categories)].astype(_ORDERS) if by_order else named)
     for name in dict.fromkeys(named):
         line = frame[named == name]
-        figure.add_traces(list(_chance(line) if name == _CHANCE else _line(line, str(name), drawn.get(name))))
+        # A detector is named random as well.
+        by_chance = by_order and name == _CHANCE
+        figure.add_traces(list(_chance(line) if by_chance else _line(line, str(name), drawn.get(name))))
     if len(frame):
         _mark_spent(figure, int(frame["spent"].iloc[0]))
     figure.update_yaxes(rangemode="tozero")

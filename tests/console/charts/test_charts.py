@@ -194,3 +194,10 @@ def test_an_empty_bin_is_not_drawn_and_an_undefined_field_is_a_dash():
 def test_the_confusion_matrix_says_each_field_in_words():
     told = [note.text for note in CHARTS["confusion-matrix"](TABLES["confusion-matrix"]).layout.annotations]
     assert told == ["<b>4</b><br>caught", "<b>3</b><br>missed", "<b>2</b><br>false alarms", "<b>1</b><br>let through"]
+
+
+def test_the_detector_named_random_is_no_random_order():
+    frame = TABLES["oversight-curve"].assign(policy="priority", detector=["rules", "rules"] + ["random"] * 4)
+    lines = CHARTS["oversight-curve"](frame).data
+    assert [line.name for line in lines] == ["rules", "random"]
+    assert len({line.line.color for line in lines}) == 2
