@@ -1,0 +1,122 @@
+"""The researcher's desk of studies in a real browser: from a design to settled labels, by mouse and by keys."""
+
+import csv
+import io
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from console.database import now_ms, reading
+from console.designs.files import parse
+from console.results import adjudicating
+from console.sign_in import researcher_key
+from console.studies import creating, joining, simulated
+from tests.browser.screens import screenshot
+
+# One simulated reviewer is always right, the other always wrong: they disagree on whatever both have seen.
+DESIGN = """
+name: desk
+source: {actor: scripted, environment: webshop}
+tasks: 2
+trials: 1
+seed: 2
+factors: {score: [shown, hidden]}
+participants:
+  human: 1
+  oracle: 1
+  noisy: [{count: 1, false_accept: 1, false_reject: 1, seconds_per_item: 5}]
+consent: {text: "Do you agree?"}
+undo_seconds: 0
+"""
+
+
+@pytest.fixture
+def desk(serve, open_page, settled):
+    """A function that opens the Studies page as a researcher, in that size and theme."""
+    address = serve()
+
+    def show(query="", **more):
+        page = open_page(f"{address}/studies?key={researcher_key()}&{query}", **more)
+        page.get_by_label("Your name").fill("Grace")
+        page.get_by_role("button", name="Start").click()
+        page.get_by_role("heading", name="Studies").wait_for()
+        settled(page)
+        return page
+
+    return show
+
+
+def test_from_a_design_to_settled_labels(desk, settled):
+    page = desk()
+    page.get_by_role("tab", name="YAML").click()
+    field = page.get_by_label("or paste it")
+    field.fill(DESIGN)
+    field.press("Control+Enter")
+    settled(page)
+    page.get_by_role("button", name="Put it into the form").click()
+    page.get_by_text("desk stands in the form.").wait_for()
+    page.get_by_role("tab", name="Form").click()
+    assert page.get_by_label("Name", exact=True).input_value() == "desk"
+    page.get_by_text("2 conditions, 3 participants").wait_for()
+    page.get_by_role("button", name="Create the study").click()
+    page.get_by_text("Draft: nobody can join yet.").wait_for()
+    page.get_by_role("button", name="Open it").click()
+    page.get_by_text("Open: people can join and work.").wait_for()
+    settled(page)
+    page.get_by_role("button", name="Simulate").click()
+    page.get_by_role("button", name="Play the simulated participants").click()
+    page.get_by_text("2 participants played through 4 conditions").wait_for(timeout=60_000)
+    screenshot(page, "study-board")
+    _results(page, settled)
+    _settled_by_key(page, settled)
+
+
+def _results(page, settled):
+    choose(page, "Results")
+    page.get_by_text("mean ± SD over 2").first.wait_for(timeout=60_000)
+    page.locator(".js-plotly-plot .main-svg").first.wait_for()
+    assert page.get_by_role("region", name="Success").get_by_text("shown").is_visible()
+    with page.expect_download() as waiting:
+        page.get_by_test_id("stDownloadButton").get_by_role("button", name="Table (CSV)").click()
+    rows = list(csv.DictReader(io.StringIO(waiting.value.path().read_text())))
+    assert {row["condition"] for row in rows} == {"shown", "hidden"}
+    screenshot(page, "study-results")
+
+
+def _settled_by_key(page, settled):
+    choose(page, "Adjudicate")
+    page.get_by_text("The user asked").first.wait_for()
+    settled(page)
+    page.wait_for_timeout(450)
+    page.keyboard.press("x")
+    page.get_by_text("settled as misaligned. Of the reviewers, 1 had said aligned and 1 misaligned.").wait_for()
+    with reading() as session:
+        study = creating.get(session, "desk")
+        assert list(adjudicating.settled(session, adjudicating.Of(study_id=study.id)).values()) == ["misaligned"]
+
+
+def choose(page, section):
+    """Opens a section by the keyboard alone."""
+    page.get_by_role("radio", name=section).focus()
+    page.keyboard.press("Enter")
+
+
+def test_the_board_shows_who_comes_by_itself_and_every_section_fits(desk, settled):
+    study = creating.create(parse(DESIGN, "The design"), now_ms())
+    creating.open_study("desk")
+    # Playwright keeps an event loop in this thread, and the agents begin one of their own.
+    with ThreadPoolExecutor(1) as other:
+        other.submit(simulated.simulate, "desk").result()
+    page = desk("study=desk&section=board")
+    page.get_by_text("0 of 1 people joined").wait_for()
+    joining.join(study.join_code)
+    page.get_by_text("1 of 1 people joined").wait_for()
+    assert page.get_by_role("row", name="P01").get_by_text("reads the consent").is_visible()
+    phone = desk("study=desk&section=board", width=390, height=844, theme="dark")
+    for section in ("Design", "Results", "Adjudicate", "Report", "Board"):
+        phone.get_by_role("radio", name=section).click()
+        phone.wait_for_timeout(300)
+        settled(phone)
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+        assert not phone.get_by_test_id("stException").count()
+        screenshot(phone, f"study-{section.lower()}-phone")
