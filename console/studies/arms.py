@@ -34,6 +34,8 @@ Progress = Callable[[int, int], None]
 AT_WORK = "The agents are already at work on this; wait a moment."
 _CUT_OFF = "The agents could not go on just now. What you decided is kept; try again in a minute."
 _PLAYING = "playing"
+HELD_UP = "study held up"
+"""The event that says for the researcher why agents could not go on."""
 
 
 def levels(assignment: tables.Assignment) -> dict[str, str]:
@@ -141,7 +143,7 @@ def _in_their_words(run: tables.Run) -> Iterator[None]:
 
 def _note(run: tables.Run, problem: str) -> None:
     with writing() as session:
-        events.record(session, run, "study held up", now_ms(), actor="study", detail={"problem": problem})
+        events.record(session, run, HELD_UP, now_ms(), actor="study", detail={"problem": problem})
 
 
 def _make(session: Session, assignment: tables.Assignment) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import orjson
 from sqlmodel import Session, col, func, select
 
 from console.database import review_queue
 from console.designs.design import Design
-from console.studies.arms import is_attended, is_playing
+from console.studies.arms import HELD_UP, is_attended, is_playing
 from console.studies.creating import design_of
 from console.studies.place import current
 from console.studies.stages import Stage, assignments
@@ -20,7 +21,8 @@ from storage.tables import AssignmentStatus
 class Row:
     """One participant; conditions and trials count from 1, 0 before the first, times are ms since 1970.
 
-    `decided` counts the answers in all conditions, `waiting` the items of the present one that nobody has answered.
+    `decided` counts the answers in all conditions, `waiting` the items of the present one that nobody has answered;
+    `problem` is why the agents could not go on, empty where they can.
     """
 
     participant_id: int
@@ -39,6 +41,7 @@ class Row:
     budget_left: int | None
     last_seen_ms: int | None
     run: str | None
+    problem: str
 
 
 def board(session: Session, study: tables.Study) -> list[Row]:
@@ -78,6 +81,7 @@ def _row(session: Session, design: Design, one: tables.Participant, seen: tuple[
             (at for at in (one.joined_ms, one.consented_ms, one.finished_ms, seen[1]) if at), default=None
         ),
         run=arm.name if arm else None,
+        problem=_problem(session, arm) if arm and is_playing(arm) else "",
     )
 
 
@@ -88,6 +92,13 @@ def _stage(one: tables.Participant, now: tables.Assignment | None, arm: tables.R
     if arm is None:
         return "introduction"
     return "agents_working" if is_playing(arm) else "review"
+
+
+def _problem(session: Session, arm: tables.Run) -> str:
+    event = tables.Event
+    told = select(event.detail).where(event.run_id == arm.id, event.kind == HELD_UP).order_by(col(event.id).desc())
+    detail = session.exec(told.limit(1)).first()
+    return str(orjson.loads(detail).get("problem", "")) if detail else ""
 
 
 def _waiting(session: Session, arm: tables.Run | None) -> tuple[int, int | None]:

@@ -3,6 +3,7 @@
 import pytest
 
 from console.database import reading
+from console.errors import Refused
 from console.studies import board, creating, joining, sessions
 
 
@@ -45,3 +46,15 @@ def test_who_is_through_is_finished(study, walk, look):
     mine = look()[person.code]
     assert (mine.stage, mine.number, mine.conditions, mine.waiting) == ("finished", 1, 1, 0)
     assert sessions.where(person.id).completion_code
+
+
+def test_agents_that_cannot_go_on_say_why_to_the_researcher_alone(study, look):
+    made = study(tasks=6, factors={"detector": ("direct",)})
+    person = joining.join(made.join_code)
+    with pytest.raises(Refused, match="could not go on just now") as told:
+        sessions.begin(person.id)
+    assert "direct" not in str(told.value)
+    assert sessions.where(person.id).kind == "introduction"
+    mine = look()[person.code]
+    assert mine.stage == "agents_working"
+    assert "direct" in mine.problem

@@ -147,7 +147,7 @@ def test_what_the_condition_hides_stands_in_the_runs_options(study, walk, rows):
 
 def test_the_budget_is_never_exceeded_in_any_round(study, walk, rows):
     made = study(tasks=5, budget="2", trials=3)
-    for _ in range(4):
+    for _ in range(2):
         walk(joining.join(made.join_code).id)
     budgets = [row for row in rows(tables.Budget) if row.cap is not None]
     assert budgets
