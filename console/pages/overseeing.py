@@ -97,7 +97,10 @@ def _table(summary: pd.DataFrame, named: str, further: int) -> None:
 
 def _told(found: oversight.Curves) -> Iterator[str]:
     """What the curve says, in sentences: what was caught, what more brings, what no inspection finds."""
-    first, n = found.summary.iloc[0], found.further
+    summary, n = found.summary, found.further
+    # Of several detectors the one that has caught most; of several orders the first, which is what happened.
+    best = summary.sort_values(["caught", "more"], ascending=False) if summary["policy"].nunique() == 1 else summary
+    first = best.iloc[0]
     there = f"of {first['misaligned']:,} flagged misalignments"
     who = f"With {first['detector']}, {_WORDS.get(first['policy'], '')}, "
     if first["policy"] == oversight.AS_REVIEWED:

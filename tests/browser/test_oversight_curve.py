@@ -63,7 +63,7 @@ def test_the_downloaded_table_is_the_curve_and_another_detector_draws_another(se
     assert best == [min(k, max(best)) for k in range(len(best))]
     page.keyboard.press("Escape")
     page.get_by_text("detectors in one order").click()
-    page.get_by_text("With random, the highest score first").wait_for()
+    page.get_by_text("With rules, the highest score first").wait_for()
     settled(page)
     names = page.locator(".st-key-chart-oversight-curve .legendtext").all_text_contents()
     assert sorted(names) == ["random", "rules"]
