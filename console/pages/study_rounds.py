@@ -13,6 +13,7 @@ from console.pages.participating import onward
 from console.studies import sessions
 from console.studies.sessions import Place
 from console.widgets.study_stage import clock_html, head_html, points_html, prose_html
+from storage.tables import StudyStatus
 
 _LOOK_EVERY_S = 3
 
@@ -64,10 +65,12 @@ def pause(until_ms: int, place: Place, participant_id: int) -> None:
     onward("Go on now", f"end-break-{place.condition}", sessions.end_break, participant_id)
 
 
-def paused(sentence: str) -> None:
-    """The study itself stands still."""
-    st.html(head_html("Not now") + prose_html(sentence))
-    _look_again()
+def paused(place: Place) -> None:
+    """The study itself stands still, for a while or for good."""
+    over = place.study is not None and place.study.status == StudyStatus.CLOSED
+    st.html(head_html("The study is over" if over else "A moment's rest") + prose_html(place.sentence))
+    if not over:
+        _look_again()
 
 
 def finished(code: str | None) -> None:

@@ -126,7 +126,11 @@ def test_a_participant_has_no_other_page_and_may_withdraw_for_good(serve, open_p
         assert other.locator(".ia-sheet, [data-testid=stDataFrame], [data-testid=stDownloadButton]").count() == 0
         other.close()
     page.get_by_role("button", name="Leave or withdraw").click()
-    page.get_by_role("button", name="Withdraw from the study").click()
+    page.get_by_text("Leave for a while").wait_for()
+    settled(page)
+    page.wait_for_timeout(450)
+    page.get_by_role("button", name="Withdraw from the study").focus()
+    page.keyboard.press("Enter")
     page.get_by_role("button", name="Withdraw for good").click()
     page.get_by_text("You have withdrawn").wait_for()
     settled(page)

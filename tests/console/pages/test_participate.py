@@ -221,6 +221,8 @@ def test_a_paused_study_waits_and_goes_on_where_it_was(visit, words, study):
     assert "The study is paused" in words(visit(state))
     creating.open_study(made.name)
     assert "The user asked" in words(visit(state))
+    creating.close(made.name)
+    assert "The study is over" in words(visit(state))
 
 
 def test_withdrawing_asks_twice_and_leaves_nothing(visit, words, study):
