@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import orjson
 import pytest
 
-from console import inbox, review, runs
+from console import inbox, review, runs, worker
 from console.database import database_url, now_ms, reading, review_queue
 from console.errors import Refused
 from console.studies import creating, joining, sessions
@@ -308,3 +308,12 @@ def test_a_decision_that_came_before_the_crash_of_the_page_is_there(study, walk,
     with reading() as session:
         kept = review.last_answer(session, place.claim.item_id, person.code)
     assert kept.feedback_text in ("whole", "")
+
+
+def test_the_worker_leaves_a_round_to_its_participant(study, walk, decide, rows):
+    made = study(tasks=6, budget=None)
+    person = joining.join(made.join_code)
+    decide(walk(person.id, stop=lambda place: place.kind == "review"), "not yet")
+    worker.work(lambda sentence: None, once=True)
+    assert [row.delivered_ms for row in rows(tables.Decision)] == [None]
+    assert sessions.undo(person.id) is not None
