@@ -1,25 +1,19 @@
 """What every test starts from: a data directory of its own, and the shared real logs where they are present."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-from console.settings import settings
+from tests.at_home import at_home
 
-KEPT = {"INFERACT_REQUIRE_BROWSER", "INFERACT_SCREENSHOTS"}
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 @pytest.fixture(autouse=True)
-def data_dir(tmp_path, monkeypatch):
+def data_dir(tmp_path):
     """An empty data directory; every INFERACT_ setting of the developer's own shell is put aside."""
-    for name in [name for name in os.environ if name.startswith("INFERACT_") and name not in KEPT]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("INFERACT_DATA_DIR", str(tmp_path / "data"))
-    settings.cache_clear()
-    yield tmp_path / "data"
-    settings.cache_clear()
+    with at_home(tmp_path / "data") as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from console import detection, importing
+from console.sign_in import researcher_key
+from tests.at_home import at_home
 from tests.logs import purchase, stuck, write_log
 from tests.serving import free_port
 
@@ -141,6 +143,23 @@ def app(tmp_path_factory):
                 more = {"INFERACT_DATA_DIR": str(folder / "data")}
                 running[name] = stack.enter_context(_serving(APPS / f"{name}.py", more, folder))
             return running[name]
+
+        yield start
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory):
+    """A function from what fills a data directory to (the address of the console over it, the key).
+
+    For tests that only read: one server does for all of a file.
+    """
+    with ExitStack() as stack:
+
+        def start(fill):
+            folder = tmp_path_factory.mktemp("furnished")
+            with at_home(folder / "data"):
+                fill()
+                return stack.enter_context(_serving(ROOT / "streamlit_app.py", {}, folder)), researcher_key()
 
         yield start
 

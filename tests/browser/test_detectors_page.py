@@ -7,27 +7,36 @@ import random
 import pytest
 
 from console.metrics.classification import confusion, macro_f1
-from console.sign_in import researcher_key
 from console.trajectory import Label
 from tests.verdicts import a_run, judge
 
 N = 300
 
 
+@pytest.fixture(scope="module")
+def served(furnished):
+    """(address, key) of a console with a run of 300 judged by three detectors."""
+
+    def fill():
+        generator = random.Random(4)
+        labels = [Label.MISALIGNED if generator.random() < 0.4 else Label.ALIGNED for _ in range(N)]
+        shift = [0.25 if label == Label.MISALIGNED else 0.0 for label in labels]
+        a_run("shop", labels, environment="webshop")
+        judge("shop", "rules", [generator.random() * 0.75 + more for more in shift])
+        judge("shop", "random", [generator.random() for _ in labels])
+        likely = [generator.random() * 0.6 + more for more in shift]
+        judge("shop", "token-prob", likely, probability=lambda score: score)
+
+    return furnished(fill)
+
+
 @pytest.fixture
-def detectors_page(serve, open_page, settled):
-    """A function that opens the page of a run of 300 judged by three detectors, in that size and theme."""
-    generator = random.Random(4)
-    labels = [Label.MISALIGNED if generator.random() < 0.4 else Label.ALIGNED for _ in range(N)]
-    shift = [0.25 if label == Label.MISALIGNED else 0.0 for label in labels]
-    a_run("shop", labels, environment="webshop")
-    judge("shop", "rules", [generator.random() * 0.75 + more for more in shift])
-    judge("shop", "random", [generator.random() for _ in labels])
-    judge("shop", "token-prob", [generator.random() * 0.6 + more for more in shift], probability=lambda score: score)
-    address = serve()
+def detectors_page(served, open_page, settled):
+    """A function that opens the run's page in that size and theme."""
+    address, key = served
 
     def show(**more):
-        page = open_page(f"{address}/detectors?run=shop&key={researcher_key()}", **more)
+        page = open_page(f"{address}/detectors?run=shop&key={key}", **more)
         page.get_by_label("Your name").fill("Grace")
         page.get_by_role("button", name="Start").click()
         if not page.get_by_role("heading", name="Detectors").is_visible():

@@ -10,6 +10,7 @@ import pytest
 
 from console import detection, importing
 from console.sign_in import researcher_key
+from tests.at_home import at_home
 from tests.logs import purchase, stuck, write_log
 from tests.serving import serving
 
@@ -23,30 +24,34 @@ document.addEventListener("securitypolicyviolation",
 """
 
 
-@pytest.fixture
-def served(tmp_path, data_dir):
-    """The address of the whole console, as `inferact serve` runs it, over a run with items."""
-    log = write_log(tmp_path / "kettles.jsonl", *(purchase(n, wrong=True) for n in range(4)), stuck(5))
-    importing.import_file(log, "kettles", "auto", lambda _: None)
-    importing.set_budget("kettles", "3")
-    detection.detect("kettles", ["rules"])
-    with serving(data_dir) as server:
-        yield server.url
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """(address, key) of the whole console, as `inferact serve` runs it, over a run with items."""
+    folder = tmp_path_factory.mktemp("policy")
+    with at_home(folder / "data") as data:
+        log = write_log(folder / "kettles.jsonl", *(purchase(n, wrong=True) for n in range(4)), stuck(5))
+        importing.import_file(log, "kettles", "auto", lambda _: None)
+        importing.set_budget("kettles", "3")
+        detection.detect("kettles", ["rules"])
+        key = researcher_key()
+    with serving(data) as server:
+        yield server.url, key
 
 
 @pytest.fixture
 def visit(served, open_page, settled):
     """A function that opens a page of the console as a researcher, with an ear for violations; all share a sign-in."""
+    address, key = served
     page = open_page()
     page.add_init_script(LISTEN)
-    page.goto(f"{served}/?key={researcher_key()}")
+    page.goto(f"{address}/?key={key}")
     page.get_by_label("Your name").fill("Ada")
     page.get_by_role("button", name="Start").click()
     page.get_by_role("heading", name="Inbox").wait_for()
     settled(page, quiet_ms=300)
 
     def go(path):
-        page.goto(f"{served}/{path}")
+        page.goto(f"{address}/{path}")
         settled(page, quiet_ms=400)
         return page
 
@@ -129,7 +134,7 @@ def test_the_console_cannot_be_framed(served, elsewhere, open_page):
             frame.src = served;
             document.body.append(frame);
         })""",
-        served,
+        served[0],
     )
     page.wait_for_timeout(500)
     assert page.frames[1].locator("[data-testid=stApp]").count() == 0
