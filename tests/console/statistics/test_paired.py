@@ -73,6 +73,14 @@ def test_with_four_participants_wilcoxon_is_exact_and_says_what_it_cannot_reach(
     assert "cannot come below p = 0.125" in found["Wilcoxon signed rank"].note
 
 
+@pytest.mark.parametrize("people", [5, 9, 12, 13, 30])
+def test_wilcoxon_is_scipys_where_no_values_are_tied(people):
+    apart = np.random.default_rng(people).normal(0.4, 1, people)
+    found = by_name(paired.compare(frame(a=apart, b=np.zeros(people)), "value", "a", "b"))["Wilcoxon signed rank"]
+    theirs = stats.wilcoxon(apart)
+    assert (found.statistic, found.p_value) == pytest.approx((theirs.statistic, theirs.pvalue))
+
+
 def test_holm_corrects_over_the_pairs_of_conditions():
     draw = np.random.default_rng(2)
     found = paired.all_pairs(frame(a=draw.normal(0, 1, 8), b=draw.normal(1, 1, 8), c=draw.normal(2, 1, 8)), "value")
