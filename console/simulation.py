@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
-from console import review, runs
+from console import costs, review, runs
 from console.critical import CheckpointKind, checkpoint_at
 from console.database import now_ms, reading, review_queue
 from console.environments.facts import TaskSpec
@@ -62,6 +62,7 @@ class Tally:
 class _Waiting:
     item: tables.Item
     opinion: Opinion
+    expected_cost: float | None
 
 
 def simulate(run_name: str, plan: Plan | None = None, progress: Progress | None = None) -> Tally:
@@ -93,20 +94,25 @@ def _check(noise: Noise) -> None:
 
 
 def _judged(session: Session, run: tables.Run, plan: Plan) -> list[_Waiting]:
-    item, record, task, body = tables.Item, tables.Trajectory, tables.Task, tables.TrajectoryBody
+    item, record, task, body, verdict = (
+        tables.Item, tables.Trajectory, tables.Task, tables.TrajectoryBody, tables.Verdict,
+    )  # fmt: skip
     statement = (
-        select(item, task, body.body)
+        select(item, task, body.body, func.coalesce(verdict.probability, verdict.score))
         .join(record, col(record.id) == item.trajectory_id)
         .join(task, col(task.id) == record.task_id)
         .join(body, col(body.trajectory_id) == col(record.id))
+        .join(verdict, col(verdict.id) == item.verdict_id, isouter=True)
         .where(item.run_id == run.id, item.open_slots > 0)
         .order_by(col(item.trial), col(item.id))
     )
-    judge = reviewer(plan.reviewer).judge
+    judge, stated = reviewer(plan.reviewer).judge, costs.of_run(run)
     found = []
-    for waiting, asked, text in session.exec(statement).all():
+    for waiting, asked, text, chance in session.exec(statement).all():
         session.expunge(waiting)
-        found.append(_Waiting(waiting, judge(_case(waiting, asked, text, plan), plan.noise)))
+        case = _case(waiting, asked, text, plan)
+        worth = None if chance is None else chance * costs.cost(stated, case.checkpoint)
+        found.append(_Waiting(waiting, judge(case, plan.noise), worth))
     return found
 
 
@@ -124,7 +130,7 @@ def _ordered(waiting: Sequence[_Waiting], plan: Plan) -> list[_Waiting]:
     ordered: list[_Waiting] = []
     for trial in sorted({found.item.trial for found in waiting}):
         of_trial = [found for found in waiting if found.item.trial == trial]
-        candidates = [Candidate(found.item.priority, found.opinion.label) for found in of_trial]
+        candidates = [Candidate(one.item.priority, one.opinion.label, one.expected_cost) for one in of_trial]
         ordered += [of_trial[at] for at in POLICIES[plan.policy](candidates, plan.seed)]
     return ordered
 

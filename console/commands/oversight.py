@@ -34,7 +34,7 @@ app = typer.Typer(
 )
 
 
-@app.command(_CURVE, epilog="Example: inferact oversight shop --policy priority,random --more 10")
+@app.command(_CURVE, epilog="Example: inferact oversight curve shop --policy priority,random --more 10")
 def curve(
     run: Annotated[str, typer.Argument(help="The run's name.")],
     policy: Annotated[str | None, typer.Option(help="Orders of inspection, comma-separated; all, else.")] = None,

@@ -102,7 +102,7 @@ def test_the_noisy_one_errs_and_takes_its_time(shop):
     ("plan", "complaint"),
     [
         (Plan(reviewer="psychic"), "psychic"),
-        (Plan(policy="random"), "priority, fp-first"),
+        (Plan(policy="whim"), "Known: priority, expected-cost, fp-first, random"),
         (Plan("noisy", noise=Noise(false_accept=10)), "between 0 and 1"),
         (Plan("noisy", noise=Noise(seconds_per_item=-1)), "seconds"),
     ],
@@ -124,3 +124,13 @@ def test_the_command_prints_one_json_document_or_a_sentence(shop):
     assert (document["inspected"], document["left"], document["policy"]) == (4, 16, "fp-first")
     said = CliRunner().invoke(app, ["--run", "shop"])
     assert "inspected 0 of 16" in said.stdout.replace("\n", " ")
+
+
+def test_the_policy_expected_cost_weighs_what_a_wrong_action_costs(shop):
+    shop(budget_cap=5, options=json.dumps({"costs": {"click[Buy Now]": "price"}}))
+    with reading() as session:
+        dearest = select(tables.Item.id).order_by(col(tables.Item.priority).desc(), col(tables.Item.id)).limit(5)
+        expected = set(session.exec(dearest))
+    simulation.simulate("shop", Plan(policy="expected-cost"))
+    with reading() as session:
+        assert set(session.exec(select(tables.Decision.item_id))) == expected
