@@ -31,6 +31,9 @@ def gold_labels(session: Session, raw: pd.DataFrame) -> pd.Series[Any]:
 
 def _tried(session: Session, items: Sequence[int]) -> Iterator[tuple[int, str]]:
     """Items of live runs, each with what came of its action when it was tried in a copy of the world."""
+    live = select(col(tables.Run.id)).where(col(tables.Run.kind) == RunKind.LIVE).limit(1)
+    if session.execute(live).first() is None:
+        return
     known: dict[tuple[str, ...], str] = {}
     for start in range(0, len(items), _AT_ONCE):
         for item_id, step, kind, task, body in session.execute(_live(items[start : start + _AT_ONCE])):

@@ -61,11 +61,12 @@ def outcomes(session: Session, study_id: int) -> pd.DataFrame:
     """A row for each arm, task and trial: whether the task was solved by then, in both counts."""
     found = arms(session, study_id)
     stretches, planned = _stretches(session, found, by_task=True), _planned(session, found)
+    trials = [list(_trials(arm, stretches[arm.run_id or 0], planned)) for arm in found]
     rows = [
         (place, one.key, trial, bool(one.held), bool(one.paper), closed)
         for place, arm in enumerate(found)
         for one in stretches[arm.run_id or 0]
-        for trial, closed in _trials(arm, stretches[arm.run_id or 0], planned)
+        for trial, closed in trials[place]
         if _covers(one, trial)
     ]
     raw = pd.DataFrame(rows, columns=["arm", "task_id", "trial", "solved_held", "solved_paper", "closed"])

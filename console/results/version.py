@@ -12,10 +12,10 @@ from sqlmodel import Session
 from storage.tables import Table
 
 _tables = Table.metadata.tables
-_study, _person, _place, _settled, _item, _record, _event, _budget, _ledger = (
+_study, _person, _place, _settled, _item, _run, _record, _event, _budget, _ledger = (
     _tables[name]
     for name in (
-        "study", "participant", "assignment", "adjudication", "item", "trajectory", "event", "budget", "ledger"
+        "study", "participant", "assignment", "adjudication", "item", "run", "trajectory", "event", "budget", "ledger"
     )
 )  # fmt: skip
 
@@ -51,8 +51,11 @@ def _of_runs(session: Session, runs: list[int]) -> Iterator[Any]:
     """Every claim, answer, undo and revision moves the ledger; deliveries show in the items, the engine in events."""
     statuses = select(_item.c.status, func.count()).where(_item.c.run_id.in_(runs)).group_by(_item.c.status)
     yield session.execute(statuses.order_by(_item.c.status)).all()
-    yield session.execute(select(func.max(_record.c.id), func.count()).where(_record.c.run_id.in_(runs))).all()
-    yield session.execute(select(func.max(_event.c.id), func.count()).where(_event.c.run_id.in_(runs))).all()
-    budgets = select(_budget.c.id).where(_budget.c.run_id.in_(runs))
-    yield session.execute(select(func.sum(_budget.c.used), func.count()).where(_budget.c.run_id.in_(runs))).all()
-    yield session.execute(select(func.max(_ledger.c.id), func.count()).where(_ledger.c.budget_id.in_(budgets))).all()
+    # A maximum within one run or budget is one step down an index; over all of them it would walk them whole.
+    newest = [
+        select(func.max(part.c.id)).where(part.c.run_id == _run.c.id).scalar_subquery() for part in (_record, _event)
+    ]
+    yield session.execute(select(_run.c.id, _run.c.kind, *newest).where(_run.c.id.in_(runs)).order_by(_run.c.id)).all()
+    moved = select(func.max(_ledger.c.id)).where(_ledger.c.budget_id == _budget.c.id).scalar_subquery()
+    spent = select(_budget.c.id, _budget.c.used, moved).where(_budget.c.run_id.in_(runs))
+    yield session.execute(spent.order_by(_budget.c.id)).all()
