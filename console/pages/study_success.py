@@ -11,8 +11,11 @@ from console.pages.study_data import Results
 from console.widgets.rows_table import show_rows
 
 _COUNTS = {
-    "undecided run": "Undecided actions run after their trial, as the InferAct paper counts.",
-    "undecided held": "Undecided actions stay held and count as not solved.",
+    "undecided run": (
+        "run after their trial",
+        "Undecided ones run after their trial, as the InferAct paper counts.",
+    ),
+    "undecided held": ("stay held", "Undecided ones stay held and count as not solved."),
 }
 
 
@@ -21,7 +24,12 @@ def show(found: Results) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         whole = study_figures.reviewers(found.analysis("success"), "success")
         count = st.segmented_control(
-            "Undecided", list(_COUNTS), default="undecided run", key="success-count", required=True
+            "Undecided actions",
+            list(_COUNTS),
+            default="undecided run",
+            format_func=lambda name: _COUNTS[name][0],
+            key="success-count",
+            required=True,
         )
     table = whole[whole["count"] == count]
     study_figures.say(study_sayings.of_success(table))
@@ -30,7 +38,7 @@ def show(found: Results) -> None:
     study_figures.chart(found, "study-success", table)
     st.markdown("**Solved, per cent: mean ± SD over participants, and the 95% interval of the mean**")
     show_rows(_printed(table), _titles(table), numbers=list(_titles(table))[1:], label="Success")
-    st.caption(_COUNTS[count])
+    st.caption(_COUNTS[count][1])
     study_figures.download(found, "success", whole)
     _paper(found)
 
