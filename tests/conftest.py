@@ -38,4 +38,10 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             return "browser" if nodeid.startswith("tests/browser/") else nodeid.split("::")[0]
 
+        def _assign_work_unit(self, node):
+            # The longest piece of work goes first, so that nothing waits for it at the end.
+            if "browser" in self.workqueue:
+                self.workqueue.move_to_end("browser", last=False)
+            super()._assign_work_unit(node)
+
     return OneBrowser(config, log)
