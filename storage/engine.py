@@ -56,6 +56,21 @@ def close(url: str) -> None:
         opened.dispose()
 
 
+def overwrite_freed(url: str) -> None:
+    """Takes what was deleted out of SQLite's files, too, as far as nobody is reading what was there before.
+
+    Deleting leaves zeros in the pages; the log of writes is what still holds their old state.
+    """
+    opened = engine(url)
+    if opened.dialect.name != "sqlite":
+        return
+    connection = borrow(opened)
+    try:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        give_back(opened, connection)
+
+
 def borrow(opened: Engine, *, waits: bool = True) -> Any:
     """A raw connection outside any transaction, set up already; hand it back with `give_back`.
 
@@ -94,6 +109,7 @@ def configure(dbapi_connection: Any, durability: Durability, *, foreign_keys: bo
     cursor.execute(f"PRAGMA synchronous={durability}")
     cursor.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
     cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
+    cursor.execute("PRAGMA secure_delete=ON")
     cursor.close()
 
 

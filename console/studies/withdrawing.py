@@ -12,7 +12,7 @@ from sqlalchemy import update
 from sqlmodel import Session, col, func, select
 
 from console import events
-from console.database import now_ms, reading, writing
+from console.database import database_url, now_ms, reading, writing
 from console.errors import ConsoleError, Refused, Unknown
 from console.live.lock import alone
 from console.studies import desk, erasing, joining
@@ -20,6 +20,7 @@ from console.studies.creating import design_of
 from console.studies.sessions import own_runs
 from console.studies.stages import Stage, assignments, letters, locked
 from storage import tables
+from storage.engine import overwrite_freed
 from storage.tables import AssignmentStatus
 
 
@@ -84,6 +85,7 @@ def _remove(participant_id: int) -> None:
         for run_id in ids:
             erasing.empty(session, session.get_one(tables.Run, run_id), f"withdrawn-{letters(12)}")
         events.record(session, None, "participant withdrew", now_ms(), actor="study", subject=study.name)
+    overwrite_freed(database_url())
 
 
 def _anonymise(participant_id: int) -> None:

@@ -13,6 +13,7 @@ from console.exporting import FORMATS, KINDS, export
 from console.studies import joining, sessions, withdrawing
 from storage import tables
 from storage.check import check
+from storage.engine import sqlite_path
 
 WORDS = "the zebra in my words"
 WHOLE = {
@@ -52,6 +53,14 @@ def everything():
                 yield f"{name} {tuple(row)}"
 
 
+def files():
+    """The files of the database: a deleted row may still be read in them."""
+    path = sqlite_path(database_url())
+    found = list(path.parent.glob(f"{path.name}*"))
+    assert path in found
+    return found
+
+
 def exported(folder):
     """The text of every export of every run in every format."""
     with reading() as session:
@@ -87,6 +96,9 @@ def test_removed_means_no_code_and_no_words_anywhere(study, walk, tmp_path, stop
         assert person.code not in line
         assert WORDS not in line
         assert person.secret not in line
+    for path in files():
+        assert WORDS.encode() not in path.read_bytes()
+        assert person.secret.encode() not in path.read_bytes()
     for name, told in exported(tmp_path):
         assert person.code not in name
         assert person.code not in told
