@@ -43,9 +43,10 @@ def _show(who: tables.Participant) -> None:
     place = sessions.where(who.id or 0)
     st.session_state["shown_kind"], st.session_state["participant_id"] = place.kind, who.id
     draw = _stages(place, who)[place.kind]
-    if place.kind not in _GONE:
+    leaving = coming_and_going.is_leaving()
+    if place.kind not in _GONE and not leaving:
         coming_and_going.corner()
-    if place.design and coming_and_going.is_leaving():
+    if place.design and leaving:
         draw = partial(coming_and_going.leaving, who, place.design.consent.withdrawal)
     elif place.kind in _ITEMS:
         draw()

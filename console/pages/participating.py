@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import streamlit as st
@@ -22,6 +23,7 @@ from storage import tables
 from storage.errors import StorageError
 
 _STAGE_PX = 760
+_LOOK_EVERY_S = 0.15
 
 
 def stage() -> DeltaGenerator:
@@ -93,13 +95,22 @@ def set_to_work(task: str) -> None:
 
 
 def works_on(task: str, words: str, action: Callable[[int, Callable[[int, int], None]], None], who: int) -> None:
-    """Does it with a bar of its progress where this tab was set to it, and then draws the page anew."""
+    """Does it with a bar of its progress where this tab was set to it, and then draws the page anew.
+
+    A thread of its own does it, so that a tab that is closed or turns elsewhere does not cut the agents off.
+    """
     if st.session_state.get("work") != task:
         return
-    st.html(head_html(words) + prose_html("This takes a moment. You can leave the page open."))
-    bar = st.progress(0.0)
-    step(action, who, lambda done, total: bar.progress(min(1.0, done / max(total, 1))))
     del st.session_state["work"]
+    st.html(head_html(words) + prose_html("This takes a moment. You can leave the page open."))
+    bar, shares = st.progress(0.0), [0.0]
+    aside = ThreadPoolExecutor(1)
+    work = aside.submit(action, who, lambda done, total: shares.append(min(1.0, done / max(total, 1))))
+    aside.shutdown(wait=False)
+    while not work.done():
+        bar.progress(shares[-1])
+        wait([work], timeout=_LOOK_EVERY_S)
+    step(work.result)
     st.rerun()
 
 

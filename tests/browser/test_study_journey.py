@@ -111,6 +111,24 @@ def test_closing_the_tab_loses_nothing(serve, open_page, settled):
     assert elsewhere.get_by_role("textbox", name="Words to the agent").input_value() == "half a sent"
 
 
+def test_turning_elsewhere_does_not_cut_the_agents_off(serve, open_page, settled):
+    study = opened_study(tasks=12, trials=1)
+    page = open_page()
+    come_in(page, settled, serve(), study)
+    while shown(page, settled) != "Now it begins":
+        take_a_step(page, settled)
+    page.wait_for_timeout(450)
+    page.keyboard.press("Enter")
+    page.locator("[data-testid=stProgress]").wait_for()
+    page.get_by_role("button", name="Leave or withdraw").click()
+    page.get_by_text("Leave for a while").wait_for()
+    settled(page)
+    page.wait_for_timeout(450)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="The user asked").wait_for()
+    assert page.locator("[data-testid=stException]").count() == 0
+
+
 def test_a_participant_has_no_other_page_and_may_withdraw_for_good(serve, open_page, settled):
     study = opened_study(tasks=3, trials=1)
     address = serve()
@@ -150,4 +168,4 @@ def test_the_link_of_the_study_is_no_sign_in_and_takes_no_researchers_away(serve
     assert own.get_by_role("link", name="Runs").count() == 0
     page.goto(f"{address}/runs")
     page.get_by_role("heading", name="Runs").first.wait_for()
-    assert page.get_by_text("Grace · sign out").is_visible()
+    page.get_by_text("Grace · sign out").wait_for()
