@@ -93,7 +93,7 @@ def _yaml() -> None:
         file = st.file_uploader("A design as YAML", type=["yaml", "yml"], key="design_file")
         text = st.text_area("or paste it", key="design_text", height=420, placeholder=example())
         given = file.getvalue().decode("utf-8-sig", "replace") if file else text
-        if st.button("Put it into the form", key="take-over", type="primary", disabled=not given.strip()):
+        if st.button("Put it into the form", key="take-over", type="primary"):
             _take_over(given, file.name if file else "The design")
     with right:
         draft = drafting.draft()
@@ -105,6 +105,9 @@ def _yaml() -> None:
 
 
 def _take_over(text: str, where: str) -> None:
+    if not text.strip():
+        show_problem("Choose a file or paste a design first.")
+        return
     try:
         design = parse(text, where)
     except ConsoleError as refusal:

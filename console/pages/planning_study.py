@@ -74,7 +74,7 @@ def _tally(tally: Tally) -> dict[str, str]:
 def yaml_button(design: Design) -> None:
     """The design as a YAML file."""
     st.download_button(
-        "YAML", dump(design), f"{design.name}.yaml", "application/yaml", key="design-yaml", on_click="ignore"
+        "Download YAML", dump(design), f"{design.name}.yaml", "application/yaml", key="design-yaml", on_click="ignore"
     )
 
 

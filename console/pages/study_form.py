@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, get_args
 
 import streamlit as st
+from pydantic import ValidationError
 
-from console.designs import FACTORS, Factor
+from console.designs import FACTORS, Design, Factor, conditions, varied
 from console.designs.design import Comparison, Order
 from console.detectors import DETECTORS
 from console.live.players import playable
@@ -87,8 +88,29 @@ def _comparison(draft: Mapping) -> Mapping:
         "Order", get_args(Order), key=start_at("order", draft["order"]), disabled=comparison == "between"
     )
     spelt = st.toggle("Spell each condition out", key=start_at("spelt", bool(draft.get("conditions"))))
-    given = {"conditions": tables.conditions(draft.get("conditions") or [])} if spelt else {"factors": _factors(draft)}
+    given = (
+        {"conditions": tables.conditions(draft.get("conditions") or _crossed(draft))}
+        if spelt
+        else {"factors": _factors(draft)}
+    )
     return {"comparison": comparison, "order": first, **given}
+
+
+def _crossed(draft: Mapping) -> list[Mapping]:
+    """The conditions that the draft's factors make, to begin with where they are to be spelt out."""
+    try:
+        design = Design.model_validate({**draft, "name": "draft", "conditions": []})
+    except ValidationError:
+        return []
+    differ = varied(design)
+    return [
+        {"name": arm.name, "levels": {name: level for name, level in arm.levels.items() if _told(name, level, differ)}}
+        for arm in conditions(design)
+    ]
+
+
+def _told(name: str, level: str, differ: Collection[str]) -> bool:
+    return name in differ or level != FACTORS[name].default
 
 
 def _factors(draft: Mapping) -> dict[str, list[str]]:

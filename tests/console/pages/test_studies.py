@@ -101,6 +101,28 @@ def test_yaml_put_into_the_form_comes_out_the_same(new_study):
     assert stored("from-yaml") == load(yaml.safe_dump(given))
 
 
+def test_conditions_that_are_spelt_out_begin_with_those_that_the_factors_made(new_study):
+    at = new_study()
+    (spelt,) = [toggle for toggle in at.toggle if toggle.label == "Spell each condition out"]
+    spelt.set_value(True).run()
+    click(at, "Create the study")
+    made = stored("pilot")
+    assert not made.factors
+    assert [one.model_dump() for one in made.conditions] == [
+        {"name": f"{detector}-{score}", "levels": {"detector": detector, "score": score}}
+        for detector in ("rules", "random")
+        for score in ("shown", "hidden")
+    ]
+
+
+def test_putting_nothing_into_the_form_says_what_to_do(new_study, words):
+    at = new_study()
+    at.session_state["design_tab"] = "YAML"
+    at.run()
+    click(at, "Put it into the form")
+    assert "Choose a file or paste a design first." in words(at)
+
+
 def test_yaml_that_is_wrong_is_refused_in_a_sentence(new_study, words):
     at = new_study()
     at.session_state["design_tab"] = "YAML"
@@ -113,7 +135,11 @@ def test_yaml_that_is_wrong_is_refused_in_a_sentence(new_study, words):
 def test_the_design_of_a_study_is_there_as_yaml_allocation_and_preregistration(new_study, open_page):
     click(new_study(), "Create the study")
     at = open_page("studies", study="pilot", section="design")
-    assert [button.label for button in at.get("download_button")] == ["YAML", "Allocation (CSV)", "Preregistration"]
+    assert [button.label for button in at.get("download_button")] == [
+        "Download YAML",
+        "Allocation (CSV)",
+        "Preregistration",
+    ]
     assert at.dataframe[0].value["participant"].tolist() == ["P01", "P02", "P03", "P04", "P05", "P06"]
     at.session_state["preregistration"] = True
     at.run()
