@@ -74,11 +74,13 @@ def restore(source: Annotated[Path, typer.Argument(help="A backup.")], as_json: 
 def export(
     kind: Annotated[str, typer.Argument(help=f"One of {', '.join((*exporting.KINDS, _STUDY))}.")],
     out: Annotated[Path, typer.Option("--out", help="The file; .csv, .jsonl or .parquet, of a study also .zip.")],
-    run: Annotated[str | None, typer.Option("--run", help="The run's name.")] = None,
+    run: Annotated[str | None, typer.Option("--run", help="The run's name; for `export study` the study's.")] = None,
     study: Annotated[str | None, typer.Option("--study", help="The study's name, for `export study`.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write what a run holds as CSV, JSONL or parquet; of a study, its decisions, or in a .zip all its tables."""
+    if kind == _STUDY:
+        run, study = None, study or run
     if (kind == _STUDY) != (study is not None) or (run is None) == (study is None):
         raise BadInput("Say what to export: `export study --study NAME`, or another kind with `--run NAME`.")
     of = {"run": run} if study is None else {"study": study}

@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from sqlmodel import select
+from sqlmodel import col, select
 
 from console.errors import Refused, Unknown
 from console.exporting.budget import BUDGET
@@ -82,6 +82,7 @@ def _find(opened: Open, name: str) -> tables.Run:
     with opened() as session:
         run = session.exec(select(tables.Run).where(tables.Run.name == name)).first()
         if run is None:
-            raise Unknown("run", name, session.exec(select(tables.Run.name)).all())
+            listed = select(tables.Run.name).where(col(tables.Run.study_id).is_(None))
+            raise Unknown("run", name, session.exec(listed).all())
         session.expunge(run)
         return run

@@ -33,7 +33,7 @@ def start(
 ) -> tables.Run:
     """Makes a run of so many tasks per environment, its first trials not begun; `engine.resume` plays them.
 
-    `fields` are those of `begin`, and further columns of the run. Raises BadInput, Unknown, and Refused for a taken name.
+    `fields` are those of `begin`, and further columns of the run. Raises BadInput, Unknown, Refused for a taken name.
     """
     players = players or Players(actor(actor_name))
     tasks = [task for environment, count in counts.items() for task in _tasks(players, environment, count, seed)]
