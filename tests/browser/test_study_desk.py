@@ -56,8 +56,9 @@ def test_from_a_design_to_settled_labels(desk, settled):
     page.get_by_role("button", name="Put it into the form").click()
     page.get_by_text("desk stands in the form.").wait_for()
     page.get_by_role("tab", name="Form").click()
-    assert page.get_by_label("Name", exact=True).input_value() == "desk"
     page.get_by_text("2 conditions, 3 participants").wait_for()
+    settled(page)
+    assert page.get_by_label("Name", exact=True).input_value() == "desk"
     page.get_by_role("button", name="Create the study").click()
     page.get_by_text("Draft: nobody can join yet.").wait_for()
     page.get_by_role("button", name="Open it").click()
