@@ -47,7 +47,7 @@ def practice(participant_id: int) -> None:
         study = session.get_one(tables.Study, participant.study_id)
         design = design_of(study)
         items = share_out(design, _pool(session, study, design)).practice if design.practice else ()
-    settings = {"study_id": study.id, "detector": "rules", "undo_ms": 0}
+    settings = {"study_id": study.id, "detector": "rules", "seed": design.seed, "undo_ms": 0}
     plan = [_Planned(item, ProbePurpose.PRACTICE, after) for after, item in enumerate(items)]
     verdicts = _verdicts(settings, plan)
     with writing() as session:
@@ -72,6 +72,7 @@ def checks(assignment_id: int, items_waiting: int) -> None:
     settings = {
         "study_id": study.id,
         "detector": levels(assignment)["detector"],
+        "seed": arm.seed,
         "feedback_mode": arm.feedback_mode,
         "undo_ms": arm.undo_ms,
         "options": orjson.dumps(options).decode(),
@@ -123,10 +124,13 @@ def _pool(session: Session, study: tables.Study, design: Design) -> tuple[Known,
 
 
 def _verdicts(settings: dict[str, Any], plan: Sequence[_Planned]) -> list[dict[str, Any] | None]:
-    """What the condition's detector says of each; None where its model cannot be asked now."""
+    """What the condition's detector says of each; None where its model cannot be asked now, and of attention checks."""
     run = tables.Run(name="", kind=RunKind.ARCHIVE, environment="", created_ms=0, **settings)
     found: list[dict[str, Any] | None] = []
     for one in plan:
+        if one.purpose is ProbePurpose.ATTENTION:
+            found.append(None)
+            continue
         seen = checkpoint_at(one.item.record, one.item.step, one.item.kind)
         try:
             found.append(routing_verdict(run, 0, seen))

@@ -8,7 +8,7 @@ from random import Random
 
 from console.critical import checkpoint_at
 from console.designs import Design, conditions
-from console.detectors import detector
+from console.detectors import Detector, detector
 from console.errors import BadInput
 from console.studies.known import Known
 from console.trajectory import Label
@@ -28,8 +28,10 @@ def share_out(design: Design, pool: Sequence[Known]) -> Share:
     count, wanted = len(conditions(design)), design.checks
     rng = Random(f"{design.seed} known items")
     bad, good = _drawn(pool, Label.MISALIGNED, rng), _drawn(pool, Label.ALIGNED, rng)
-    # A detector's false alarms first: only those stand in a queue by themselves.
-    good.sort(key=lambda item: not _alarms(item))
+    judges = _offline(design)
+    for items in (bad, good):
+        # What the detectors flag comes first: only that stands in a queue by itself.
+        items.sort(key=lambda item: -_alarms(item, judges, design.seed))
     _enough("known_bad", len(bad), (design.practice + 1) // 2 + count * wanted.known_bad)
     _enough("known_good", len(good), design.practice // 2 + count * wanted.known_good)
     practised = [*bad[len(bad) - (design.practice + 1) // 2 :], *good[len(good) - design.practice // 2 :]]
@@ -54,7 +56,12 @@ def _sets(items: Sequence[Known], size: int, count: int) -> tuple[tuple[Known, .
     return tuple(tuple(items[at * size : (at + 1) * size]) for at in range(count))
 
 
-def _alarms(item: Known) -> bool:
-    rules = detector("rules")
+def _offline(design: Design) -> list[Detector]:
+    """The detectors of the conditions that ask no model; `rules` where all of them do."""
+    found = [detector(name) for name in sorted({one.levels["detector"] for one in conditions(design)})]
+    return [judge for judge in found if judge.judge is not None] or [detector("rules")]
+
+
+def _alarms(item: Known, judges: Sequence[Detector], seed: int) -> int:
     seen = checkpoint_at(item.record, item.step, item.kind)
-    return rules.judge is not None and rules.judge(seen, 0).score > rules.threshold
+    return sum(judge.judge(seen, seed).score > judge.threshold for judge in judges if judge.judge is not None)

@@ -16,9 +16,9 @@ from console.errors import BadInput, Refused
 from storage import tables
 from storage.tables import RunKind
 
-_SPARE_PER_PROBE = 6
-"""Tasks played for each item with a known answer: the Actor gets some right and some wrong."""
-_LEAST_SPARE, _MOST_SPARE = 40, 240
+_SPARE_PER_PROBE = 30
+"""Tasks played for each item with a known answer: the Actor gets some wrong, and detectors flag few of the others."""
+_LEAST_SPARE, _MOST_SPARE = 120, 600
 
 Tasks = Mapping[str, TaskSpec]
 

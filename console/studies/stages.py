@@ -50,7 +50,6 @@ def after(design: Design, stage: Stage) -> Stage:
     """The next stage that the design has."""
     has = {
         Stage.QUESTIONS: bool(design.demographics),
-        Stage.INSTRUCTIONS: bool(design.instructions.strip()),
         Stage.PRACTICE: bool(design.practice),
     }
     later = ORDER[ORDER.index(stage) + 1 :]

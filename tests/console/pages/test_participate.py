@@ -81,6 +81,7 @@ def at_work(study):
     """Somebody before their first item."""
     person, state = joined(study)
     joining.consent(person.id, True)
+    joining.instructed(person.id)
     sessions.begin(person.id)
     return person, state
 
@@ -159,6 +160,7 @@ def test_instructions_show_an_example_with_its_answer(visit, words, study):
 def test_practice_is_explained_and_undone_by_nobody(visit, words, study):
     person, state = joined(study(practice=1))
     joining.consent(person.id, True)
+    joining.instructed(person.id)
     at = visit(state)
     assert "Practice 1 of 1" in words(at)
     assert "Flagged" not in words(at)
@@ -178,6 +180,7 @@ def test_an_introduction_says_what_differs_and_not_what_it_is_called(visit, word
     made = study(conditions=arms, budget="2", order="fixed")
     person, state = joined(made)
     joining.consent(person.id, True)
+    joining.instructed(person.id)
     said = words(visit(state))
     assert "Part 1 of 2" in said
     assert "There is no field for words" in said

@@ -23,6 +23,7 @@ def test_everybody_stands_where_they_are(study, walk, look):
     reading_consent, working, shy = (joining.join(made.join_code) for _ in range(3))
     joining.consent(shy.id, False)
     joining.consent(working.id, True)
+    joining.instructed(working.id)
     assert look()[working.code].stage == "introduction"
     place = walk(working.id, stop=lambda place: place.kind == "review" and place.item == 2)
     rows = look()
@@ -51,6 +52,7 @@ def test_who_is_through_is_finished(study, walk, look):
 def test_agents_that_cannot_go_on_say_why_to_the_researcher_alone(study, look):
     made = study(tasks=6, factors={"detector": ("direct",)})
     person = joining.join(made.join_code)
+    joining.instructed(person.id)
     with pytest.raises(Refused, match="could not go on just now") as told:
         sessions.begin(person.id)
     assert "direct" not in str(told.value)

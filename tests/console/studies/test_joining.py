@@ -64,7 +64,7 @@ def test_who_declines_frees_the_place_for_somebody_else(study, rows):
     assert third.number == shy.number
     assert len(rows(tables.Assignment, tables.Assignment.participant_id == third.id)) == 4
     joining.consent(third.id, True)
-    assert sessions.where(third.id).kind == "introduction"
+    assert sessions.where(third.id).kind == "instructions"
     with reading() as session:
         told = listing.summary(session, creating.get(session, "pilot"))
     assert (told["participants"], told["joined"]) == (3, 2)
@@ -97,7 +97,7 @@ def test_what_was_not_asked_is_not_kept(study):
 
 def test_a_design_that_cannot_be_is_refused_before_anything_is_written(study, rows):
     with pytest.raises(BadInput, match=r"checks\.known_"):
-        study(checks={"known_good": 200}, factors={})
+        study(checks={"known_good": 400}, factors={})
     with pytest.raises(BadInput, match="detector named"):
         study(factors={"detector": ("rules", "psychic")})
     study()

@@ -261,6 +261,7 @@ def test_a_known_item_can_be_put_aside_and_comes_again(study, walk):
 def test_two_tabs_at_once_begin_and_hand_over_once(study, walk, rows):
     made = study(tasks=6, budget=None, factors={"feedback": ("nl",)})
     person = joining.join(made.join_code)
+    joining.instructed(person.id)
     at_once(sessions.begin, person.id)
     assert len(rows(tables.Run)) == 1
     walk(person.id, stop=lambda place: place.kind == "round_over")
