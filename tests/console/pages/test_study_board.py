@@ -88,11 +88,11 @@ def test_the_link_holds_the_code_and_goes_once_it_is_closed(desk, small):
 def test_it_says_who_is_where(desk, small, words):
     creating.open_study("small")
     person = joining.join(small.join_code)
-    joining.instructed(person.id)
     at = desk()
     assert "reads the consent" in words(at)
     assert "1 of 2 people joined, 0 of 3 finished" in said(at)
     joining.consent(person.id, True)
+    joining.instructed(person.id)
     at.run()
     assert "before a condition" in words(at)
 
