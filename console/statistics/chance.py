@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import krippendorff
 import numpy as np
 from numpy.typing import NDArray
-from statsmodels.stats.inter_rater import cohens_kappa, fleiss_kappa
 
 from console.statistics.estimates import Floats
 
@@ -73,23 +71,45 @@ def _square(cells: Counts) -> Counts:
     return table
 
 
+def _krippendorff(counts: Counts) -> float:
+    import krippendorff
+
+    return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
+
+
+def _fleiss(counts: Counts) -> float:
+    from statsmodels.stats.inter_rater import (
+        fleiss_kappa,
+    )  # slow to load, and few need it
+
+    return float(fleiss_kappa(counts, method="fleiss"))
+
+
+def _cohen(cells: Counts) -> float:
+    from statsmodels.stats.inter_rater import (
+        cohens_kappa,
+    )  # slow to load, and few need it
+
+    return float(cohens_kappa(_square(cells), return_results=False))
+
+
 PERCENT = Measure(
     lambda counts: float(_equal_pairs(counts).sum() / _pairs(counts).sum()),
     lambda counts: np.column_stack([_equal_pairs(counts), _pairs(counts)]),
     lambda sums: sums[:, 0] / sums[:, 1],
 )
 ALPHA = Measure(
-    lambda counts: float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal")),
+    _krippendorff,
     lambda counts: _observed(counts, counts.sum(axis=1) - 1.0),
     _alpha_of,
 )
 FLEISS = Measure(
-    lambda counts: float(fleiss_kappa(counts, method="fleiss")),
+    _fleiss,
     lambda counts: np.column_stack([np.ones(len(counts)), _observed(counts, _pairs(counts))]),
     _fleiss_of,
 )
 COHEN = Measure(
-    lambda cells: float(cohens_kappa(_square(cells), return_results=False)),
+    _cohen,
     lambda cells: cells.astype(np.float64),
     _cohen_of,
 )

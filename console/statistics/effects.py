@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from console.metrics.bootstrap import Interval, draws
 from console.metrics.resampling import interval
@@ -53,7 +53,7 @@ def _from_t(t: float, df: int, scale: float, n: int, level: float) -> Estimate:
 
 
 def _favour(differences: Floats) -> Floats:
-    ranks = stats.rankdata(np.abs(differences), axis=-1) - np.count_nonzero(differences == 0, axis=-1, keepdims=True)
+    ranks = _ranks(np.abs(differences)) - np.count_nonzero(differences == 0, axis=-1, keepdims=True)
     signed = np.sign(differences)
     with np.errstate(invalid="ignore"):
         share: Floats = (ranks * signed).sum(axis=-1) / (ranks * np.abs(signed)).sum(axis=-1)
@@ -62,10 +62,17 @@ def _favour(differences: Floats) -> Floats:
 
 def _above(first: Floats, second: Floats) -> Floats:
     n, m = first.shape[-1], second.shape[-1]
-    ranks = stats.rankdata(np.concatenate([first, second], axis=-1), axis=-1)[..., :n]
+    ranks = _ranks(np.concatenate([first, second], axis=-1))[..., :n]
     wins: Floats = ranks.sum(axis=-1) - n * (n + 1) / 2
     share: Floats = 2 * wins / (n * m) - 1
     return share
+
+
+def _ranks(values: Floats) -> Floats:
+    from scipy.stats import rankdata  # slow to load, and few need it
+
+    found: Floats = rankdata(values, axis=-1)
+    return found
 
 
 def _drawn(figure: Callable[..., Floats], groups: list[Floats], level: float, seed: int) -> Estimate:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
+from scipy import special
 
 from console.errors import BadInput
 from console.metrics.bootstrap import Interval
@@ -43,8 +42,8 @@ def undefined(note: str, n: int = 0) -> Estimate:
 
 def of_t(value: float, error: float, df: float, n: int, level: float = LEVEL, note: str = "") -> Estimate:
     """The t interval and the test against zero of a figure with this standard error."""
-    half = float(stats.t.ppf((1 + level) / 2, df)) * error
-    p_value = 2 * float(stats.t.sf(abs(value) / error, df))
+    half = float(special.stdtrit(df, (1 + level) / 2)) * error
+    p_value = 2 * float(special.stdtr(df, -abs(value) / error))
     return Estimate(value, Interval(value - half, value + half, level), p_value, n, df, note)
 
 
@@ -81,8 +80,10 @@ def proportion(successes: int, n: int, level: float = LEVEL) -> Estimate:
     """A share with the interval of Wilson (1927), which takes every case as independent of the others."""
     if not n:
         return undefined("There are no cases.")
-    low, high = proportion_confint(successes, n, alpha=1 - level, method="wilson")
-    return Estimate(successes / n, Interval(float(low), float(high), level), n=n)
+    z2 = float(special.ndtri((1 + level) / 2)) ** 2
+    centre, half = successes + z2 / 2, (z2 * (successes * (n - successes) / n + z2 / 4)) ** 0.5
+    bounds = ((centre - half) / (n + z2), (centre + half) / (n + z2))
+    return Estimate(successes / n, Interval(max(bounds[0], 0.0), min(bounds[1], 1.0), level), n=n)
 
 
 def bounded(found: Estimate, low: float = 0.0, high: float = 1.0) -> Estimate:

@@ -6,10 +6,10 @@ The frame has one row per participant, condition and what was answered (a task, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import statsmodels.api as sm
 from numpy.linalg import LinAlgError
 
 from console.errors import BadInput
@@ -80,9 +80,13 @@ def logistic(frame: pd.DataFrame, value: str, reference: str | None = None, leve
 
 
 def _random_participants(cells: Cells, level: float) -> Mixed:
+    from statsmodels.regression.mixed_linear_model import (
+        MixedLM,
+    )  # slow to load, and few need it
+
     try:
         with quiet():
-            fit = sm.MixedLM(cells.values, cells.fixed, groups=cells.who).fit(reml=True, method=["bfgs", "powell"])
+            fit = MixedLM(cells.values, cells.fixed, groups=cells.who).fit(reml=True, method=["bfgs", "powell"])
             spread, residual = float(fit.cov_re[0, 0]), float(fit.scale)
             errors = np.sqrt(np.diag(fit.cov_params())[: cells.fixed.shape[1]])
     except (LinAlgError, ValueError) as failed:
@@ -103,7 +107,7 @@ def _fixed_participants(cells: Cells, level: float, note: str) -> Mixed:
     """The same differences with a parameter per participant: what the mixed model is without their variance."""
     people = pd.get_dummies(pd.Series(cells.who), dtype=float).to_numpy()
     centred = people[:, 1:] - people[:, 1:].mean(axis=0)
-    fit = sm.OLS(cells.values, np.hstack([cells.fixed, centred])).fit()
+    fit = _ordinary(cells.values, np.hstack([cells.fixed, centred]))
     kept = cells.fixed.shape[1]
     figures = np.asarray(fit.params)[:kept], np.asarray(fit.bse)[:kept]
     method = "linear model with participants as fixed effects"
@@ -111,10 +115,18 @@ def _fixed_participants(cells: Cells, level: float, note: str) -> Mixed:
 
 
 def _least_squares(cells: Cells, level: float) -> Mixed:
-    fit = sm.OLS(cells.values, cells.fixed).fit()
+    fit = _ordinary(cells.values, cells.fixed)
     method = "least squares of participants' means, each in one condition"
     spreads = None, float(fit.scale) ** 0.5
     return _report(cells, (np.asarray(fit.params), np.asarray(fit.bse)), level, spreads, method, cells.df, "")
+
+
+def _ordinary(values: Floats, columns: Floats) -> Any:
+    from statsmodels.regression.linear_model import (
+        OLS,
+    )  # slow to load, and few need it
+
+    return OLS(values, columns).fit()
 
 
 def _report(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import hypergeom
 
 Counts = NDArray[np.int64]
 LEVEL = 0.95
@@ -34,6 +33,8 @@ def chance_interval(n: int, positives: int, at: ArrayLike) -> tuple[NDArray[np.f
 
     Beyond 64 places they are exact at 64 of them and straight in between.
     """
+    from scipy.stats import hypergeom  # slow to load, and few need it
+
     places = thinned(n, _EXACT)
     drawn = hypergeom(max(n, 1), positives, places)
     tail = (1 - LEVEL) / 2

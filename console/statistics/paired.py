@@ -12,8 +12,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from console.errors import BadInput
 from console.statistics import effects
@@ -83,6 +81,10 @@ def compare(
 
 def holm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """The same with every test's p-value corrected over the comparisons (Holm 1979); undefined ones do not count."""
+    from statsmodels.stats.multitest import (
+        multipletests,
+    )  # slow to load, and few need it
+
     adjusted: dict[tuple[int, str], float] = {}
     for name in {test.name for one in comparisons for test in one.tests}:
         held = [
@@ -102,6 +104,8 @@ def holm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
 
 
 def _within(apart: Floats, level: float, seed: int) -> tuple[Test, ...]:
+    from scipy import stats  # slow to load, and few need it
+
     sized = effects.paired_g(apart, level)
     ranked = effects.paired_rank_biserial(apart, level, seed)
     return (
@@ -114,6 +118,8 @@ def _within(apart: Floats, level: float, seed: int) -> tuple[Test, ...]:
 
 
 def _between(first: Floats, second: Floats, level: float, seed: int) -> tuple[Test, ...]:
+    from scipy import stats  # slow to load, and few need it
+
     n, sized = first.size + second.size, effects.between_g(first, second, level)
     several = min(first.size, second.size) > 1
     vary = several and bool(np.ptp(first) or np.ptp(second))
@@ -136,6 +142,8 @@ def _tested(name: str, test: Callable[[], object], effect: Estimate, n: int, pos
 
 
 def _signed_rank(apart: Floats) -> tuple[float, float]:
+    from scipy import stats  # slow to load, and few need it
+
     moved = apart[apart != 0]
     if moved.size > _EXACT_UP_TO:
         found = stats.wilcoxon(moved)
@@ -148,6 +156,8 @@ def _signed_rank(apart: Floats) -> tuple[float, float]:
 
 
 def _method(n: int) -> object:
+    from scipy import stats  # slow to load, and few need it
+
     # Ties make scipy fall back to the normal approximation, which is poor for a handful of participants.
     return stats.PermutationMethod(n_resamples=np.inf) if n <= _EXACT_UP_TO else "auto"
 

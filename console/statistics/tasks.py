@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from console.metrics.bootstrap import Interval
 from console.metrics.comparison import McNemar, mcnemar
@@ -52,6 +52,6 @@ def _difference(test: McNemar, n: int, level: float) -> Estimate:
         return undefined("No task was done under both conditions.")
     ours, theirs = (test.only_first + 1) / (n + 2), (test.only_second + 1) / (n + 2)
     error = float(((ours + theirs - (ours - theirs) ** 2) / (n + 2)) ** 0.5)
-    half = float(stats.norm.ppf((1 + level) / 2)) * error
+    half = float(special.ndtri((1 + level) / 2)) * error
     bounds = Interval(max(-1.0, ours - theirs - half), min(1.0, ours - theirs + half), level)
     return Estimate((test.only_first - test.only_second) / n, bounds, test.p_value, n)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from console.metrics.bootstrap import Interval
 from console.statistics.clustered import logits
@@ -97,7 +96,9 @@ def _association(values: Floats, solved: Floats, who: np.ndarray, level: float) 
 
 
 def _correlation(values: Floats, solved: Floats, level: float) -> Estimate:
-    found = stats.pearsonr(values, solved)
+    from scipy.stats import pearsonr  # slow to load, and few need it
+
+    found = pearsonr(values, solved)
     bounds = found.confidence_interval(level)
     interval = Interval(float(bounds.low), float(bounds.high), level)
     return Estimate(float(found.statistic), interval, float(found.pvalue), values.size)
