@@ -1,6 +1,7 @@
 """A study's results page with 100,000 decisions against a page with one constant chart, openings alternating.
 
-Usage: python tests/benchmarks/results.py [--quick]
+Three kinds of opening: the first of a server that has just started, one right after a new decision, and one more of
+what was opened before. Usage: python tests/benchmarks/results.py [--quick]
 """
 
 import argparse
@@ -11,26 +12,33 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 from page import QUIET, served  # noqa: E402
-from study_rows import fill  # noqa: E402
+from study_rows import decide_once_more, fill  # noqa: E402
 
 from console.settings import settings  # noqa: E402
 from console.sign_in import researcher_key  # noqa: E402
 
+APPS = Path(__file__).parent / "apps"
 CHART = ".js-plotly-plot .main-svg .trace"
 GOAL = 2.0
+KINDS = {"cold": "first of a server", "decided": "after a decision", "again": "opened before"}
+
+Times = dict[str, tuple[list[float], list[float]]]
+"""Milliseconds of the results page and of the floor by kind of opening."""
 
 
-def prepare(folder: Path, decisions: int) -> tuple[str, int]:
-    """Fills the study in that data directory; returns the researcher's key and how many decisions there are."""
+def within(folder: Path) -> str:
+    """Turns to the data directory; returns its researcher's key."""
     os.environ["INFERACT_DATA_DIR"] = str(folder)
     settings.cache_clear()
-    return researcher_key(), fill(decisions) if decisions else 0
+    return researcher_key()
 
 
 def signed_in(browser, address: str, key: str):
@@ -53,54 +61,66 @@ def opened(page, address: str) -> float:
     return (time.perf_counter() - started) * 1_000
 
 
-def measure(decisions: int, rounds: int) -> tuple[int, float, list[float], list[float]]:
-    """(decisions, ms of the very first opening, ms of each further one, ms of the floor)."""
+@contextmanager
+def both(browser, folder: Path) -> Iterator[tuple]:
+    """Two servers that have just started: what opens the results, and what opens the floor."""
+    keys = within(folder / "floor"), within(folder / "ours")
+    with (
+        served(APPS / "floor_results_app.py", folder / "floor") as empty,
+        served(ROOT / "streamlit_app.py", folder / "ours") as real,
+    ):
+        plain, page = signed_in(browser, empty, keys[0]), signed_in(browser, real, keys[1])
+        yield (
+            lambda: opened(page, f"{real}/studies?study=big&section=results"),
+            lambda: opened(plain, f"{empty}/studies"),
+        )
+        for each in (page, plain):
+            each.context.close()
+
+
+def measure(decisions: int, rounds: int, starts: int) -> tuple[int, Times]:
+    """How many decisions there are, and the times of every opening."""
     from playwright.sync_api import sync_playwright
 
-    apps = Path(__file__).parent / "apps"
-    with tempfile.TemporaryDirectory() as folder:
-        ours, floor = Path(folder) / "ours", Path(folder) / "floor"
-        floor_key, _ = prepare(floor, 0)
-        key, written = prepare(ours, decisions)
-        with (
-            served(ROOT / "streamlit_app.py", ours) as real,
-            served(apps / "floor_results_app.py", floor) as empty,
-            sync_playwright() as playwright,
-        ):
-            path = shutil.which("chromium") or shutil.which("google-chrome")
-            browser = playwright.chromium.launch(executable_path=path, args=QUIET)
-            page, plain = signed_in(browser, real, key), signed_in(browser, empty, floor_key)
-            asked, constant = f"{real}/studies?study=big&section=results", f"{empty}/studies"
-            opened(plain, constant)
-            first = opened(page, asked)
-            times: tuple[list[float], list[float]] = ([], [])
-            for _ in range(rounds):
-                times[0].append(opened(page, asked))
-                times[1].append(opened(plain, constant))
-            browser.close()
-    return written, first, *times
+    times: Times = {kind: ([], []) for kind in KINDS}
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        within(folder / "ours")
+        written = fill(decisions)
+        path = shutil.which("chromium") or shutil.which("google-chrome")
+        browser = playwright.chromium.launch(executable_path=path, args=QUIET)
+        for start in range(starts):
+            with both(browser, folder) as pages:
+                _add(times["cold"], pages)
+                for number in range(rounds if start == starts - 1 else 0):
+                    _add(times["again"], pages)
+                    decide_once_more(number)
+                    _add(times["decided"], pages)
+        browser.close()
+    return written, times
+
+
+def _add(found: tuple[list[float], list[float]], pages: tuple) -> None:
+    for times, opening in zip(found, pages, strict=True):
+        times.append(opening())
 
 
 def main() -> None:
-    """Prints both pages' times and their ratio."""
+    """Prints both pages' times and their ratio for each kind of opening."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    decisions, rounds = (10_000, 5) if quick else (100_000, 15)
-    written, first, ours, floor = measure(decisions, rounds)
-    figures = {
-        "decisions": written,
-        "first_ms": round(first, 1),
-        "results_p50_ms": round(statistics.median(ours), 1),
-        "floor_p50_ms": round(statistics.median(floor), 1),
-        "p50_ratio": round(statistics.median(ours) / statistics.median(floor), 3),
-        "first_ratio": round(first / statistics.median(floor), 3),
-    }
-    for name in ("results", "floor"):
-        print(f"{name:8} p50 {figures[f'{name}_p50_ms']:7} ms   n {rounds}")
-    print(f"first opening, nothing cached: {first:.0f} ms with {written:,} decisions")
-    goals = {"p50_ratio": ["<=", GOAL]}
-    print(json.dumps({"benchmark": "results", "figures": figures, "goals": goals, "met": figures["p50_ratio"] <= GOAL}))
+    written, times = measure(*((10_000, 5, 2) if quick else (100_000, 15, 5)))
+    figures, goals = {"decisions": float(written)}, {}
+    for kind, (ours, floor) in times.items():
+        found = statistics.median(ours), statistics.median(floor)
+        figures |= {f"{kind}_p50_ms": round(found[0], 1), f"{kind}_floor_p50_ms": round(found[1], 1)}
+        figures[f"{kind}_p50_ratio"] = round(found[0] / found[1], 3)
+        goals[f"{kind}_p50_ratio"] = ["<=", GOAL]
+        ratio = f"{figures[f'{kind}_p50_ratio']:.2f}"
+        print(f"{KINDS[kind]:18} p50 {found[0]:7.0f} ms   floor {found[1]:7.0f} ms   ratio {ratio}   n {len(ours)}")
+    met = all(figures[name] <= bound for name, (_, bound) in goals.items())
+    print(json.dumps({"benchmark": "results", "figures": figures, "goals": goals, "met": met}))
 
 
 if __name__ == "__main__":

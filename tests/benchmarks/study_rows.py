@@ -18,6 +18,9 @@ from storage import tables  # noqa: E402
 from storage.engine import writing  # noqa: E402
 
 PEOPLE, TRIALS = 40, 4
+_LEFT_FREE = 900
+"""Of the thousand places of an arm's trial, those from here on stay empty."""
+
 _START, _PAUSE, _WORDS = 1_767_268_800_000, 40_000, "take the red one that costs 24.99 dollars"
 
 
@@ -45,6 +48,17 @@ def fill(decisions: int) -> int:
             if rows:
                 connection.execute(insert(table), rows)
     return PEOPLE * 4 * TRIALS * tasks
+
+
+def decide_once_more(number: int) -> None:
+    """Writes one more task with one more decision of the first participant, another for each number from 0."""
+    at, key = _LEFT_FREE + number, f"late-{number}"
+    task = {"id": 10_000 + at, "run_id": 1, "task_key": key, "environment": "webshop", "instruction": key,
+            "instruction_digest": key}  # fmt: skip
+    with writing(database_url()) as session:
+        connection = session.connection()
+        for table, row in ((tables.Task, task), *_decided(Random(number), 1, "P001", 0, at, key)):
+            connection.execute(insert(table), [row])
 
 
 def _rows(plan: Design, study_id: int) -> Iterator[tuple[type, list[dict[str, object]]]]:
