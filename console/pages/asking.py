@@ -52,7 +52,8 @@ def _extent(design: Design) -> str:
     parts = _parts(design)
     each = f"{design.tasks} tasks" if design.tasks != 1 else "1 task"
     rounds = f"{design.trials} rounds" if design.trials != 1 else "1 round"
-    pause = f", with breaks of {design.break_minutes:g} minutes" if design.break_minutes and parts > 1 else ""
+    minutes = "1 minute" if design.break_minutes == 1 else f"{design.break_minutes:g} minutes"
+    pause = f", with breaks of {minutes}" if design.break_minutes and parts > 1 else ""
     many = f"{parts} parts of" if parts > 1 else "one part of"
     return f"There are {many} {each} in {rounds}{pause}. You can close the page and come back whenever you like."
 

@@ -8,11 +8,11 @@ import streamlit as st
 
 from console.database import reading
 from console.pages import deciding
-from console.pages.participating import is_of, onward, stay, step
+from console.pages.participating import is_of, leave, onward, stay, step
 from console.sign_in import PARTICIPANT_COOKIE, secret_of
 from console.studies import joining, withdrawing
 from console.studies.stages import Stage
-from console.widgets.sign_in_cookie import delete_cookie
+from console.widgets.sign_in_cookie import delete_cookie, follow_cookie
 from console.widgets.study_stage import head_html, points_html, prose_html
 from storage import tables
 
@@ -24,9 +24,11 @@ def welcome() -> None:
     if said := deciding.flash_html():
         st.html(said)
     if st.session_state.get("left"):
-        delete_cookie(PARTICIPANT_COOKIE)
+        if st.session_state.get("way_back_gone"):
+            delete_cookie(PARTICIPANT_COOKIE)
         st.html(head_html("You have withdrawn") + prose_html("Nothing more is asked of you. You can close this page."))
         return
+    follow_cookie(PARTICIPANT_COOKIE)
     code = st.query_params.get("join")
     if not code:
         _ask_for_code()
@@ -98,9 +100,8 @@ def _join(code: str) -> None:
 
 def _withdraw(participant_id: int) -> None:
     withdrawing.withdraw(participant_id)
-    for name in ("me", "hat", "leaving", "looking_back", "desk"):
-        st.session_state.pop(name, None)
-    st.session_state["left"] = True
+    leave()
+    st.session_state["way_back_gone"] = True
 
 
 def _link(participant: tables.Participant) -> str:

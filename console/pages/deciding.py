@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import streamlit as st
 from sqlmodel import Session
 
 from console import inbox, review, trials
 from console.database import now_ms, reading, review_queue
-from console.errors import ConsoleError, Refused
+from console.errors import ConsoleError
 from console.pages.hat import current_hat
-from console.sign_in import Hat, Role
+from console.pages.holding import changeable, held
+from console.sign_in import Role
 from console.widgets.problem import done_html, problem_html
 from storage import tables
-from storage.errors import StorageError
+from storage.errors import NotYours, StorageError
 from storage.queue import Claim
 from storage.tables import DecisionKind, RunKind
 
@@ -85,7 +87,7 @@ def save_draft(item: str, text: str) -> None:
         return
     try:
         with reading() as session:
-            _held(session, int(item), hat)
+            held(session, int(item), hat)
     except ConsoleError:
         return
     review_queue().save_draft(item_id=int(item), reviewer=hat.name, text=text, now_ms=now_ms())
@@ -107,7 +109,7 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
     shown = st.session_state.get("shown_ms") if st.session_state.get("shown_item") == item else now_ms()
     try:
         with reading() as session:
-            claim, run = _held(session, item, hat)
+            claim, run = changeable(session, item, hat)
         row = review.submit(
             review_queue(), run, claim, hat.name, answer, now_ms(), shown_ms=shown, submit_key=claim.token
         )
@@ -120,6 +122,9 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
             trials.advance(run.name)
     except (ConsoleError, StorageError) as refusal:
         _refuse(refusal)
+        if words:
+            # The page may go on without the field that they stand in.
+            save_draft(str(item), words)
 
 
 def skip(item: int) -> None:
@@ -129,7 +134,7 @@ def skip(item: int) -> None:
         return
     try:
         with reading() as session:
-            claim, _ = _held(session, item, hat)
+            claim, _ = changeable(session, item, hat)
         review_queue().skip(item_id=item, reviewer=hat.name, token=claim.token, now_ms=now_ms())
         st.session_state["done"] = f"{_gone(item)} goes back to the queue; it comes last for you."
     except (ConsoleError, StorageError) as refusal:
@@ -158,11 +163,13 @@ def take_back(item: int, current: int | None) -> None:
     queue = review_queue()
     try:
         with reading() as session:
-            _, run = _held(session, item, hat)
-            held = review.claim_of(session, current, hat.name) if current else None
+            _, run = changeable(session, item, hat)
+            now = review.claim_of(session, current, hat.name) if current and current != item else None
         queue.undo(item_id=item, reviewer=hat.name, now_ms=now_ms(), lease_ms=run.lease_ms)
-        if held:
-            queue.release(item_id=held.item_id, reviewer=hat.name, token=held.token, now_ms=now_ms())
+        if now:
+            # Another tab can have put it down already.
+            with suppress(NotYours):
+                queue.release(item_id=now.item_id, reviewer=hat.name, token=now.token, now_ms=now_ms())
         st.session_state["looking_back"] = None
         st.session_state["done"] = f"Taken back: {named(item)} waits for your answer again."
     except (ConsoleError, StorageError) as refusal:
@@ -195,15 +202,6 @@ def _refuse(refusal: Exception) -> None:
 def _desk() -> Sequence[int]:
     desk: Sequence[int] = st.session_state.get("desk", ())
     return desk
-
-
-def _held(session: Session, item: int, hat: Hat) -> tuple[Claim, tables.Run]:
-    """The hat's claim and its run; a name that stands in a study and outside it is two people."""
-    claim = review.claim_of(session, item, hat.name)
-    run = session.get_one(tables.Run, claim.run_id)
-    if hat.role is not Role.RESEARCHER and run.study_id != hat.study_id:
-        raise Refused(f"{hat.name} has not claimed item {item}; claim it first.")
-    return claim, run
 
 
 def _gone(item: int) -> str:

@@ -40,6 +40,8 @@ def me() -> tables.Participant | None:
     with reading() as session:
         found = joining.found(session, kept)
         study = session.get(tables.Study, found.study_id) if found else None
+    if found is None and not given and st.session_state.get("me"):
+        leave()
     if found is None or study is None or _is_invited_anew(found, study):
         return None
     before = current_hat()
@@ -57,6 +59,13 @@ def stay(participant: tables.Participant) -> None:
     st.session_state["me"] = participant.secret
     st.session_state["left"] = False
     wear(Hat(participant.code, Role.PARTICIPANT, participant.study_id))
+
+
+def leave() -> None:
+    """Makes this tab nobody's: its participant has withdrawn, here or elsewhere."""
+    for name in ("me", "hat", "leaving", "looking_back", "desk"):
+        st.session_state.pop(name, None)
+    st.session_state["left"] = True
 
 
 def keep_cookie(participant: tables.Participant) -> None:

@@ -30,6 +30,9 @@ with reading() as session:
     if run is None or hat is None:
         show_empty_state("Nothing to review yet", "Items appear here as soon as a run has flagged something.")
         st.stop()
+    if run.study_id is not None:
+        show_empty_state("Its participant reviews this", "Whoever else answers here would answer in their place.")
+        st.stop()
     deciding.sit_at(run.id)
     earlier_answer = deciding.looking_back_at(session, hat.name)
     claim = earlier_answer or review.next_item(queue, session, run, hat.name, now_ms(), settles=False)

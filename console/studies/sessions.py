@@ -16,6 +16,7 @@ from console.studies.place import OVER, Place, current, look
 from console.studies.stages import Stage, after, assignments, is_open, letters, locked, refuse_unless_open
 from storage import tables
 from storage.queue import Claim
+from storage.tables import StudyStatus
 
 __all__ = [
     "Place",
@@ -25,6 +26,7 @@ __all__ = [
     "hand_over",
     "own_claim",
     "own_runs",
+    "refuse_late",
     "undo",
     "where",
 ]
@@ -127,6 +129,15 @@ def own_claim(session: Session, participant: tables.Participant, item_id: int) -
     if item is None or item.run_id not in own_runs(session, participant):
         raise Refused("That item is not one of yours; reload the page.")
     return review.claim_of(session, item_id, participant.code)
+
+
+def refuse_late(session: Session, participant: tables.Participant) -> None:
+    """Raises Refused, in words for the participant, for what comes after the study was stopped or over for them."""
+    if participant.stage in OVER:
+        raise Refused("Your part in the study is over, so this was not recorded.")
+    study = session.get_one(tables.Study, participant.study_id)
+    if study.status != StudyStatus.OPEN:
+        raise Refused(f"The study was {study.status} meanwhile, so this was not recorded; your words are kept.")
 
 
 def own_runs(session: Session, participant: tables.Participant) -> tuple[int, ...]:

@@ -30,6 +30,17 @@ def delete_cookie(name: str) -> None:
     _component()(key=f"delete-{name}", data={"name": name, "value": "", "seconds": 0})
 
 
+def follow_cookie(name: str) -> None:
+    """Reloads a tab that comes to the front when another tab has changed the cookie since this one connected."""
+    _following()(key=f"follow-{name}", data={"name": name, "value": st.context.cookies.get(name, "")})
+
+
+@lru_cache(maxsize=1)
+def _following() -> Callable[..., Any]:
+    script = files(__package__).joinpath("following_cookie.js").read_text("utf-8")
+    return st.components.v2.component("inferact_following_cookie", js=script)
+
+
 @lru_cache(maxsize=1)
 def _component() -> Callable[..., Any]:
     script = files(__package__).joinpath("sign_in_cookie.js").read_text("utf-8")

@@ -11,7 +11,7 @@ from console import importing
 from console.database import now_ms, reading, review_queue, writing
 from console.designs import Design
 from console.sign_in import Hat, Role, cookie_of, hat_of, participant_cookie, secret_of
-from console.studies import creating, joining, sessions
+from console.studies import creating, joining, sessions, withdrawing
 from storage import tables
 from tests.console.pages.conftest import ROOT
 from tests.logs import purchase, write_log
@@ -238,7 +238,8 @@ def test_withdrawing_asks_twice_and_leaves_nothing(visit, words, study):
     for key in ("leave", "withdraw", "withdraw-for-good"):
         click(at, key)
     assert "You have withdrawn" in words(at)
-    assert "Enter the code" in words(visit(state))
+    assert "You have withdrawn" in words(visit(state))
+    assert "Enter the code" in words(visit())
 
 
 def test_a_return_link_leads_to_its_place_and_leaves_the_address(visit, words, study):
@@ -341,3 +342,90 @@ def test_a_study_with_practice_and_checks_looks_the_same_for_every_item(visit, w
     assert len(judged) == 1
     with writing() as session:
         assert session.exec(select(tables.Probe.purpose)).all()
+
+
+def on_screen(at):
+    """The id of the item that the page shows."""
+    return int(next(key for key in keys(at) if key.startswith("skip-")).split("-")[1])
+
+
+def standing(item):
+    """The answers to the item that stand."""
+    decision = tables.Decision
+    with reading() as session:
+        found = session.exec(select(decision).where(decision.item_id == item, ~decision.superseded)).all()
+        return [(row.decision, row.feedback_text) for row in found]
+
+
+@pytest.mark.parametrize("stop", [creating.pause, creating.close])
+def test_an_answer_to_a_study_that_was_stopped_meanwhile_does_not_count_and_keeps_its_words(visit, words, study, stop):
+    made = study()
+    person, state = at_work(made)
+    at = visit(state)
+    item = on_screen(at)
+    at.session_state["shown_ms"] = 0
+    at.text_area(key=f"words-{item}").input("the blue one")
+    stop(made.name)
+    click(at, f"reject-{item}")
+    assert "meanwhile, so this was not recorded; your words are kept" in words(at)
+    assert standing(item) == []
+    assert review_queue().draft(item_id=item, reviewer=person.code) == "the blue one"
+
+
+@pytest.mark.parametrize("button", ["skip", "undo"])
+def test_nothing_is_put_off_or_taken_back_while_the_study_is_paused(visit, words, study, button):
+    made = study()
+    _, state = at_work(made)
+    at = visit(state)
+    first = on_screen(at)
+    at.session_state["shown_ms"] = 0
+    click(at, f"reject-{first}")
+    second = on_screen(at)
+    creating.pause(made.name)
+    click(at, f"{button}-{second}")
+    assert "so this was not recorded" in words(at)
+    assert standing(first) == [("reject", "")]
+    creating.open_study(made.name)
+    assert on_screen(visit(state)) == second
+
+
+@pytest.mark.parametrize("withdrawal", ["remove", "anonymise"])
+def test_a_tab_left_open_says_that_its_participant_has_withdrawn(visit, words, study, withdrawal):
+    person, state = at_work(study(consent={"text": "Agree?", "withdrawal": withdrawal}))
+    at = visit(state)
+    item = on_screen(at)
+    at.session_state["shown_ms"] = 0
+    withdrawing.withdraw(person.id)
+    click(at, f"reject-{item}")
+    said = words(at)
+    assert "You have withdrawn" in said
+    assert "nothing of this was recorded" in said
+    assert person.code not in said
+    assert standing(item) == []
+
+
+def test_undo_in_two_tabs_takes_one_answer_back_and_says_so(visit, words, study):
+    _, state = at_work(study())
+    one, other = visit(state), visit(state)
+    first = on_screen(one)
+    for at in (one, other):
+        at.session_state["shown_ms"] = 0
+    click(one, f"reject-{first}")
+    click(other, f"undo-{first}")
+    assert "Taken back" in words(other)
+    assert standing(first) == []
+
+
+def test_nobody_else_reviews_in_a_participants_place(words, study):
+    person, _ = at_work(study())
+    claim = sessions.where(person.id).claim
+    with reading() as session:
+        run = session.get(tables.Run, claim.run_id)
+    at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)
+    at.session_state["hat"] = {"name": person.code, "role": "researcher", "study_id": None}
+    at.query_params["run"] = run.name
+    at.run()
+    at.switch_page("console/pages/review.py").run()
+    assert not at.exception
+    assert "Its participant reviews this" in words(at)
+    assert not [key for key in keys(at) if key.startswith(("approve-", "undo-"))]
