@@ -51,8 +51,9 @@ def all_pairs(
 ) -> tuple[Comparison, ...]:
     """Each two conditions compared, every test corrected by Holm over the pairs; raises BadInput."""
     need(frame, "participant", "condition", value)
-    names = sorted(frame["condition"].astype(str).unique())
-    found = [compare(frame, value, *pair, design, level=level, seed=seed) for pair in combinations(names, 2)]
+    each = _means(frame, value)
+    pairs = combinations(sorted(each["condition"].unique()), 2)
+    found = [compare(each, value, *pair, design, level=level, seed=seed) for pair in pairs]
     return holm(found)
 
 
@@ -68,7 +69,7 @@ def compare(
 ) -> Comparison:
     """The first condition less the second, over participants who did both or, between, over those of each."""
     need(frame, "participant", "condition", value)
-    cells = frame.astype({"condition": str, value: float}).groupby(["participant", "condition"])[value].mean().unstack()
+    cells = _means(frame, value).pivot(index="participant", columns="condition", values=value)
     missing = [name for name in (first, second) if name not in cells.columns]
     if missing:
         raise BadInput(f"No row has condition {missing[0]!r}; the table has {', '.join(map(str, cells.columns))}.")
@@ -101,6 +102,11 @@ def holm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
         replace(one, tests=tuple(replace(test, adjusted=adjusted.get((place, test.name))) for test in one.tests))
         for place, one in enumerate(comparisons)
     )
+
+
+def _means(frame: pd.DataFrame, value: str) -> pd.DataFrame:
+    answers = frame[["participant", "condition", value]].astype({"condition": str, value: float})
+    return answers.groupby(["participant", "condition"], as_index=False)[value].mean()
 
 
 def _within(apart: Floats, level: float, seed: int) -> tuple[Test, ...]:

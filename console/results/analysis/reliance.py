@@ -34,7 +34,7 @@ def bias(frames: Frames) -> pd.DataFrame:
     """Accuracy on seeded items with something shown and hidden, for each factor that has both levels."""
     decisions = frames["decisions"]
     told = [str(column) for column in decisions if str(column).startswith(FACTOR)]
-    both = [column for column in told if set(decisions[column].dropna()) >= _SEEN]
+    both = [column for column in told if set(decisions[column].dropna().unique()) >= _SEEN]
     rows = [
         {
             "reviewers": name,
