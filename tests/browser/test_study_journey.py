@@ -9,7 +9,17 @@ from console.database import reading, writing
 from console.sign_in import researcher_key
 from storage import tables
 from tests.browser.screens import screenshot
-from tests.browser.studying import answer, come_in, is_over, item_id, opened_study, shown, take_a_step, title
+from tests.browser.studying import (
+    answer,
+    come_in,
+    is_over,
+    item_id,
+    leave_by_enter,
+    opened_study,
+    shown,
+    take_a_step,
+    title,
+)
 from tests.browser.walking import sign_in
 
 CONDITIONS = [
@@ -169,3 +179,22 @@ def test_the_link_of_the_study_is_no_sign_in_and_takes_no_researchers_away(serve
     page.goto(f"{address}/runs")
     page.get_by_role("heading", name="Runs").first.wait_for()
     page.get_by_text("Grace · sign out").wait_for()
+
+
+def test_two_invitations_in_one_browser_are_one_place(serve, open_page, settled):
+    study = opened_study(tasks=3, trials=1)
+    address = serve()
+    one = open_page(f"{address}/participate?join={study.join_code}")
+    other = open_page(f"{address}/participate?join={study.join_code}", context=one.context)
+    for page in (one, other):
+        assert shown(page, settled) == "You are invited to a study"
+    one.bring_to_front()
+    leave_by_enter(one, settled)
+    one.wait_for_function("document.cookie.includes('inferact_participant')")
+    other.bring_to_front()
+    # A headless window never loses the focus, so it does not get it either.
+    other.evaluate("window.dispatchEvent(new Event('focus'))")
+    other.get_by_text("Before you take part").wait_for()
+    with reading() as session:
+        people = session.exec(select(tables.Participant)).all()
+    assert sorted(person.stage for person in people) == ["consent", "free"]
