@@ -71,6 +71,8 @@ def archive(session: Session, name: str, now_ms: int) -> tables.Run:
         return create(session, name, RunKind.ARCHIVE, now_ms)
     if run.kind != RunKind.ARCHIVE:
         raise Refused(f"Run {name!r} is not an archive; import into a run of its own name.")
+    if run.study_id is not None:
+        raise Refused(f"Run {name!r} belongs to a participant of a study; import into a run of its own name.")
     return run
 
 

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from console import inbox, review, runs, worker
-from console.database import database_url, now_ms, reading, review_queue
+from console.database import database_url, now_ms, reading, review_queue, writing
 from console.errors import Refused
 from console.studies import creating, joining, sessions
 from storage import tables
@@ -318,3 +318,11 @@ def test_the_worker_leaves_a_round_to_its_participant(study, walk, decide, rows)
     worker.work(lambda sentence: None, once=True)
     assert [row.delivered_ms for row in rows(tables.Decision)] == [None]
     assert sessions.undo(person.id) is not None
+
+
+def test_no_log_is_imported_into_the_runs_of_a_participant(study, walk):
+    made = study(practice=1)
+    person = joining.join(made.join_code)
+    practised = walk(person.id, stop=lambda place: place.kind == "practice").run
+    with writing() as session, pytest.raises(Refused, match="belongs to a participant"):
+        runs.archive(session, practised.name, now_ms())
