@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
 from console.designs.allocation import Place, allocate, task_count
 from console.designs.design import Design, conditions, varied
@@ -120,14 +120,14 @@ def _check(assumed: Assumptions, counts: Sequence[int], simulations: int) -> Non
 
 
 def _intercepts(assumed: Assumptions) -> Floats:
+    from scipy.optimize import brentq  # slow to load, and few need it
+
     spread = float(np.hypot(np.hypot(assumed.participant_sd, assumed.effect_sd / 2), assumed.task_sd))
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     shares = weights / weights.sum()
 
     def at(rate: float) -> float:
-        return float(
-            optimize.brentq(lambda base: float(special.expit(base + spread * nodes) @ shares) - rate, -200, 200)
-        )
+        return float(brentq(lambda base: float(special.expit(base + spread * nodes) @ shares) - rate, -200, 200))
 
     return np.array([at(assumed.start), at(assumed.start + assumed.effect)])
 

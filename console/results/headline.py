@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from console.results.arms import PEOPLE, arms
-from storage.tables import Table
+from console.errors import Unknown
+from console.results.arms import PEOPLE
+from storage.tables import AssignmentStatus, Study, Table
 
 _person, _place, _item, _decision = (
     Table.metadata.tables[name] for name in ("participant", "assignment", "item", "decision")
@@ -32,17 +33,19 @@ class Headline:
 
 def headline(session: Session, study_id: int) -> Headline:
     """The numbers at the head of a study's results; raises Unknown for a study."""
-    found = arms(session, study_id)
+    if session.get(Study, study_id) is None:
+        raise Unknown("study", study_id)
     counted = _decided(session, study_id)
     human, spent = counted.get(True, (0, 0))
     places, joined, finished, simulated = _people(session, study_id)
+    there, done = _arms(session, study_id)
     return Headline(
         places=places,
         joined=joined,
         finished=finished,
         simulated=simulated,
-        arms=len(found),
-        arms_done=sum(arm.done for arm in found),
+        arms=there,
+        arms_done=done,
         decisions=sum(n for n, _ in counted.values()),
         human_decisions=human,
         mean_seconds=spent / human / 1_000 if human else None,
@@ -62,6 +65,13 @@ def _decided(session: Session, study_id: int) -> dict[bool, tuple[int, int]]:
     statement = select(human, func.count(), spent).select_from(joined).where(_place.c.study_id == study_id, *mine)
     rows = session.execute(statement.group_by(human))
     return {bool(is_human): (int(count), int(milliseconds)) for is_human, count, milliseconds in rows}
+
+
+def _arms(session: Session, study_id: int) -> tuple[int, int]:
+    """How many conditions of participants there are, and how many are over."""
+    counts = func.count(), func.count().filter(_place.c.status == AssignmentStatus.DONE)
+    there, done = session.execute(select(*counts).where(_place.c.study_id == study_id)).one()
+    return there, done
 
 
 def _people(session: Session, study_id: int) -> tuple[int, int, int, int]:

@@ -106,7 +106,7 @@ def holm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
 
 def _means(frame: pd.DataFrame, value: str) -> pd.DataFrame:
     answers = frame[["participant", "condition", value]].astype({"condition": str, value: float})
-    return answers.groupby(["participant", "condition"], as_index=False)[value].mean()
+    return answers.groupby(["participant", "condition"])[value].mean().reset_index()
 
 
 def _within(apart: Floats, level: float, seed: int) -> tuple[Test, ...]:
