@@ -7,7 +7,7 @@ from console.database import now_ms
 from console.designs import Design
 from console.studies import creating
 
-ITEM = "[class*='st-key-skip-']"
+ITEM = "[class*='st-key-skip-']:visible"
 TITLE = ".ia-stage-head h1"
 DWELL_MS = 450
 
@@ -85,7 +85,8 @@ def answer(page, settled, words="", key="x"):
         field.fill(words or "Try another one.")
     page.wait_for_timeout(DWELL_MS)
     page.keyboard.press("Control+Enter" if sends or stuck else key)
-    page.wait_for_selector(f".st-key-skip-{before}", state="detached")
+    # Not until it is gone: Streamlit may keep what it no longer shows.
+    page.wait_for_selector(f".st-key-skip-{before}", state="hidden")
     settled(page)
 
 
