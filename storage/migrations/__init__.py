@@ -12,6 +12,7 @@ from sqlalchemy import inspect
 
 from storage.engine import BUSY_MS, engine, sqlite_path
 from storage.errors import NotOurs
+from storage.migrations.creating import create
 
 
 @lru_cache(maxsize=1)
@@ -23,9 +24,10 @@ def head() -> str:
 
 def migrate(url: str) -> None:
     """Brings the database to today's tables, in one transaction; raises NewerSchema and NotOurs."""
-    if revision(url) == head():
+    found = revision(url)
+    if found == head() or (found is None and create(url, head())):
         return
-    # Alembic takes a third of a second to load, and nearly every start finds the database up to date.
+    # Alembic takes a third of a second to load, and nearly every start finds the database new or up to date.
     from storage.migrations.upgrading import upgrade
 
     upgrade(url)

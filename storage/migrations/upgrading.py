@@ -1,26 +1,22 @@
 """Running Alembic's steps over our own connection, so that a whole upgrade is one transaction."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, NullPool, create_engine, event
+from sqlalchemy import Connection
 
-from storage.engine import Durability, configure, sqlite_path
+from storage.engine import sqlite_path
 from storage.errors import NewerSchema, StorageError
-
-# Any fixed number will do: it keeps two servers from upgrading one PostgreSQL database at a time.
-_ADVISORY_LOCK = 7_142_026
+from storage.migrations.exclusive import alone_with
 
 
 def upgrade(url: str, target: str = "head") -> None:
     """Runs the steps that are missing up to `target`; waits for another process that is doing so."""
     config = configuration()
-    with _upgrade_connection(url) as connection:
+    with alone_with(url) as connection:
         _refuse_newer(connection, ScriptDirectory.from_config(config), url)
         config.attributes["connection"] = connection
         command.upgrade(config, target)
@@ -34,25 +30,6 @@ def configuration() -> Config:
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
-
-
-@contextmanager
-def _upgrade_connection(url: str) -> Iterator[Connection]:
-    """One connection in one write transaction, on SQLite without foreign keys, so that tables can be rebuilt."""
-    made = create_engine(url, poolclass=NullPool)
-    path = sqlite_path(url)
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        event.listen(made, "connect", _configure_upgrade)
-        event.listen(made, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
-    with made.begin() as connection:
-        if path is None:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
-        yield connection
-
-
-def _configure_upgrade(dbapi_connection: object, _record: object) -> None:
-    configure(dbapi_connection, Durability.FULL, foreign_keys=False)
 
 
 def _refuse_newer(connection: Connection, scripts: ScriptDirectory, url: str) -> None:

@@ -133,7 +133,19 @@ def test_a_file_that_is_up_to_date_is_left_alone(url):
     assert path.read_bytes() == before
 
 
-def test_the_fast_path_loads_no_alembic(url):
+def test_what_is_new_stands_where_alembic_would_have_brought_it(tmp_path, created):
+    path = tmp_path / "new.db"
+    url = f"sqlite:///{path}"
+    migrate(url)
+    assert schema(path) == schema(created)
+    upgrade(url)
+    assert revision(url) == head()
+    close(url)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_neither_a_new_nor_a_current_file_loads_alembic(url, tmp_path, is_there):
+    url = url if is_there else f"sqlite:///{tmp_path / 'new.db'}"
     code = f"import sys; from storage.migrations import migrate; migrate({url!r}); print('alembic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
