@@ -59,7 +59,8 @@ class _Person:
 def simulate(study_name: str, progress: Progress | None = None, *, all_places: bool = False) -> Tally:
     """Plays every simulated place to its end, with `all_places` those of people that are free as well (a dry run).
 
-    Goes on where it was stopped. Raises Unknown, and Refused while the study is not open.
+    Such a place is a simulated one from then on. Goes on where it was stopped. Raises Unknown, and Refused while the
+    study is not open.
     """
     with reading() as session:
         study = get(session, study_name)
@@ -150,6 +151,8 @@ def _seated(participant: tables.Participant, design: Design) -> _Person:
         if found.stage == Stage.FREE:
             joining.take(found, design)
             found.stage, found.secret = Stage.WORKING, None
+            # What a dry run makes of a person's place must never count as a person's.
+            found.kind = ParticipantKind.NOISY if found.kind == ParticipantKind.HUMAN else found.kind
             found.joined_ms = now_ms() - _longest_ms(design, noise)
             session.add(found)
         clock = max(found.joined_ms or 0, _last_ms(session, found))

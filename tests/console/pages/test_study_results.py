@@ -4,13 +4,15 @@ import re
 import shutil
 
 import pytest
+from sqlmodel import select
 
 from console import results
-from console.database import database_url, now_ms, reading
-from console.designs import Design
+from console.database import database_url, now_ms, reading, writing
+from console.designs import Design, allocate
 from console.pages.study_results import PARTS
 from console.results.analysis import ANALYSES
 from console.studies import creating, simulated
+from storage import tables
 from storage.backup import backup
 
 DESIGN = Design(
@@ -35,7 +37,7 @@ def kept(tmp_path_factory):
 
 @pytest.fixture
 def played(kept, data_dir):
-    """A study that simulated reviewers have played to its end, the places of people included."""
+    """A study played to its end, by stand-ins where people would sit."""
     if kept.exists():
         data_dir.mkdir(parents=True)
         shutil.copy(kept, data_dir / "console.db")
@@ -43,8 +45,18 @@ def played(kept, data_dir):
         creating.create(DESIGN, now_ms())
         creating.open_study("small")
         simulated.simulate("small", all_places=True)
+        _as_people()
         backup(database_url(), kept)
     return "small"
+
+
+def _as_people():
+    """Turns what a dry run made of people's places into people again."""
+    seats = {place.code for place in allocate(DESIGN, [f"t{n}" for n in range(6)]) if place.kind == "human"}
+    with writing() as session:
+        for one in session.exec(select(tables.Participant)):
+            one.kind = "human" if one.code in seats else one.kind
+            session.add(one)
 
 
 @pytest.fixture

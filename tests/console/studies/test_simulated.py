@@ -11,6 +11,7 @@ import orjson
 import pytest
 from sqlmodel import col
 
+from console import results
 from console.database import database_url, reading
 from console.errors import Refused
 from console.studies import board, creating, joining, simulated
@@ -40,7 +41,7 @@ def test_the_reference_study_in_small(study, rows):
 def _look_at_allocation(rows):
     """Every run has the tasks, the detector and the feedback of its own place in the allocation, and no others."""
     places = rows(tables.Assignment)
-    people = {one.id for one in rows(tables.Participant, tables.Participant.kind == "human")}
+    people = {one.id for one in rows(tables.Participant, tables.Participant.kind != "oracle")}
     placed = Counter((row.condition, row.position) for row in places if row.participant_id in people)
     assert len(placed) == 16
     assert set(placed.values()) == {1}
@@ -67,6 +68,17 @@ def _look_at_oracle(rows):
     assert len(probes) == 12
     answers = {row.item_id: row.label for row in rows(tables.Decision, tables.Decision.reviewer == oracle.code)}
     assert all(answers[item] == expected for item, expected in probes.items())
+
+
+def test_no_place_of_a_dry_run_counts_as_a_person(study, rows):
+    made = study(participants={"human": 2})
+    person = joining.join(made.join_code)
+    simulated.simulate("pilot", all_places=True)
+    kinds = {one.code: one.kind for one in rows(tables.Participant)}
+    assert kinds == {person.code: "human", "P02": "noisy"}
+    with reading() as session:
+        told = results.participants(session, made.id)
+    assert dict(zip(told["participant"], told["annotator_kind"], strict=True)) == {person.code: "human", "P02": "rule"}
 
 
 def test_first_trials_of_a_task_are_alike_for_everybody(study, rows):
