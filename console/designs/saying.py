@@ -39,7 +39,9 @@ def sentence(
 def _path(loc: Sequence[str | int]) -> str:
     text = ""
     for step in loc:
-        text += f"[{step + 1}]" if isinstance(step, int) else f".{step}" if text else str(step)
+        # A field that is none of ours may be named anything, line breaks included.
+        name = step if isinstance(step, int) or step.isprintable() else repr(step)
+        text += f"[{name + 1}]" if isinstance(name, int) else f".{name}" if text else name
     return f"{text}:" if text else ""
 
 
