@@ -8,6 +8,7 @@ from console import review
 from console.critical import CheckpointKind
 from console.pages import deciding, keys, lease
 from console.pages.deciding import words_key
+from console.trajectory import Label
 from console.widgets.hotkeys import hotkeys, key_label
 from storage import tables
 from storage.queue import Claim
@@ -17,6 +18,9 @@ RULES = (
     "Say what is wrong and what to do differently, in at most five sentences. "
     "Do not give the answer itself away: no product, page or value that the user did not name."
 )
+
+_ASKED = "What is wrong, and what to do differently? Do not give the answer away."
+_LABELS = {Label.ALIGNED: "It would be right", Label.MISALIGNED: "It would be wrong"}
 
 
 def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) -> None:
@@ -70,7 +74,9 @@ def _words_field(item: int, draft: str) -> None:
     key = words_key(item)
     if key not in st.session_state and draft:
         st.session_state[key] = draft
-    st.text_area("Words to the agent", key=key, height=74, help=RULES, placeholder=RULES, max_chars=review.MAX_FEEDBACK)
+    st.text_area(
+        "Words to the agent", key=key, height=74, help=RULES, placeholder=_ASKED, max_chars=review.MAX_FEEDBACK
+    )
 
 
 def _edit_field(claim: Claim) -> None:
@@ -112,10 +118,10 @@ def _more(item: int, *, labels: bool, escalates: bool) -> None:
         answer = (item, "escalate")
         st.button("Escalate to another reviewer", key=f"escalate-{item}", on_click=deciding.decide, args=answer)
     if labels:
-        st.caption("Only words, the action does not run:")
-        for label in ("aligned", "misaligned"):
+        st.caption("Send the words alone; the action does not run. Would it have been right?")
+        for label, words in _LABELS.items():
             said = (item, "respond", label)
-            st.button(f"Respond: {label}", key=f"{label}-{item}", on_click=deciding.decide, args=said)
+            st.button(words, key=f"{label}-{item}", on_click=deciding.decide, args=said)
 
 
 def _button(words: str, key: str, widget: str, item: int, decision: str, *, primary: bool = False) -> None:

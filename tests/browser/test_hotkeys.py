@@ -158,3 +158,16 @@ def test_leaving_the_field_saves_the_draft_at_once(page, settled):
     page.click(".st-key-refresh button")
     settled(page, quiet_ms=200)
     assert '"short"' in page.inner_text(".st-key-drafts")
+
+
+def test_what_was_being_written_is_not_said_of_the_next_item(page, settled):
+    page.click(".st-key-words-1 textarea")
+    page.keyboard.type("too dear")
+    page.wait_for_selector(".st-key-ia-hotkeys >> text=Draft saved")
+    page.keyboard.type(", and blue")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".st-key-submit-2 button")
+    page.wait_for_timeout(1_200)
+    page.click(".st-key-refresh button")
+    settled(page, quiet_ms=200)
+    assert page.inner_text(".st-key-ia-hotkeys .status") == ""

@@ -115,14 +115,16 @@ function flush(state) {
   state.draft = null
   if (!draft || draft.item !== state.data.item) return
   state.sequence = Math.max(state.sequence + 1, Date.now())
+  state.sentFor = draft.item
   state.send({ ...draft, sequence: state.sequence })
   say(state, "Saving…")
 }
 
 function showSaved(state) {
-  if (state.draft) return
-  if (state.data.saved && state.data.saved === state.sequence) say(state, "Draft saved")
-  else if (state.data.item !== state.saidFor) say(state, "")
+  const { item, saved } = state.data
+  if (state.draft?.item === item) return
+  if (saved && saved === state.sequence && state.sentFor === item) say(state, "Draft saved")
+  else if (item !== state.saidFor) say(state, "")
 }
 
 function say(state, words) {
