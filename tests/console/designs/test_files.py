@@ -31,7 +31,7 @@ def test_the_example_mentions_every_field():
         ("- a", "holds no fields"),
         ("name: s", "line 1: source: is missing; add it."),
         (START + "taks: 3", "line 3: taks: is no field here; write tasks if that is meant."),
-        (START + '"ta\\nsks": 3', "line 3: 'ta\\\\nsks': is no field here"),
+        (START + '"ta\\nsks": 3', "line 3: 'ta\\nsks': is no field here"),
         (START + "tasks: many", "line 3: tasks: must be a whole number, not 'many'."),
         (START + "trials: 0", "trials: must be 1 or more, not '0'."),
         (START + "order: any", "order: must be 'latin-square', 'random' or 'fixed', not 'any'."),
