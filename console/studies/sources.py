@@ -18,7 +18,7 @@ from storage.tables import RunKind
 
 _SPARE_PER_PROBE = 30
 """Tasks played for each item with a known answer: the Actor gets some wrong, and detectors flag few of the others."""
-_LEAST_SPARE, _MOST_SPARE = 120, 600
+_LEAST_SPARE, _MOST_SPARE = 60, 600
 
 Tasks = Mapping[str, TaskSpec]
 
