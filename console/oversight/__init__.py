@@ -2,10 +2,10 @@
 
 from console.oversight.burning import burn_down
 from console.oversight.curves import AS_REVIEWED, IDEAL, ORDERS, Curves, curves, drawable
+from console.oversight.labels import any_settled
 from console.oversight.lines import CHANCE
 from console.oversight.pool import LABELS, Pool, pool, version
 from console.oversight.quota import matrices_of, published_matrices, quota_table, read_matrices
-from console.oversight.truth import any_settled
 
 __all__ = [
     "AS_REVIEWED",

@@ -18,8 +18,8 @@ from sqlmodel import Session, col
 from console import costs, scored
 from console.errors import BadInput
 from console.oversight.checkpoints import Key, checkpoints_of
+from console.oversight.labels import adjudicated, settled_in, true_labels
 from console.oversight.reviewed import reviewed
-from console.oversight.truth import adjudicated, settled_in, true_labels
 from console.standing import routing_name
 from console.trajectory import Outcome
 from storage import tables
