@@ -101,8 +101,9 @@ def standard_error(values: Floats) -> float:
 
 def present(values: ArrayLike) -> Floats:
     """The values as floats, without the missing ones."""
-    flat = numbers(pd.Series(np.ravel(np.asarray(values, dtype=object)), dtype=object))
-    given: Floats = np.asarray(flat, dtype=np.float64)
+    plain = isinstance(values, np.ndarray) and values.dtype == np.float64
+    flat = values if plain else numbers(pd.Series(np.ravel(np.asarray(values, dtype=object)), dtype=object))
+    given: Floats = np.ravel(np.asarray(flat, dtype=np.float64))
     return given[np.isfinite(given)]
 
 

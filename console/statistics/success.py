@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from console.errors import BadInput
@@ -52,15 +53,16 @@ def by_trial(frame: pd.DataFrame, solved: str = PAPER, level: float = LEVEL) -> 
 
 def _row(key: Hashable, rows: pd.DataFrame, solved: str, level: float) -> Success:
     condition, trial = key if isinstance(key, tuple) else (key, 0)
-    rates = (rows[solved] / rows["tasks"]).to_numpy(dtype=float)
+    done, tasks = (rows[name].to_numpy(dtype=np.int64) for name in (solved, "tasks"))
+    rates = done / tasks
     several = len(rates) > 1
     return Success(
         condition=str(condition),
         trial=int(trial),
         participants=len(rates),
-        tasks=int(rows["tasks"].sum()),
+        tasks=int(tasks.sum()),
         mean=bounded(mean(rates, level)),
         sd=float(rates.std(ddof=1)) if several else None,
         sd_paper=float(rates.std()) if several else None,
-        pooled=proportion(int(rows[solved].sum()), int(rows["tasks"].sum()), level),
+        pooled=proportion(int(done.sum()), int(tasks.sum()), level),
     )

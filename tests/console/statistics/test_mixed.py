@@ -8,7 +8,7 @@ import statsmodels.formula.api as smf
 from statsmodels.tools.sm_exceptions import ConvergenceWarning
 
 from console.errors import BadInput
-from console.statistics import mixed, trend
+from console.statistics import clustered, mixed, trend
 from tests.answered import study
 
 # Pinheiro and Bates (2000), Mixed-Effects Models in S and S-PLUS, section 1.2: effort to rise from four stools.
@@ -71,6 +71,21 @@ def test_the_logistic_estimate_is_statsmodels_own():
     found = mixed.logistic(frame, "value").differences["c1"]
     assert found.value == pytest.approx(theirs.params["condition[T.c1]"])
     assert (found.interval.high - found.value) == pytest.approx(2.20099 * theirs.bse["condition[T.c1]"], rel=1e-4)
+
+
+def test_clusters_of_different_sizes_have_the_bias_reduced_covariance_of_statsmodels():
+    draw = np.random.default_rng(11)
+    people = np.repeat([f"P{k}" for k in range(9)], draw.integers(3, 30, 9))
+    columns = np.column_stack([np.ones(people.size), draw.normal(size=people.size)])
+    answers = (draw.random(people.size) < 0.3 + 0.4 * (columns[:, 1] > 0)).astype(float)
+    spread = sm.cov_struct.Exchangeable()
+    theirs = sm.GEE(answers, columns, people, family=sm.families.Binomial(), cov_struct=spread).fit(
+        cov_type="bias_reduced"
+    )
+    shuffled = draw.permutation(people.size)
+    found = clustered.logits(answers[shuffled], columns[shuffled], people[shuffled])
+    assert found.values == pytest.approx(theirs.params, rel=1e-9)
+    assert found.errors == pytest.approx(theirs.bse, rel=1e-9)
 
 
 def test_sets_of_tasks_that_are_rotated_are_told_from_the_conditions():
