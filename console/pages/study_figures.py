@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from console.charts import CHARTS
@@ -36,7 +37,13 @@ def reviewers(table: pd.DataFrame, key: str) -> pd.DataFrame:
 def chart(found: Results, name: str, table: pd.DataFrame) -> None:
     """The chart of that name with its downloads."""
     if len(table):
-        show_chart(CHARTS[name](table), lambda: as_csv(table), key=f"study-{name}", file=f"{found.name}-{name}")
+        show_chart(_drawn(name, table), lambda: as_csv(table), key=f"study-{name}", file=f"{found.name}-{name}")
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _drawn(name: str, table: pd.DataFrame) -> go.Figure:
+    """Building a figure takes longer than all else of a page that has been opened before."""
+    return CHARTS[name](table)
 
 
 def grid(found: Results, name: str, table: pd.DataFrame, hidden: Collection[str] = ()) -> None:
