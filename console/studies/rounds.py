@@ -22,13 +22,20 @@ def next_claim(session: Session, run: tables.Run, code: str, at_ms: int) -> Clai
     return found if isinstance(found, Claim) else None
 
 
-def hand_over(run: tables.Run, code: str, progress: Progress | None = None, at_ms: int | None = None) -> None:
+def hand_over(
+    run: tables.Run, known_id: int | None, code: str, progress: Progress | None = None, at_ms: int | None = None
+) -> None:
     """Delivers the round's decisions, plays what follows from them, and closes what the budget left undecided.
 
+    Answers to known items, of the run `known_id`, become final with the others: what can still be undone would tell.
     Safe to repeat where it was cut off. Raises Refused, in words for the participant.
     """
     arms.mark(run, playing=True)
-    _settle(run, code)
+    for run_id in (run.id, known_id):
+        _settle(run_id, code)
+    if known_id is not None:
+        final = review_queue().due(run_id=known_id, now_ms=now_ms())
+        review_queue().mark_delivered(decision_ids=final, now_ms=now_ms())
     arms.play(run, engine.advance, progress)
     if run.kind == RunKind.LIVE:
         for trial in _spent(run, code, at_ms or now_ms()):
@@ -36,10 +43,10 @@ def hand_over(run: tables.Run, code: str, progress: Progress | None = None, at_m
     arms.mark(run, playing=False)
 
 
-def _settle(run: tables.Run, code: str) -> None:
+def _settle(run_id: int | None, code: str) -> None:
     """Nothing of the round can be taken back any more."""
     decision, item = tables.Decision, tables.Item
-    of_run = select(item.id).where(item.run_id == run.id)
+    of_run = select(item.id).where(item.run_id == run_id)
     mine = (col(decision.reviewer) == code, col(decision.item_id).in_(of_run), col(decision.delivered_ms).is_(None))
     with writing() as session:
         session.execute(

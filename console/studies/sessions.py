@@ -167,7 +167,7 @@ def _hand_over(
     progress: Progress | None,
     at_ms: int | None,
 ) -> None:
-    rounds.hand_over(run, participant.code, progress, at_ms)
+    rounds.hand_over(run, now.checks_run_id, participant.code, progress, at_ms)
     with reading() as session:
         ahead = desk.desk(session, participant, now, run, at_ms or now_ms())
     if ahead is None:

@@ -326,3 +326,15 @@ def test_no_log_is_imported_into_the_runs_of_a_participant(study, walk):
     practised = walk(person.id, stop=lambda place: place.kind == "practice").run
     with writing() as session, pytest.raises(Refused, match="belongs to a participant"):
         runs.archive(session, practised.name, now_ms())
+
+
+def test_known_items_become_final_with_the_others(study, walk, rows):
+    made = study(tasks=4, budget=None, checks={"attention": 1, "known_bad": 1}, factors={"feedback": ("nl",)})
+    person = joining.join(made.join_code)
+    walk(person.id, stop=lambda place: place.kind == "round_over")
+    sessions.hand_over(person.id)
+    probed = {probe.item_id for probe in rows(tables.Probe)}
+    answers = [row for row in rows(tables.Decision) if row.item_id in probed]
+    assert len(answers) == 2
+    assert all(row.delivered_ms is not None for row in answers)
+    assert sessions.undo(person.id) is None
