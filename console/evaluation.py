@@ -31,8 +31,8 @@ def evaluate(
     found = {name: one for name, one in labelled(session, run).items() if one.n}
     if not found:
         raise Refused(
-            f"Run {run.name} has no judged trajectory with a gold label; "
-            f"judge it first: inferact detect {run.name} --method rules"
+            f"Run {run.name} has no judged trajectory with a gold label. Judge it: inferact detect {run.name} --method "
+            "rules; where that is done, its log does not say which ones were right."
         )
     there = population(session, run)
     everything = there.judgeable + sum(there.halted.values())

@@ -10,6 +10,13 @@ from console.charts.parts.ink import QUIET, inks
 from console.charts.parts.whiskers import whiskers
 
 _APART = 0.16
+MEASURES = {
+    "percent": "equal labels",
+    "cohen": "Cohen's kappa",
+    "fleiss": "Fleiss' kappa",
+    "alpha": "Krippendorff's alpha",
+}
+"""Measures of agreement by their name in the tables."""
 
 
 def agreement(frame: pd.DataFrame) -> go.Figure:
@@ -18,7 +25,7 @@ def agreement(frame: pd.DataFrame) -> go.Figure:
     Columns: reviewers, measure, value, low, high, n (missing values are left out).
     """
     there = frame[frame["value"].notna()]
-    measures = list(dict.fromkeys(frame["measure"]))
+    measures = list(dict.fromkeys(there["measure"]))
     drawn = inks(there["reviewers"])
     figure = go.Figure()
     for place, (name, ink) in enumerate(drawn.items()):
@@ -34,9 +41,12 @@ def agreement(frame: pd.DataFrame) -> go.Figure:
             marker={"color": ink.colour, "symbol": ink.mark, "size": 10},
             hovertemplate="%{customdata[0]}: %{x:.3f}<br>%{customdata[1]:,} checkpoints",
         )
-    ticks = {"tickvals": list(range(len(measures))), "ticktext": measures}
+    ticks = {
+        "tickvals": list(range(len(measures))),
+        "ticktext": [MEASURES.get(measure, measure) for measure in measures],
+    }
     figure.update_yaxes(range=[len(measures) - 0.5, -0.5], **ticks)
     figure.add_vline(0, line={"color": QUIET, "width": 1, "dash": "dot"})
     height = max(300, 62 * len(measures) + 150)
-    x = "1 is full agreement, 0 is as by chance (percent apart)"
+    x = "1 is full agreement, 0 is as by chance (of equal labels: by share)"
     return framed(figure, "Agreement between reviewers", x, "measure", height=height)

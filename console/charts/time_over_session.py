@@ -9,6 +9,8 @@ from console.charts.parts.frame import framed
 from console.charts.parts.ink import inks
 from console.charts.parts.whiskers import whiskers
 
+_KINDS = {"human": "people", "rule": "simulated"}
+
 
 def time_over_session(frame: pd.DataFrame) -> go.Figure:
     """Seconds per decision by its place in the session; whiskers span the middle half of the decisions.
@@ -23,7 +25,7 @@ def time_over_session(frame: pd.DataFrame) -> go.Figure:
             y=line["seconds"].to_list(),
             error_y=whiskers(line, "seconds"),
             customdata=line[["first", "last", "n"]].to_numpy().tolist(),
-            name=name,
+            name=_KINDS.get(name, name),
             mode="lines+markers",
             line={"color": ink.colour, "dash": ink.dash, "width": 2},
             marker={"symbol": ink.mark, "size": 8},

@@ -82,7 +82,10 @@ def export(
     if kind == _STUDY:
         run, study = None, study or run
     if (kind == _STUDY) != (study is not None) or (run is None) == (study is None):
-        raise BadInput("Say what to export: `export study --study NAME`, or another kind with `--run NAME`.")
+        raise BadInput(
+            "Say what to export: `export study --study NAME`, whose decisions a .csv holds and all its tables a .zip; "
+            "or another kind with `--run NAME`."
+        )
     of = {"run": run} if study is None else {"study": study}
     rows = _of_study(study, out) if study is not None else exporting.export(database_url(), kind, run or "", out)
     _tell({"kind": kind, **of, "out": str(out), "rows": rows}, as_json, f"{rows} rows of {kind} in {out}.")

@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any
 
+import orjson
 import typer
 
 from console.commands.output import Json, emit_json, progress, say, show_table
@@ -22,6 +23,7 @@ from console.studies import creating, listing, sources
 NameOrFile = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A study's name, or a design as YAML.")]
 Simulations = Annotated[int, typer.Option(min=1, max=100_000, help="Simulated studies for each n.")]
 _MOST_SHOWN = 40
+_FEW = 3
 
 
 def assign(
@@ -40,7 +42,8 @@ def assign(
     if as_json:
         emit_json({"study": name, "promise": promise(design), "balance": _balance(places), "rows": named})
         return
-    show_table(named[:_MOST_SHOWN], ("participant", "kind", "position", "condition", "tasks"), empty="Nobody is left.")
+    brief = [row | {"tasks": _few(row["tasks"])} for row in named[:_MOST_SHOWN]]
+    show_table(brief, ("participant", "kind", "position", "condition", "tasks"), empty="Nobody is left.")
     if len(named) > _MOST_SHOWN:
         say(f"... and {len(named) - _MOST_SHOWN} more; all of them: inferact study assign {name} --out allocation.csv")
     say("")
@@ -146,6 +149,11 @@ def _balance(places: Sequence[Place]) -> list[dict[str, Any]]:
         for tally in balance([place for place in places if place.kind == kind])
         if tally.counts
     ]
+
+
+def _few(tasks: str) -> str:
+    keys = orjson.loads(tasks)
+    return f"{len(keys)}: {', '.join(keys[:_FEW])}{', …' if len(keys) > _FEW else ''}"
 
 
 def _write(out: Path, columns: Sequence[Any], rows: Sequence[Any]) -> None:

@@ -38,7 +38,9 @@ def show(
     if as_json:
         emit_json({"study": name, **asdict(head), "table": table, "rows": plain_rows(frame)})
         return
-    say(f"{head.finished} of {head.places - head.simulated} people have finished, {head.decisions:,} decisions.")
+    people = head.places - head.simulated
+    who = f"{head.finished} of {people} people have finished" if people else "Simulated reviewers only"
+    say(f"{who}, {head.decisions:,} decisions.")
     shown = [str(column) for column in frame if column != "note"][:_MOST_COLUMNS]
     show_table(plain_rows(frame), shown, empty="There is nothing to show yet.")
 

@@ -37,7 +37,7 @@ def close(name: Name, as_json: Json = False) -> None:
 def simulate(
     name: Name,
     all_places: Annotated[
-        bool, typer.Option("--all", help="A dry run: simulated people take the free places of people, too.")
+        bool, typer.Option("--all", help="A dry run: the free places of people go to simulated reviewers for good.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -50,6 +50,7 @@ def simulate(
         emit_json(asdict(tally))
         return
     say(f"{tally.participants} participants finished {tally.conditions} conditions with {tally.decisions} decisions.")
+    say(f"See: inferact study results {name}, or write: inferact study report {name} --out {name}-report")
 
 
 def board(name: Name, as_json: Json = False) -> None:

@@ -60,7 +60,9 @@ def read_scores(path: Path) -> dict[str, Cases]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             return _by_detector(path, stream)
-    except (OSError, UnicodeDecodeError, csv.Error) as failed:
+    except OSError as failed:
+        raise BadInput(f"{path} cannot be read ({failed.strerror}); it takes a CSV of label, score.") from failed
+    except (UnicodeDecodeError, csv.Error) as failed:
         raise BadInput(f"{path} cannot be read as a CSV file in UTF-8 ({failed}).") from failed
 
 

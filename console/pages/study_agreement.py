@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from console.pages import study_figures, study_sayings
+from console.pages import study_figures
 from console.pages.study_data import Results
+from console.sayings import outcomes
 
 
 def show(found: Results) -> None:
     """Every measure with its interval, then reviewer by reviewer."""
     table = found.analysis("agreement")
-    study_figures.say(study_sayings.of_agreement(table))
+    study_figures.say(outcomes.of_agreement(table))
     if table.empty:
         return
     study_figures.chart(found, "agreement", table)

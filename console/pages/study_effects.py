@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from console.pages import study_figures, study_sayings
+from console.pages import study_figures
 from console.pages.study_data import Results
+from console.sayings import outcomes
 
 
 def show(found: Results) -> None:
@@ -16,12 +17,10 @@ def show(found: Results) -> None:
         table = study_figures.reviewers(whole, "effects")
         measures = list(dict.fromkeys(table["measure"]))
         if measures:
-            measure = st.segmented_control(
-                "Of", measures, default=measures[0], key="effects-of", required=True, width="stretch"
-            )
+            measure = st.segmented_control("Measure", measures, default=measures[0], key="effects-of", required=True)
             table = table[table["measure"] == measure]
     st.subheader("Two conditions at a time", anchor=False)
-    study_figures.say(study_sayings.of_differences(table))
+    study_figures.say(outcomes.of_differences(table))
     if table.empty:
         return
     study_figures.grid(found, "differences", table, hidden=("reviewers", "measure"))

@@ -10,13 +10,17 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from console.charts import CHARTS
+from console.charts.agreement import MEASURES
 from console.downloads import as_csv
 from console.pages.study_data import Results
+from console.sayings.numbers import P_VALUES, p_value
+from console.sayings.titles import title
 from console.widgets.chart import show_chart
 from console.widgets.markup import plain
 
-_LONG = 14
+_LONG = 24
 """From so many rows on a table scrolls."""
+_DIGITS = 3
 
 
 def say(sentence: str) -> None:
@@ -50,9 +54,7 @@ def grid(found: Results, name: str, table: pd.DataFrame, hidden: Collection[str]
     """The table without its empty columns, its notes and methods below it, and all of it as CSV."""
     shown, told = _footnoted(table.drop(columns=[column for column in hidden if column in table]))
     shown = shown.loc[:, [bool(shown[column].notna().any() and (shown[column] != "").any()) for column in shown]]
-    # Rounding leaves a negative zero of a sum that is zero but for its last digits; adding 0 makes it a plain one.
-    plainly = {column: shown[column].round(9) + 0.0 for column in shown.select_dtypes("float")}
-    shown = shown.assign(**{str(column): cells for column, cells in plainly.items()})
+    shown = shown.assign(**{str(column): _cells(str(column), shown[column]) for column in shown})
     st.dataframe(
         shown,
         key=f"grid-{name}",
@@ -61,6 +63,8 @@ def grid(found: Results, name: str, table: pd.DataFrame, hidden: Collection[str]
         column_config={str(column): _column(str(column), shown[column]) for column in shown},
         placeholder="–",
     )
+    if len(shown) >= _LONG:
+        st.caption(f"{len(shown):,} rows; the table scrolls.")
     if told:
         lines = "".join(f"<li>{plain(line)}</li>" for line in told)
         st.html(f'<ol class="ia-notes">{lines}</ol>')
@@ -83,12 +87,23 @@ def download(found: Results, name: str, table: pd.DataFrame) -> None:
     )
 
 
+def _cells(name: str, cells: pd.Series[Any]) -> pd.Series[Any]:
+    """The column with few digits, no sign on a zero, and measures by their names."""
+    if name in P_VALUES:
+        return cells.map(p_value)
+    if name == "measure":
+        return cells.replace(MEASURES)
+    if not pd.api.types.is_float_dtype(cells):
+        return cells
+    # What would be printed as -0.000.
+    return cells.mask((cells <= 0) & (cells.round(_DIGITS) == 0), 0.0)
+
+
 def _column(name: str, cells: pd.Series[Any]) -> Any:
-    words = name.replace("_", " ")
-    if name.startswith("p_") or name == "p":
-        return st.column_config.NumberColumn(words, format="%.3g")
+    if name in P_VALUES:
+        return st.column_config.TextColumn(title(name), alignment="right")
     if pd.api.types.is_float_dtype(cells):
-        return st.column_config.NumberColumn(words, format="%.3f")
+        return st.column_config.NumberColumn(title(name), format=f"%.{_DIGITS}f")
     if pd.api.types.is_integer_dtype(cells):
-        return st.column_config.NumberColumn(words, format="localized")
-    return st.column_config.TextColumn(words)
+        return st.column_config.NumberColumn(title(name), format="localized")
+    return st.column_config.TextColumn(title(name))

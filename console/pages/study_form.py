@@ -22,6 +22,7 @@ Mapping = dict[str, Any]
 _OPEN = 3
 """So many groups of fields stand open; the others fold away."""
 _ACTORS = {"scripted": "scripted: offline", "react": "react: asks a model", "replay": "replay: a log"}
+_LEVELS = {"nl": "nl: in words"}
 _COMPARISONS = {"within": "everybody has every condition", "between": "everybody has one condition"}
 
 
@@ -130,4 +131,8 @@ def _levels(factor: Factor, chosen: list[str]) -> list[str]:
     if factor.levels is None:
         options = list(dict.fromkeys([*DETECTORS, *chosen, *st.session_state[key]]))
         return st.multiselect(factor.title, options, key=key, accept_new_options=True)
-    return st.pills(factor.title, factor.levels, selection_mode="multi", key=key)
+    return st.pills(factor.title, factor.levels, selection_mode="multi", key=key, format_func=_level)
+
+
+def _level(name: str) -> str:
+    return _LEVELS.get(name, name)

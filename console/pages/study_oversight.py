@@ -5,9 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from console.database import reading
-from console.pages import overseeing, reviewer_sayings, study_figures
+from console.pages import overseeing, study_figures
 from console.pages.study_data import Results
 from console.results import arms
+from console.sayings import reviewers
 from storage import tables
 
 
@@ -25,7 +26,7 @@ def show(found: Results) -> None:
     burnt = found.analysis("burn-down")
     st.subheader("Budget of the condition, all participants together", anchor=False)
     burnt = burnt[burnt["condition"] == condition]
-    study_figures.say(reviewer_sayings.of_burn_down(burnt))
+    study_figures.say(reviewers.of_burn_down(burnt))
     study_figures.chart(found, "budget-burn-down", burnt)
     with reading() as session:
         run = session.get_one(tables.Run, inside[who])

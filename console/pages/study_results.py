@@ -40,7 +40,10 @@ def show(study: tables.Study) -> None:
     head = found.headline()
     _headline(head)
     if not head.decisions and not head.arms_done:
-        show_empty_state("No results yet", "They come as soon as somebody, or a simulated reviewer, has decided.")
+        show_empty_state(
+            "No results yet",
+            "They come with the first decision: open the study on its board, then invite people or simulate.",
+        )
         return
     wanted = st.query_params.get("part", "")
     st.session_state.setdefault("study_part", wanted if wanted in PARTS else next(iter(PARTS)))
@@ -59,7 +62,7 @@ def show(study: tables.Study) -> None:
 def _headline(head: Headline) -> None:
     people = head.places - head.simulated
     parts = (
-        f"people finished <b>{head.finished} of {people}</b>",
+        f"people finished <b>{head.finished} of {people}</b>" if people else "simulated reviewers only",
         f"conditions done <b>{head.arms_done} of {head.arms}</b>",
         f"decisions <b>{head.decisions:,}</b>",
         f"people take <b>{head.mean_seconds:.0f} s</b> each" if head.mean_seconds is not None else "",

@@ -6,8 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from console import published
-from console.pages import study_figures, study_sayings
+from console.pages import study_figures
 from console.pages.study_data import Results
+from console.sayings import outcomes
 from console.widgets.rows_table import show_rows
 
 _COUNTS = {
@@ -32,7 +33,7 @@ def show(found: Results) -> None:
             required=True,
         )
     table = whole[whole["count"] == count]
-    study_figures.say(study_sayings.of_success(table))
+    study_figures.say(outcomes.of_success(table))
     if table.empty:
         return
     study_figures.chart(found, "study-success", table)

@@ -7,9 +7,12 @@ from typing import Any
 
 import pandas as pd
 
+from console.charts.agreement import MEASURES
+from console.sayings.numbers import P_VALUES, p_value, plain
+from console.sayings.titles import title
+
 _NOTES = ("note", "method")
 _DASH = "–"
-_P_VALUES = ("p", "p_holm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ def table(name: str, frame: pd.DataFrame) -> Table:
     ]
     return Table(
         name=name,
-        head=tuple(str(column).replace("_", " ") for column in shown),
+        head=tuple(title(str(column)) for column in shown),
         numeric=tuple(column not in _NOTES and pd.api.types.is_numeric_dtype(frame[column]) for column in shown),
         rows=tuple(zip(*texts, strict=True)),
         notes=notes,
@@ -46,9 +49,11 @@ def text(cell: Any, column: str = "") -> str:
     if pd.isna(cell):
         return _DASH
     if isinstance(cell, float):
-        if column in _P_VALUES:
-            return "< 0.001" if cell < 0.001 else f"{cell:.3f}"
-        return f"{cell:,.0f}" if cell.is_integer() and abs(cell) > 1 else f"{cell:.3f}"
+        if column in P_VALUES:
+            return p_value(cell)
+        return f"{cell:,.0f}" if cell.is_integer() and abs(cell) > 1 else f"{plain(cell):.3f}"
+    if column == "measure":
+        return MEASURES.get(str(cell), str(cell))
     return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
 
 

@@ -22,7 +22,8 @@ from console.results.files import factors_of
 from console.study_report import methods
 from console.study_report.cells import Table, table
 from console.study_report.overseeing import oversight
-from console.study_report.sections import SECTIONS, TITLES, Section, Tables, derived
+from console.study_report.says import Tables
+from console.study_report.sections import SECTIONS, TITLES, Section, derived
 
 _TEMPLATE = "report.html.j2"
 
@@ -89,7 +90,9 @@ def figures(section: Section, there: Tables) -> Iterator[Figure]:
 def _section(section: Section, there: Tables) -> dict[str, Any]:
     shown: list[Table] = [table(name, there[name]) for name in section.tables if len(there[name])]
     drawn = list(figures(section, there))
-    return {"title": section.title, "lead": section.lead, "source": section.source, "figures": drawn, "tables": shown}
+    said = list(section.says(there))
+    about = {"title": section.title, "lead": section.lead, "source": section.source}
+    return {**about, "said": said, "figures": drawn, "tables": shown}
 
 
 def _facts(design: Design, frames: Mapping[str, pd.DataFrame]) -> list[tuple[str, str]]:

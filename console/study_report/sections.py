@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 
+from console.study_report import says
 from console.study_report.cells import table_9
-
-Tables = Mapping[str, pd.DataFrame]
-"""The tidy tables and everything computed from them, by name."""
+from console.study_report.says import Said, Tables
 
 Charted = tuple[str, str, pd.DataFrame]
 """A chart's name, what distinguishes it from others of that name, and its table."""
@@ -23,6 +22,7 @@ class Section:
     title: str
     lead: str
     source: str
+    says: Callable[[Tables], Iterator[Said]]
     charts: Callable[[Tables], Iterator[Charted]]
     tables: tuple[str, ...]
 
@@ -62,6 +62,7 @@ SECTIONS: tuple[Section, ...] = (
         "Tasks solved by each trial, mean ± SD over participants in per cent, with the 95% interval of the mean. "
         "Undecided flagged actions run after the trial closes; the second table has them held back as well.",
         "success.csv",
+        says.success,
         _success,
         ("table-9", "success"),
     ),
@@ -70,6 +71,7 @@ SECTIONS: tuple[Section, ...] = (
         "Each two conditions against each other over participants, p-values corrected by Holm over the pairs; over "
         "tasks by McNemar's test; and mixed-effects estimates with participants as random effects.",
         "outcomes.csv, decisions.csv",
+        says.differences,
         _none,
         ("differences", "tasks", "mixed"),
     ),
@@ -77,6 +79,7 @@ SECTIONS: tuple[Section, ...] = (
         "Agreement",
         "How far reviewers agree on the checkpoints of trial 0, which are the same for everybody.",
         "decisions.csv",
+        says.agreement,
         _agreement,
         ("agreement", "agreement-pairs"),
     ),
@@ -84,6 +87,7 @@ SECTIONS: tuple[Section, ...] = (
         "Time and fatigue",
         "Seconds from getting an item to deciding on it, and how that and the share of right decisions move.",
         "decisions.csv",
+        says.pace,
         _time,
         ("pace",),
     ),
@@ -92,6 +96,7 @@ SECTIONS: tuple[Section, ...] = (
         "Decisions against the detector by its score; accuracy on seeded items with and without what it says; the "
         "rubber-stamping index, which is agreement among each participant's fastest quarter of decisions.",
         "decisions.csv",
+        says.reliance,
         _reliance,
         ("automation-bias", "rubber-stamping", "checks"),
     ),
@@ -99,6 +104,7 @@ SECTIONS: tuple[Section, ...] = (
         "Words to the agent",
         "Length and specificity of feedback against the outcome of the next trial.",
         "decisions.csv",
+        says.words,
         _words,
         ("feedback", "feedback-length"),
     ),
@@ -106,6 +112,7 @@ SECTIONS: tuple[Section, ...] = (
         "People and simulated reviewers",
         "The same items, the same queue: how right, how fast and how much of one mind each kind is.",
         "decisions.csv",
+        says.people,
         _none,
         ("people",),
     ),
@@ -114,6 +121,7 @@ SECTIONS: tuple[Section, ...] = (
         "Misalignments caught against inspections of flagged items in trial 0, all participants of a condition "
         "together, in several orders; and how the budgets were used up.",
         "items.csv, ledger.csv, budget.csv",
+        says.oversight,
         _oversight,
         ("oversight-summary",),
     ),
@@ -128,9 +136,10 @@ TITLES: dict[str, str] = {
     "mixed": "Mixed effects: the reference condition's level, and what the others add to it",
     "agreement": "Measures of agreement, with bootstrap intervals over checkpoints",
     "agreement-pairs": "Cohen's kappa of each two reviewers",
-    "pace": "Seconds per decision and their drift; changes are shares per ten items",
+    "pace": "Seconds per decision and their drift; changes are shares per ten items, from a straight line through few "
+    "items: an interval beyond -1 to 1 says that there are too few",
     "automation-bias": "Accuracy on seeded items, shown less hidden",
-    "rubber-stamping": "Agreement with the detector among fast decisions (index), the others, and the difference",
+    "rubber-stamping": "Agreement with the detector among quick decisions (index), the others, and the difference",
     "checks": "Practice, attention and seeded items answered rightly",
     "feedback": "Feedback against success in the next trial; length is in doublings of the word count",
     "feedback-length": "Next trials that succeeded, by words of feedback on what was called misaligned",

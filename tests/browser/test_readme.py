@@ -1,6 +1,12 @@
-"""The item that the README's picture shows: invented, read from top to bottom as a reviewer would."""
+"""What the README's pictures show: an invented item, read from top to bottom, and the results of a dry run."""
+
+from concurrent.futures import ThreadPoolExecutor
 
 from console import detection, importing
+from console.database import now_ms
+from console.designs.files import changed, example, parse
+from console.sign_in import researcher_key
+from console.studies import creating, simulated
 from console.trajectory import Outcome, Step, Trajectory
 from tests.browser.screens import screenshot
 from tests.logs import purchase, write_log
@@ -57,3 +63,25 @@ def test_the_reasons_stand_where_they_are_read_first(tmp_path, data_dir, serve, 
     assert page.locator(".ia-flag").bounding_box()["y"] < page.locator(".ia-timeline").bounding_box()["y"]
     assert "63.20" in page.locator(".ia-sheet").first.inner_text()
     screenshot(page, "review")
+
+
+def test_results_say_what_they_show_above_the_fold(serve, open_page, settled):
+    # Playwright keeps an event loop in this thread, and the agents begin one of their own.
+    with ThreadPoolExecutor(1) as aside:
+        aside.submit(_dry_run).result()
+    page = open_page(f"{serve()}/studies?key={researcher_key()}&study=dry&section=results", height=800)
+    page.get_by_label("Your name").fill("Ada")
+    page.keyboard.press("Enter")
+    said = page.get_by_text("has solved").first
+    said.wait_for(timeout=60_000)
+    page.locator(".js-plotly-plot .main-svg").first.wait_for()
+    settled(page, quiet_ms=600)
+    assert said.bounding_box()["y"] < page.locator(".js-plotly-plot").bounding_box()["y"] < 400
+    assert page.get_by_text("people finished 0 of 0").count() == 0
+    screenshot(page, "study-results")
+
+
+def _dry_run():
+    creating.create(changed(parse(example(), "The example"), name="dry"), now_ms())
+    creating.open_study("dry")
+    simulated.simulate("dry", all_places=True)

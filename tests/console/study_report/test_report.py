@@ -1,5 +1,6 @@
 """The report: a function of the design and the tidy CSVs alone, in one file that fetches nothing."""
 
+import html
 import re
 import zipfile
 
@@ -52,6 +53,15 @@ def test_every_analysis_stands_in_the_report(tables):
     drawn = {"time-over-session", "override-by-score", "burn-down"}
     assert set(ANALYSES) <= named | drawn
     assert named <= set(there)
+
+
+def test_every_part_says_what_its_numbers_say(design, tables, without_plotly):
+    there = behind(tables)
+    page = html.unescape(without_plotly(study_report.html(design, tables, TOLD)))
+    told = [sentence for section in SECTIONS for _, sentence in section.says(there)]
+    assert len(told) >= len(SECTIONS)
+    assert all(sentence in page for sentence in told)
+    assert "-0.000" not in page
 
 
 def test_it_fetches_nothing_and_embeds_the_chart_library_once(design, tables, without_plotly):

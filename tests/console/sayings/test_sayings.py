@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from console.pages import reviewer_sayings, study_sayings
+from console.sayings import outcomes, reviewers
 
 NAN = math.nan
 
@@ -38,11 +38,11 @@ def figures(*rows, **same):
             "solved 50.0% ± 10.0% of its tasks (mean ± SD over 4), from 30.0% in trial 0.",
         ),
         (success(one=(0.3, 0.5), two=(0.3, 0.4)), "; the least is 40.0%, of two."),
-        (success(one=(0.3, 0.5), two=(0.3, 0.5 + 1e-16)), "stand level with it."),
+        (success(one=(0.3, 0.5), two=(0.3, 0.5 + 1e-16)), "one stands level with it."),
     ],
 )
 def test_success(table, words):
-    assert words in study_sayings.of_success(table)
+    assert words in outcomes.of_success(table)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_success(table, words):
     ],
 )
 def test_differences(rows, words):
-    assert words in study_sayings.of_differences(differences(*rows))
+    assert words in outcomes.of_differences(differences(*rows))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_differences(rows, words):
 def test_agreement(value, words):
     table = pd.DataFrame([("people", "alpha", value, 0.3, 0.9, 12, "One label only.")])
     table.columns = ["reviewers", "measure", "value", "low", "high", "n", "note"]
-    assert words in study_sayings.of_agreement(table)
+    assert words in outcomes.of_agreement(table)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_agreement(value, words):
 def test_pace(change, words):
     mean = ("seconds (geometric mean)", 31.0, 25.0, 38.0, "")
     table = figures(mean, ("change of seconds per ten items", *change, "Too few."), condition="all")
-    assert words in reviewer_sayings.of_pace(table)
-    assert "31 s (25 to 38 s)" in reviewer_sayings.of_pace(table)
+    assert words in reviewers.of_pace(table)
+    assert "31 s (25 to 38 s)" in reviewers.of_pace(table)
 
 
 @pytest.mark.parametrize(
@@ -95,17 +95,17 @@ def test_pace(change, words):
 )
 def test_automation_bias(difference, words):
     row = ("difference", *difference, "Nobody met one.")
-    assert words in reviewer_sayings.of_bias(figures(row, factor="score", seeded="advice wrong"))
+    assert words in reviewers.of_bias(figures(row, factor="score", seeded="advice wrong"))
 
 
 def test_automation_bias_without_seeded_items_says_what_it_needs():
     table = figures(factor="score", seeded="all")
-    assert "it needs seeded items" in reviewer_sayings.of_bias(table)
+    assert "it needs seeded items" in reviewers.of_bias(table)
 
 
 def test_overrides_where_the_detector_is_sure_and_where_it_is_not():
     table = pd.DataFrame({"bin_low": [0.5, 0.9], "bin_high": [0.6, 1.0], "n": [4, 10], "overridden": [2, 1]})
-    said = reviewer_sayings.of_overrides(table)
+    said = reviewers.of_overrides(table)
     assert said == (
         "3 of 14 decisions (21%) are against the detector: 10% where its score is 0.8 or more, 50% where it is less."
     )
@@ -113,5 +113,5 @@ def test_overrides_where_the_detector_is_sure_and_where_it_is_not():
 
 def test_a_budget_that_was_used_up():
     table = pd.DataFrame({"trial": [0, 0, 1], "used": [1, 4, 2], "caught": [0, 3, 1], "cap": [4.0, 4.0, 4.0]})
-    said = reviewer_sayings.of_burn_down(table)
+    said = reviewers.of_burn_down(table)
     assert said == "6 inspections of 8 allowed caught 4 misalignments over 2 trials."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from console.sayings.numbers import signed
+
 ALPHA = 0.05
 TENTATIVE = 0.667
 """Alpha below which Krippendorff (2004) draws no conclusions, not even tentative ones."""
@@ -28,7 +30,7 @@ def of_success(table: pd.DataFrame) -> str:
         return f"{said}."
     level = others[(others["mean"] - best["mean"]).abs() < _SAME]
     if len(level):
-        return f"{said}; {' and '.join(level['condition'])} stand level with it."
+        return f"{said}; {' and '.join(level['condition'])} {'stands' if len(level) == 1 else 'stand'} level with it."
     return f"{said}; the least is {others.iloc[-1]['mean']:.1%}, of {others.iloc[-1]['condition']}."
 
 
@@ -43,8 +45,8 @@ def of_differences(table: pd.DataFrame) -> str:
         return f"Nothing can be compared: {tested['note'].iloc[0]}"
     most = tested.loc[tested["difference"].abs().idxmax()]
     about = (
-        f"{most['first']} less {most['second']} is {_signed(most['difference'])} "
-        f"({_signed(most['low'])} to {_signed(most['high'])})"
+        f"{most['first']} less {most['second']} is {signed(most['difference'])} "
+        f"({signed(most['low'])} to {signed(most['high'])})"
     )
     if len(found):
         return f"{len(found)} of {len(tested)} pairs differ ({named}, p < {ALPHA}). The largest: {about}."
@@ -66,7 +68,3 @@ def of_agreement(table: pd.DataFrame) -> str:
         f"Krippendorff's alpha of {who} is {alpha['value']:.2f}{span} on {alpha['n']:,} shared checkpoints: {verdict} "
         f"(Krippendorff asks for {TENTATIVE})."
     )
-
-
-def _signed(value: float) -> str:
-    return "–" if pd.isna(value) else f"{value:+.3f}"

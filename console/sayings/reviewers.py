@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from console.results.analysis.cells import ALL
+from console.sayings.numbers import signed
 
 _SURE = 0.75
 """Between two bins: those above it begin at a score of 0.8."""
@@ -25,7 +26,8 @@ def of_pace(table: pd.DataFrame) -> str:
     if pd.isna(change["low"]):
         return f"{said}; whether that changes over a session cannot be told: {change['note']}"
     verdict = "no sign of tiring or of hurrying" if change["low"] <= 0 <= change["high"] else _pace(change["value"])
-    return f"{said}; with every ten items it changes by {change['value']:+.0%}{_span(change, '+.0%')}: {verdict}."
+    drift = f"{_told(change['value'], '+.0%')}{_span(change, '+.0%')}"
+    return f"{said}; with every ten items it changes by {drift}: {verdict}."
 
 
 def _pace(change: float) -> str:
@@ -71,7 +73,7 @@ def of_bias(table: pd.DataFrame) -> str:
     shown = f"{row['factor'].replace('_', ' ')} shown rather than hidden"
     said = (
         f"Where the detector is wrong about a seeded item, {shown} changes the share of right decisions "
-        f"by {row['value']:+.3f}"
+        f"by {signed(row['value'])}"
     )
     if pd.isna(row["low"]):
         return f"{said}; how sure that is cannot be told: {row['note']}"
@@ -101,7 +103,7 @@ def of_words(table: pd.DataFrame) -> str:
         found = _figures(table[table["property"] == name])["correlation with success"]
         if pd.isna(found["value"]):
             return f"Whether words help cannot be told: {found['note']}"
-        told.append(f"{name} {found['value']:+.2f}{_span(found, '+.2f')}")
+        told.append(f"{name} {_told(found['value'], '+.2f')}{_span(found, '+.2f')}")
     count = int(table["texts"].max())
     return f"Correlation with success in the next trial, over {count:,} texts: {'; '.join(told)}."
 
@@ -117,7 +119,7 @@ def of_people(table: pd.DataFrame) -> str:
     equal = rows["share of equal labels of both"]["value"]
     shared = "" if pd.isna(equal) else f"; on shared checkpoints {equal:.0%} of their labels are equal"
     return (
-        f"People's share of right decisions less that of simulated reviewers is {right['value']:+.3f}"
+        f"People's share of right decisions less that of simulated reviewers is {signed(right['value'])}"
         f"{_span(right, '+.3f')}{shared}."
     )
 
@@ -128,4 +130,9 @@ def _figures(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def _span(row: Mapping[str, Any], form: str, unit: str = "") -> str:
-    return "" if pd.isna(row["low"]) else f" ({row['low']:{form}} to {row['high']:{form}}{unit})"
+    return "" if pd.isna(row["low"]) else f" ({_told(row['low'], form)} to {_told(row['high'], form)}{unit})"
+
+
+def _told(value: float, form: str) -> str:
+    said = f"{value:{form}}"
+    return said if any(digit in said for digit in "123456789") else said.lstrip("+-")
