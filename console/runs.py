@@ -43,6 +43,15 @@ def check_name(name: str) -> None:
         raise BadInput(f"{name!r} cannot name a run: use up to 80 letters, digits, blanks and . _ - @.")
 
 
+def free_name(session: Session, wanted: str) -> str:
+    """That name, or where a run has it already the first of `name @2`, `name @3`, ... that none has."""
+    number, name = 1, wanted
+    while find(session, name) is not None:
+        number += 1
+        name = f"{wanted} @{number}"
+    return name
+
+
 def find(session: Session, name: str) -> tables.Run | None:
     """The run of that name, or None."""
     return session.exec(select(tables.Run).where(tables.Run.name == name)).first()

@@ -149,7 +149,9 @@ def _note(run: tables.Run, problem: str) -> None:
 def _make(session: Session, assignment: tables.Assignment) -> None:
     study = session.get_one(tables.Study, assignment.study_id)
     participant = session.get_one(tables.Participant, assignment.participant_id)
-    design, name = design_of(study), f"{study.name} {participant.code} {assignment.position}"
+    design = design_of(study)
+    # Whoever has made a run of that name meanwhile must not keep the participant from theirs.
+    name = runs.free_name(session, f"{study.name} {participant.code} {assignment.position}")
     fields = _fields(design, assignment, study.id)
     tasks: list[str] = orjson.loads(assignment.tasks)
     detector = levels(assignment)["detector"]

@@ -53,7 +53,7 @@ def practice(participant_id: int) -> None:
     with writing() as session:
         participant = session.get_one(tables.Participant, participant_id, with_for_update=True)
         if participant.practice_run_id is None and plan:
-            name = f"{study.name} {participant.code} practice"
+            name = runs.free_name(session, f"{study.name} {participant.code} practice")
             participant.practice_run_id = _insert(session, name, settings, participant, None, plan, verdicts)
             session.add(participant)
 
@@ -81,7 +81,7 @@ def checks(assignment_id: int, items_waiting: int) -> None:
     with writing() as session:
         assignment = session.get_one(tables.Assignment, assignment_id, with_for_update=True)
         if assignment.checks_run_id is None and plan:
-            name = f"{study.name} {participant.code} {assignment.position} checks"
+            name = runs.free_name(session, f"{study.name} {participant.code} {assignment.position} checks")
             made = _insert(session, name, settings, participant, assignment, plan, verdicts)
             assignment.checks_run_id = made
             session.add(assignment)

@@ -338,3 +338,17 @@ def test_known_items_become_final_with_the_others(study, walk, rows):
     assert len(answers) == 2
     assert all(row.delivered_ms is not None for row in answers)
     assert sessions.undo(person.id) is None
+
+
+def test_a_run_that_has_the_name_already_keeps_nobody_from_theirs(study, walk, rows):
+    made = study(**{**WHOLE, "tasks": 5})
+    with writing() as session:
+        for name in ("pilot P01 1", "pilot P01 1 checks", "pilot P01 practice"):
+            runs.create(session, name, "archive", now_ms())
+    person = joining.join(made.join_code)
+    assert walk(person.id).kind == "finished"
+    assert {run.name for run in rows(tables.Run)} >= {
+        "pilot P01 1 @2",
+        "pilot P01 1 checks @2",
+        "pilot P01 practice @2",
+    }
