@@ -39,10 +39,14 @@ def within(frame: pd.DataFrame) -> bool:
     return bool(frame.groupby("participant")["condition"].nunique().gt(1).any())
 
 
-def cells(found: Estimate, name: str) -> dict[str, Any]:
-    """The figure under that name, with its interval, p-value, n, and the note that says what is missing."""
+def cells(found: Estimate, name: str, *, tested: bool = True) -> dict[str, Any]:
+    """The figure under that name, with its interval, p-value, n, and the note that says what is missing.
+
+    A figure that is no difference and no change is not `tested`: that it is not 0 says nothing.
+    """
     low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
-    return {name: found.value, "low": low, "high": high, "p": found.p_value, "n": found.n, "note": found.note}
+    p = found.p_value if tested else None
+    return {name: found.value, "low": low, "high": high, "p": p, "n": found.n, "note": found.note}
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: str) -> pd.DataFrame:

@@ -14,6 +14,7 @@ _APART = {
     "seconds": "seconds, people over simulated (factor)",
     "agreement": "share of equal labels of both",
 }
+_DIFFERENCES = ("accuracy", "seconds")
 
 
 def people(frames: Frames) -> pd.DataFrame:
@@ -25,7 +26,7 @@ def people(frames: Frames) -> pd.DataFrame:
             "figure": said,
             "participants": found.participants,
             "decisions": found.decisions,
-            **cells(getattr(found, figure), "value"),
+            **cells(getattr(found, figure), "value", tested=False),
         }
         for found in by_kind(decided)
         for figure, said in _FIGURES.items()
@@ -34,7 +35,12 @@ def people(frames: Frames) -> pd.DataFrame:
         apart = humans_and_others(decided)
         everyone = {"participants": decided["participant"].nunique(), "decisions": len(decided)}
         rows += [
-            {"reviewers": "both", "figure": said, **everyone, **cells(getattr(apart, figure), "value")}
+            {
+                "reviewers": "both",
+                "figure": said,
+                **everyone,
+                **cells(getattr(apart, figure), "value", tested=figure in _DIFFERENCES),
+            }
             for figure, said in _APART.items()
         ]
     return table(rows, "reviewers$ figure$ value low high p n# participants# decisions# note$")

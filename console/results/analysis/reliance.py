@@ -11,6 +11,7 @@ from console.results.dictionary import FACTOR
 from console.statistics.reliance import automation_bias, overrides, rubber_stamping
 
 _SEEN = {"shown", "hidden"}
+_DIFFERENCE = "difference"
 
 
 def override(frames: Frames) -> pd.DataFrame:
@@ -43,12 +44,12 @@ def bias(frames: Frames) -> pd.DataFrame:
             "figure": figure,
             "items": found.items,
             "paired": "yes" if found.paired else "no",
-            **cells(getattr(found, figure), "value"),
+            **cells(getattr(found, figure), "value", tested=figure == _DIFFERENCE),
         }
         for name, part in groups(decisions)
         for column in both
         for which, found in automation_bias(part, column).items()
-        for figure in ("shown", "hidden", "difference")
+        for figure in ("shown", "hidden", _DIFFERENCE)
     ]
     return table(rows, "reviewers$ factor$ seeded$ figure$ value low high p n# items# paired$ note$")
 
@@ -56,10 +57,15 @@ def bias(frames: Frames) -> pd.DataFrame:
 def stamping(frames: Frames) -> pd.DataFrame:
     """The rubber-stamping index, agreement among the slower decisions, and their difference, by condition."""
     rows = [
-        {"reviewers": name, "condition": condition, "figure": figure, **cells(getattr(found, figure), "value")}
+        {
+            "reviewers": name,
+            "condition": condition,
+            "figure": figure,
+            **cells(getattr(found, figure), "value", tested=figure == _DIFFERENCE),
+        }
         for name, part in groups(own(frames))
         for condition, found in ((each, rubber_stamping(rows)) for each, rows in _conditions(part))
-        for figure in ("index", "others", "difference")
+        for figure in ("index", "others", _DIFFERENCE)
     ]
     return table(rows, "reviewers$ condition$ figure$ value low high p n# note$")
 

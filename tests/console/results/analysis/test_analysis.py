@@ -74,3 +74,18 @@ def test_a_study_that_nobody_has_begun_has_every_table_and_no_row(tables):
     empty = analysis({name: frame.iloc[:0] for name, frame in tables.items()})
     assert list(empty) == list(ANALYSES)
     assert all(len(table) == 0 for table in empty.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "levels"),
+    [
+        ("pace", {"seconds (geometric mean)"}),
+        ("automation-bias", {"shown", "hidden"}),
+        ("rubber-stamping", {"index", "others"}),
+        ("people", {"right decisions", "seconds (geometric mean)", "Krippendorff's alpha"}),
+    ],
+)
+def test_only_differences_and_changes_are_tested_against_zero(tables, name, levels):
+    found = ANALYSES[name](tables)
+    assert levels & set(found["figure"])
+    assert found.loc[found["figure"].isin(levels), "p"].isna().all()
