@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from sqlmodel import Session, col, select
@@ -43,23 +43,33 @@ def pool(session: Session, design: Design, taken: Sequence[str]) -> tuple[Known,
     """Every known item that the design can use, `taken` being the keys of the study's own tasks."""
     if design.source.run is not None:
         return _recorded(session, design.source.run, frozenset(taken))
-    left = tuple(key for key in sources.specs(design) if key not in set(taken))
-    return _played(design, left)
+    return played(design, taken)
 
 
-@lru_cache(maxsize=8)
-def _cached(design_json: str, keys: tuple[str, ...]) -> tuple[Known, ...]:
-    design = Design.model_validate_json(design_json)
-    found = (_known(task, design.seed) for task in sources.chosen(design, keys))
+def played(design: Design, taken: Sequence[str]) -> tuple[Known, ...]:
+    """The same where agents act: the scripted Actor plays what the study left."""
+    if not sources.probes_wanted(design):
+        return ()
+    left = [key for key in sources.specs(design) if key not in set(taken)]
+    chosen = sources.chosen(design, left)
+    found = (_known(_Asked(task.task_id, task.instruction, design.seed, task)) for task in chosen)
     return tuple(one for one in found if one is not None)
 
 
-def _played(design: Design, keys: tuple[str, ...]) -> tuple[Known, ...]:
-    return _cached(design.model_dump_json(), keys) if sources.probes_wanted(design) else ()
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A task to play, told from others by its id, instruction and seed: its gold cannot be hashed."""
+
+    task_id: str
+    instruction: str
+    seed: int
+    task: TaskSpec = field(compare=False)
 
 
-def _known(task: TaskSpec, seed: int) -> Known | None:
+@lru_cache(maxsize=4_096)
+def _known(asked: _Asked) -> Known | None:
     """The Actor's first critical action in the task with its label, None where it never came to one."""
+    task, seed = asked.task, asked.seed
     held = asyncio.run(_held(environment(task.environment), task, seed))
     if held is None:
         return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from random import Random
 from typing import Any
 
@@ -27,7 +28,7 @@ from console.studies.arms import levels
 from console.studies.attention import attention
 from console.studies.creating import design_of
 from console.studies.known import Known
-from console.studies.sharing import share_out
+from console.studies.sharing import Share, share_out
 from console.trajectory import Label
 from storage import tables
 from storage.tables import ProbePurpose, RunKind
@@ -46,7 +47,7 @@ def practice(participant_id: int) -> None:
         participant = session.get_one(tables.Participant, participant_id)
         study = session.get_one(tables.Study, participant.study_id)
         design = design_of(study)
-        items = share_out(design, _pool(session, study, design)).practice if design.practice else ()
+        items = _share(session, study, design).practice if design.practice else ()
     settings = {"study_id": study.id, "detector": "rules", "seed": design.seed, "undo_ms": 0}
     plan = [_Planned(item, ProbePurpose.PRACTICE, after) for after, item in enumerate(items)]
     verdicts = _verdicts(settings, plan)
@@ -99,7 +100,7 @@ def _plan(
     rng = Random(f"{design.seed} checks {participant.number} {assignment.position}")
     items = [(item, ProbePurpose.ATTENTION) for item in _attentive(design, session, assignment, rng)]
     if design.checks.known_good or design.checks.known_bad:
-        share = share_out(design, _pool(session, study, design))
+        share = _share(session, study, design)
         # Turned from person to person, so that no condition always has the easier ones.
         turn = (participant.number + assignment.position) % len(share.good)
         items += [(item, ProbePurpose.KNOWN_GOOD) for item in share.good[turn]]
@@ -117,10 +118,20 @@ def _attentive(design: Design, session: Session, assignment: tables.Assignment, 
         yield attention(where, assignment.position * 100 + number, rng.choice(list(Label)))
 
 
-def _pool(session: Session, study: tables.Study, design: Design) -> tuple[Known, ...]:
+def _share(session: Session, study: tables.Study, design: Design) -> Share:
     assignment = tables.Assignment
     found = session.exec(select(assignment.tasks).where(assignment.study_id == study.id).distinct())
-    return known.pool(session, design, sorted({key for text in found for key in orjson.loads(text)}))
+    taken = sorted({key for text in found for key in orjson.loads(text)})
+    if design.source.run is None:
+        return _played_share(design.model_dump_json(), tuple(taken))
+    return share_out(design, known.pool(session, design, taken))
+
+
+@lru_cache(maxsize=8)
+def _played_share(design_json: str, taken: tuple[str, ...]) -> Share:
+    # Every condition of every participant asks again, and judging the whole pool takes a while.
+    design = Design.model_validate_json(design_json)
+    return share_out(design, known.played(design, taken))
 
 
 def _verdicts(settings: dict[str, Any], plan: Sequence[_Planned]) -> list[dict[str, Any] | None]:

@@ -76,31 +76,62 @@ def filled(tmp_path, data_dir):
     return fill
 
 
+@pytest.fixture(scope="module")
+def profiles(chromium):
+    """Browser profiles by width, height and theme: a file's tests share what the browser has read of a server."""
+    return {}
+
+
 @pytest.fixture
-def open_page(chromium):
-    """A function that opens a page of that size and theme; at the end no request may have left the machine."""
-    contexts, strangers = [], []
+def open_page(chromium, profiles):
+    """A function that opens a page of that size and theme; at the end no request may have left the machine.
+
+    The first page of its size and theme has the file's profile, emptied after each test; others have one of their own.
+    """
+    used, own, strangers = [], [], []
 
     def listen(request):
         parts = urlsplit(request.url)
         if parts.scheme not in ("data", "blob") and parts.hostname not in LOCAL:
             strangers.append(request.url)
 
+    def profile(*kind):
+        width, height, theme = kind
+        found = profiles.get(kind)
+        if found is None or found in used:
+            found = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+            if kind in profiles:
+                own.append(found)
+        profiles.setdefault(kind, found)
+        used.append(found)
+        found.on("request", listen)
+        return found
+
     def new(url=None, *, width=1280, height=720, theme="light", context=None):
-        if context is None:
-            context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
-            context.on("request", listen)
-            contexts.append(context)
-        page = context.new_page()
+        page = (context or profile(width, height, theme)).new_page()
         page.set_default_timeout(15_000)
         if url:
             page.goto(url)
         return page
 
     yield new
-    for context in contexts:
+    for context in own:
         context.close()
+    for context in used:
+        if context not in own:
+            context.remove_listener("request", listen)
+            _empty(context)
     assert strangers == []
+
+
+def _empty(context):
+    """Closes every page of the profile and forgets all but what may be cached."""
+    for page in context.pages:
+        if page.url.startswith("http"):
+            page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        page.close()
+    context.clear_cookies()
+    context.set_offline(False)
 
 
 @pytest.fixture

@@ -82,6 +82,6 @@ def test_results_say_what_they_show_above_the_fold(serve, open_page, settled):
 
 
 def _dry_run():
-    creating.create(changed(parse(example(), "The example"), name="dry"), now_ms())
+    creating.create(changed(parse(example(), "The example"), name="dry", tasks=5), now_ms())
     creating.open_study("dry")
     simulated.simulate("dry", all_places=True)

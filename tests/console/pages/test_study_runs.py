@@ -14,6 +14,7 @@ def arm(data_dir):
     made = creating.create(Design(name="pilot", source=source, tasks=6, trials=2), now_ms())
     creating.open_study("pilot")
     person = joining.join(made.join_code)
+    joining.instructed(person.id)
     sessions.begin(person.id)
     return sessions.where(person.id).run.name
 
