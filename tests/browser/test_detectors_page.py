@@ -10,6 +10,8 @@ from console.metrics.classification import confusion, macro_f1
 from console.trajectory import Label
 from tests.verdicts import a_run, judge
 
+pytestmark = pytest.mark.at_length
+
 N = 300
 
 

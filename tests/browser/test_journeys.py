@@ -3,6 +3,8 @@
 import csv
 import re
 
+import pytest
+
 from console import review, runs
 from console.database import now_ms, reading, review_queue
 from console.sign_in import researcher_key
@@ -182,6 +184,7 @@ def test_a_reviewer_sees_neither_outcome_nor_the_researchers_pages(filled, serve
     assert "misaligned" not in html.split("decision-bar")[0]
 
 
+@pytest.mark.at_length
 def test_every_page_fits_and_nothing_leaves_the_machine(filled, serve, open_page, settled):
     filled()
     address, key = serve(), researcher_key()

@@ -12,6 +12,8 @@ from tests.browser.screens import screenshot
 from tests.overseen import decide, queue
 from tests.verdicts import a_run, judge
 
+pytestmark = pytest.mark.at_length
+
 N = 120
 
 

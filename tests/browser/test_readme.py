@@ -2,6 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from console import detection, importing
 from console.database import now_ms
 from console.designs.files import changed, example, parse
@@ -10,6 +12,8 @@ from console.studies import creating, simulated
 from console.trajectory import Outcome, Step, Trajectory
 from tests.browser.screens import screenshot
 from tests.logs import purchase, write_log
+
+pytestmark = pytest.mark.at_length
 
 RESULTS = (
     "[Back to Search]\nPage 1 (Total results: 23)\n[Next >]\n[B0LAMP0412]\nHollis reading lamp, walnut base, "

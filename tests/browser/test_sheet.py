@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.at_length
+
 RIGHTMOST = "Math.max(...[...document.querySelectorAll('.ia-sheet *')].map(e => e.getBoundingClientRect().right))"
 
 

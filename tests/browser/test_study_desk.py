@@ -102,6 +102,7 @@ def choose(page, section):
     page.keyboard.press("Enter")
 
 
+@pytest.mark.at_length
 def test_the_board_shows_who_comes_by_itself_and_every_section_fits(desk, settled):
     study = creating.create(parse(DESIGN, "The design"), now_ms())
     creating.open_study("desk")

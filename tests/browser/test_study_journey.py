@@ -3,6 +3,7 @@
 import json
 
 import orjson
+import pytest
 from sqlmodel import select
 
 from console.database import reading, writing
@@ -121,6 +122,7 @@ def test_closing_the_tab_loses_nothing(serve, open_page, settled):
     assert elsewhere.get_by_role("textbox", name="Words to the agent").input_value() == "half a sent"
 
 
+@pytest.mark.at_length
 def test_turning_elsewhere_does_not_cut_the_agents_off(serve, open_page, settled):
     study = opened_study(tasks=12, trials=1)
     page = open_page()
@@ -167,6 +169,7 @@ def test_a_participant_has_no_other_page_and_may_withdraw_for_good(serve, open_p
     assert shown(again, settled) == "Take part in a study"
 
 
+@pytest.mark.at_length
 def test_the_link_of_the_study_is_no_sign_in_and_takes_no_researchers_away(serve, open_page, settled):
     study = opened_study(tasks=3, trials=1)
     address = serve()
@@ -181,6 +184,7 @@ def test_the_link_of_the_study_is_no_sign_in_and_takes_no_researchers_away(serve
     page.get_by_text("Grace · sign out").wait_for()
 
 
+@pytest.mark.at_length
 def test_two_invitations_in_one_browser_are_one_place(serve, open_page, settled):
     study = opened_study(tasks=3, trials=1)
     address = serve()
