@@ -18,7 +18,7 @@ from storage.errors import StorageError
 
 Row = tuple[Any, ...]
 
-PAUSES_S = 0.0002, 0.002
+PAUSES_S = 0.001, 0.008
 _NAME = re.compile(r":(\w+)")
 _LOCK = re.compile(r"\s*FOR UPDATE[\w\s]*(?=\)?$)")
 
