@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from console.auth.sign_in import Role
 from console.errors import ConsoleError
 from console.pages.hat import current_hat, sign_in_or_stop
-from console.sign_in import Role
 from console.widgets.problem import show_problem
 from console.widgets.styles import load_styles
 from storage.errors import StorageError

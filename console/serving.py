@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from console import api_token
+from console.auth import api_token
 from console.errors import Refused
 
 _ROOT = Path(__file__).resolve().parent

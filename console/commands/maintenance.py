@@ -12,7 +12,8 @@ from typing import Annotated
 
 import typer
 
-from console import exporting, serving, sign_in
+from console import exporting, serving
+from console.auth import sign_in
 from console.commands.output import Json, emit_json, say, show_table
 from console.database import database_url, reading
 from console.errors import BadInput, Refused

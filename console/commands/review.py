@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from console import inbox, review, runs, sheets, showing
+from console.auth.sign_in import identify
 from console.commands.output import Json, emit_json, say, show_table
 from console.database import now_ms, reading, review_queue
 from console.errors import BadInput, Unknown
-from console.sign_in import put_on
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim
 
@@ -24,7 +24,7 @@ RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]
 Reviewer = Annotated[
     str,
     typer.Option(
-        "--reviewer", help="The name that the decision is recorded under.", callback=lambda name: put_on(name).name
+        "--reviewer", help="The name that the decision is recorded under.", callback=lambda name: identify(name).name
     ),
 ]
 Item = Annotated[int, typer.Argument(help="The item's id.")]

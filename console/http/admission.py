@@ -11,7 +11,7 @@ import streamlit as st
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from console import api_token
+from console.auth import api_token
 from console.http.answers import problem
 
 _WITHOUT_TOKEN = ("/api/v1/health", "/api/v1/openapi.json")

@@ -6,8 +6,8 @@ import streamlit as st
 from sqlmodel import Session
 
 from console import inbox, runs
+from console.auth.sign_in import Role
 from console.pages.hat import current_hat
-from console.sign_in import Role
 from storage import tables
 
 

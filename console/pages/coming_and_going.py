@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from console.auth.sign_in import PARTICIPANT_COOKIE, secret_of
 from console.database import reading
 from console.pages import deciding
 from console.pages.participating import is_of, leave, onward, stay, step
-from console.sign_in import PARTICIPANT_COOKIE, secret_of
 from console.studies import joining, withdrawing
 from console.studies.stages import Stage
 from console.widgets.sign_in_cookie import delete_cookie, follow_cookie

@@ -9,11 +9,11 @@ import streamlit as st
 from sqlmodel import Session
 
 from console import inbox, review, trials
+from console.auth.sign_in import Role
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.pages.hat import current_hat
 from console.pages.holding import changeable, held
-from console.sign_in import Role
 from console.widgets.problem import done_html, problem_html
 from storage import tables
 from storage.errors import NotYours, StorageError

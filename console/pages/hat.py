@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
+from console.auth.sign_in import COOKIE, PARTICIPANT_COOKIE, Identity, Role, cookie_of, identify, identity_of, secret_of
 from console.database import reading
 from console.errors import BadInput
-from console.sign_in import COOKIE, PARTICIPANT_COOKIE, Hat, Role, cookie_of, hat_of, put_on, secret_of
 from console.studies import joining
 from console.widgets.problem import show_problem
 from console.widgets.sign_in_cookie import delete_cookie, set_cookie
 
 
-def sign_in_or_stop() -> Hat:
+def sign_in_or_stop() -> Identity:
     """The hat at this browser; where there is none, draws the sign-in and stops the page."""
     hat = current_hat()
     key = st.query_params.get("key")
@@ -28,30 +28,32 @@ def sign_in_or_stop() -> Hat:
     return hat
 
 
-def current_hat() -> Hat | None:
+def current_hat() -> Identity | None:
     """The hat of this session, or the one that the browser's cookies prove; a participant's comes last."""
     kept = st.session_state.get("hat")
     if kept:
-        return Hat(kept["name"], Role(kept["role"]), kept.get("study_id"))
+        return Identity(kept["name"], Role(kept["role"]), kept.get("study_id"))
     if st.session_state.get("signed_out"):
         return None
-    hat = hat_of(st.context.cookies.get(COOKIE)) or _participant(secret_of(st.context.cookies.get(PARTICIPANT_COOKIE)))
+    hat = identity_of(st.context.cookies.get(COOKIE)) or _participant(
+        secret_of(st.context.cookies.get(PARTICIPANT_COOKIE))
+    )
     if hat:
         wear(hat)
     return hat
 
 
-def wear(hat: Hat) -> None:
+def wear(hat: Identity) -> None:
     """Makes it the hat of this tab."""
     st.session_state["hat"] = {"name": hat.name, "role": str(hat.role), "study_id": hat.study_id}
 
 
-def _participant(secret: str | None) -> Hat | None:
+def _participant(secret: str | None) -> Identity | None:
     if secret is None:
         return None
     with reading() as session:
         found = joining.found(session, secret)
-        return Hat(found.code, Role.PARTICIPANT, found.study_id) if found else None
+        return Identity(found.code, Role.PARTICIPANT, found.study_id) if found else None
 
 
 def _ask(key: str | None) -> None:
@@ -73,7 +75,7 @@ def _ask(key: str | None) -> None:
 
 def _put_on(key: str | None) -> None:
     try:
-        hat = put_on(st.session_state["name"], key)
+        hat = identify(st.session_state["name"], key)
     except BadInput as refusal:
         st.session_state["sign_in_refusal"] = str(refusal)
         return
@@ -89,7 +91,7 @@ def _take_off() -> None:
     st.session_state["cookie_gone"] = True
 
 
-def _keep(hat: Hat) -> None:
+def _keep(hat: Identity) -> None:
     if st.session_state.get("cookie_due"):
         set_cookie(COOKIE, cookie_of(hat))
 

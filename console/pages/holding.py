@@ -6,14 +6,14 @@ import streamlit as st
 from sqlmodel import Session
 
 from console import review
+from console.auth.sign_in import Identity, Role
 from console.errors import Refused
-from console.sign_in import Hat, Role
 from console.studies import joining, sessions
 from storage import tables
 from storage.queue import Claim
 
 
-def held(session: Session, item: int, hat: Hat) -> tuple[Claim, tables.Run]:
+def held(session: Session, item: int, hat: Identity) -> tuple[Claim, tables.Run]:
     """The hat's claim and its run; a participant's item is theirs alone, whatever others are called.
 
     Raises Unknown and Refused.
@@ -28,7 +28,7 @@ def held(session: Session, item: int, hat: Hat) -> tuple[Claim, tables.Run]:
     return claim, run
 
 
-def changeable(session: Session, item: int, hat: Hat) -> tuple[Claim, tables.Run]:
+def changeable(session: Session, item: int, hat: Identity) -> tuple[Claim, tables.Run]:
     """The same, for what changes something: raises Refused, too, where a study does not go on by now."""
     if hat.role is Role.PARTICIPANT:
         sessions.refuse_late(session, _participant(session))

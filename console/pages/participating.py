@@ -9,11 +9,11 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from console.auth.sign_in import PARTICIPANT_COOKIE, Identity, Role, participant_cookie, secret_of
 from console.database import reading
 from console.errors import ConsoleError
 from console.pages import deciding, keys
 from console.pages.hat import current_hat, wear
-from console.sign_in import PARTICIPANT_COOKIE, Hat, Role, participant_cookie, secret_of
 from console.studies import joining
 from console.studies.stages import Stage
 from console.widgets.hotkeys import hotkeys, key_label
@@ -58,7 +58,7 @@ def stay(participant: tables.Participant) -> None:
         st.query_params.pop(name, None)
     st.session_state["me"] = participant.secret
     st.session_state["left"] = False
-    wear(Hat(participant.code, Role.PARTICIPANT, participant.study_id))
+    wear(Identity(participant.code, Role.PARTICIPANT, participant.study_id))
 
 
 def leave() -> None:

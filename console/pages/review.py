@@ -3,11 +3,11 @@
 import streamlit as st
 
 from console import inbox, review, sheets
+from console.auth.sign_in import Identity, Role
 from console.database import now_ms, reading, review_queue
 from console.pages import deciding, decision_bar
 from console.pages.chosen_run import chosen_run
 from console.pages.hat import current_hat
-from console.sign_in import Hat, Role
 from console.widgets.earlier_trials import show_earlier_trials
 from console.widgets.empty_state import show_empty_state
 from console.widgets.status_line import Progress, status_line_html
@@ -15,7 +15,7 @@ from console.widgets.trajectory_view import show_exhibit
 from storage.queue import NoClaim, NoClaimReason
 
 
-def _what_now(nothing: NoClaim, who: Hat) -> str:
+def _what_now(nothing: NoClaim, who: Identity) -> str:
     if nothing.reason != NoClaimReason.BUDGET_SPENT:
         return ""
     if who.role is Role.RESEARCHER:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from console import detection, importing
-from console.sign_in import researcher_key
+from console.auth.sign_in import researcher_key
 from tests.at_home import at_home
 from tests.logs import purchase, stuck, write_log
 from tests.serving import free_port

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from console import review, runs
+from console.auth.sign_in import researcher_key
 from console.database import now_ms, reading, review_queue
-from console.sign_in import researcher_key
 from tests.browser.screens import screenshot
 from tests.browser.walking import press_until_next, shown_item, sign_in, standing_answers
 from tests.serving import free_port

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from console.sign_in import researcher_key
+from console.auth.sign_in import researcher_key
 from console.trajectory import Label
 from tests.browser.screens import screenshot
 from tests.overseen import decide, queue

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from console import detection, importing
-from console.sign_in import researcher_key
+from console.auth.sign_in import researcher_key
 from tests.at_home import at_home
 from tests.logs import purchase, stuck, write_log
 from tests.serving import serving

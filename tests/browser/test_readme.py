@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from console import detection, importing
+from console.auth.sign_in import researcher_key
 from console.database import now_ms
 from console.designs.files import changed, example, parse
-from console.sign_in import researcher_key
 from console.studies import creating, simulated
 from console.trajectory import Outcome, Step, Trajectory
 from tests.browser.screens import screenshot

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from console.auth.sign_in import researcher_key
 from console.database import now_ms, reading
 from console.designs.files import parse
 from console.results import adjudicating
-from console.sign_in import researcher_key
 from console.studies import creating, joining, simulated
 from tests.browser.screens import screenshot
 

@@ -6,8 +6,8 @@ import orjson
 import pytest
 from sqlmodel import select
 
+from console.auth.sign_in import researcher_key
 from console.database import reading, writing
-from console.sign_in import researcher_key
 from storage import tables
 from tests.browser.screens import screenshot
 from tests.browser.studying import (

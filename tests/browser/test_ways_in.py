@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.sign_in import researcher_key
+from console.auth.sign_in import researcher_key
 from tests.browser.walking import shown_item, sign_in, standing_answers, tab_to
 
 pytestmark = pytest.mark.at_length

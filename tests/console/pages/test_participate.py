@@ -8,9 +8,9 @@ from sqlmodel import select
 from streamlit.testing.v1 import AppTest
 
 from console import importing
+from console.auth.sign_in import Identity, Role, cookie_of, identity_of, participant_cookie, secret_of
 from console.database import now_ms, reading, review_queue, writing
 from console.designs import Design
-from console.sign_in import Hat, Role, cookie_of, hat_of, participant_cookie, secret_of
 from console.studies import creating, joining, sessions, withdrawing
 from storage import tables
 from tests.console.pages.conftest import ROOT
@@ -316,11 +316,11 @@ def test_what_came_after_the_action_and_the_gold_never_stand_in_the_page(tmp_pat
 
 
 def test_a_participants_cookie_is_no_hat_and_a_hats_cookie_no_participants():
-    assert hat_of(participant_cookie("secret")) is None
-    assert secret_of(cookie_of(Hat("Ada", Role.RESEARCHER))) is None
+    assert identity_of(participant_cookie("secret")) is None
+    assert secret_of(cookie_of(Identity("Ada", Role.RESEARCHER))) is None
     assert secret_of(participant_cookie("secret")) == "secret"
     assert secret_of("secret") is None
-    assert hat_of(cookie_of(Hat("P01", Role.PARTICIPANT, 1))) is None
+    assert identity_of(cookie_of(Identity("P01", Role.PARTICIPANT, 1))) is None
 
 
 def test_a_study_with_practice_and_checks_looks_the_same_for_every_item(visit, words, study):

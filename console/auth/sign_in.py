@@ -11,8 +11,8 @@ from enum import StrEnum
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
+from console.auth.kept_secrets import kept
 from console.errors import BadInput
-from console.kept_secrets import kept
 
 COOKIE = "inferact_hat"
 PARTICIPANT_COOKIE = "inferact_participant"
@@ -29,7 +29,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Hat:
+class Identity:
     """Who is at the browser, and as what; a participant's name is their code, in the study of that id."""
 
     name: str
@@ -37,7 +37,7 @@ class Hat:
     study_id: int | None = None
 
 
-def put_on(name: str, key: str | None = None) -> Hat:
+def identify(name: str, key: str | None = None) -> Identity:
     """The hat of that name; with a key it must be the researcher's. Raises BadInput, in one sentence."""
     cleaned = " ".join(name.split())
     if not cleaned:
@@ -45,25 +45,25 @@ def put_on(name: str, key: str | None = None) -> Hat:
     if len(cleaned) > _MAX_NAME or not cleaned.isprintable():
         raise BadInput(f"A name has at most {_MAX_NAME} printable characters.")
     if key is None:
-        return Hat(cleaned, Role.REVIEWER)
+        return Identity(cleaned, Role.REVIEWER)
     if not hmac.compare_digest(key.encode(), researcher_key().encode()):
         raise BadInput("That is not the researcher's key; `inferact serve` prints the link that holds it.")
-    return Hat(cleaned, Role.RESEARCHER)
+    return Identity(cleaned, Role.RESEARCHER)
 
 
-def cookie_of(hat: Hat) -> str:
+def cookie_of(hat: Identity) -> str:
     """The signed text that keeps the sign-in in the browser."""
     return _signer().dumps({"name": hat.name, "role": str(hat.role)})
 
 
-def hat_of(cookie: str | None) -> Hat | None:
+def identity_of(cookie: str | None) -> Identity | None:
     """The hat in a cookie of ours that is not older than 30 days, else None."""
     if not cookie:
         return None
     try:
         found = _signer().loads(cookie, max_age=_DAYS_30)
         role = Role(found["role"])
-        return None if role is Role.PARTICIPANT else Hat(str(found["name"]), role)
+        return None if role is Role.PARTICIPANT else Identity(str(found["name"]), role)
     except (BadSignature, KeyError, TypeError, ValueError):
         return None
 

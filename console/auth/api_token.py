@@ -5,8 +5,8 @@ from __future__ import annotations
 import hmac
 import ipaddress
 
+from console.auth.kept_secrets import kept, path_of
 from console.errors import BadInput
-from console.kept_secrets import kept, path_of
 from console.settings import settings
 
 _FILE = "api.token"

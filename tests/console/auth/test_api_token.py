@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from console import api_token
+from console.auth import api_token
+from console.auth.kept_secrets import kept
 from console.errors import BadInput
-from console.kept_secrets import kept
 from console.settings import settings
 
 
