@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from sqlmodel import Session, col, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
-from console.critical import CheckpointKind
 from console.errors import Refused, Unknown
 from console.gate import recording
 from console.gate.answer import GateDecision, Reason
@@ -15,6 +14,7 @@ from console.gate.question import Question
 from console.gate.replies import Case, Policies
 from console.gate.waiting import Wait
 from console.trajectory import Outcome, from_json
+from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
 
 

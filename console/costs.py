@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from console.critical import Checkpoint, is_critical
 from console.errors import BadInput
+from console.trajectory.checkpoints import Checkpoint, is_critical
 from storage import tables
 
 PRICE = "price"

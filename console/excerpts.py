@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from console.critical import is_thought
-from console.terms import Term, TermKind, lowered, mentions, occurrences
 from console.trajectory import Step
+from console.trajectory.checkpoints import is_thought
+from console.trajectory.terms import Term, TermKind, lowered, mentions, occurrences
 
 LONG_CHARS = 300
 LONG_LINES = 3

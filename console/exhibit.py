@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from console.briefs import Brief
-from console.critical import Checkpoint, CheckpointKind, checkpoints, is_thought, pending_action
 from console.environments import environment
 from console.excerpts import WORDS, compare, evidence, last_seen
-from console.terms import Term, terms
 from console.trajectory import Step, Trajectory
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints, is_thought, pending_action
+from console.trajectory.terms import Term, terms
 
 _FAILED = re.compile(
     r"\s*(?:API output:\s*)?(?:error|exception|traceback|invalid|nothing happens|could not|can ?not|unknown)\b",

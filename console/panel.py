@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from console.critical import Checkpoint
 from console.database import writing
 from console.detectors import Detector
 from console.detectors.parts.bench import Bench
@@ -15,6 +14,7 @@ from console.detectors.parts.clients import Asking, Clients, Setup
 from console.judging import keep_verdicts, row_of
 from console.llm import ModelError, Tally
 from console.settings import settings
+from console.trajectory.checkpoints import Checkpoint
 from storage import tables
 
 _HOPELESS = 20

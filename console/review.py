@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from sqlmodel import Session, col, select
 
-from console.critical import CheckpointKind, checkpoint_at, digest
 from console.errors import BadInput, Refused, Unknown
 from console.trajectory import Label, from_json
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim, NoClaimReason, Queue
 from storage.tables import DecisionKind, ItemStatus

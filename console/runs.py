@@ -14,10 +14,10 @@ from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console import events, suggestions
-from console.critical import calls
 from console.errors import BadInput, Refused, Unknown
 from console.successes import successes
 from console.trajectory import Outcome, from_json
+from console.trajectory.checkpoints import calls
 from storage import tables
 from storage.queue import Queue
 from storage.tables import ItemStatus, RunKind

@@ -12,10 +12,10 @@ import orjson
 from sqlmodel import Session, col, select
 
 from console.briefs import Brief, brief_of
-from console.critical import Checkpoint, CheckpointKind, checkpoint_at
 from console.detection import run_checkpoints
 from console.exhibit import Exhibit, Flag, checkpoint_exhibit, reasons
 from console.trajectory import Trajectory, from_json
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
 from storage.queue import Claim, Queue
 

@@ -6,10 +6,10 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from console.critical import Checkpoint
 from console.excerpts import is_long, preview
 from console.exhibit import Exhibit, Flag, Heading, ShownStep, checkpoint_exhibit, record_exhibit
 from console.trajectory import Trajectory
+from console.trajectory.checkpoints import Checkpoint
 
 ODD = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"

@@ -11,13 +11,13 @@ import orjson
 from sqlmodel import Session, col, func, select
 
 from console import costs, review, runs
-from console.critical import CheckpointKind, checkpoint_at
 from console.database import now_ms, reading, review_queue
 from console.environments.facts import TaskSpec
 from console.errors import BadInput, Unknown
 from console.reviewers import POLICIES, Case, Noise, Opinion, reviewer
 from console.reviewers.policies import Candidate
 from console.trajectory import Label, from_json
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
 from storage.queue import Claim, NoClaimReason, Queue
 from storage.tables import DecisionKind

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from console.critical import Call, calls, is_critical
+from console.trajectory.checkpoints import Call, calls, is_critical
 
 
 @dataclass(frozen=True, slots=True)

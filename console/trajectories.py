@@ -14,12 +14,11 @@ import orjson
 from sqlalchemy import select
 from sqlmodel import Session, col
 
-from console import critical
 from console.environments import environment
 from console.errors import UnreadableFile
 from console.importers import read_log
 from console.importers.records import Duplicate, Found, Skipped
-from console.trajectory import Trajectory
+from console.trajectory import Trajectory, checkpoints
 from storage import tables
 from storage.intake import insert_trajectories
 
@@ -161,7 +160,7 @@ def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:
     """Critical actions that were executed, failed ones included."""
     refused = environment(record.environment).not_executed
     return sum(
-        critical.count_critical(step.action, patterns)
+        checkpoints.count_critical(step.action, patterns)
         for step in record.steps
         if not step.observation.lstrip().startswith(refused or ("\0",))
     )

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import orjson
 
-from console.critical import Checkpoint, CheckpointKind, checkpoint_at
 from console.environments.facts import TaskSpec
 from console.reviewers import Case
 from console.reviewers.faults import misleads
 from console.trajectory import Label, Trajectory
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
 
 

@@ -10,7 +10,6 @@ from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console import runs
-from console.critical import Checkpoint, checkpoints
 from console.database import reading
 from console.detection_report import DetectionReport
 from console.detectors import UNPARSED, Detector
@@ -19,6 +18,7 @@ from console.environments import environment
 from console.panel import Job
 from console.standing import stands
 from console.trajectory import Outcome, Trajectory, from_json
+from console.trajectory.checkpoints import Checkpoint, checkpoints
 from storage import tables
 
 _PAGE = 200

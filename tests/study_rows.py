@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 from sqlmodel import Session, select
 
-from console.critical import digest
 from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.engine import engine, reading, writing
 

@@ -1,7 +1,7 @@
 """Full validation: every critical action goes to a person (InferAct, section 4, upper bound)."""
 
-from console.critical import Checkpoint
 from console.detectors.verdict import Detector, Verdict
+from console.trajectory.checkpoints import Checkpoint
 
 
 def judge(checkpoint: Checkpoint, seed: int) -> Verdict:

@@ -2,8 +2,8 @@
 
 import hashlib
 
-from console.critical import Checkpoint
 from console.detectors.verdict import Detector, Verdict
+from console.trajectory.checkpoints import Checkpoint
 
 
 def judge(checkpoint: Checkpoint, seed: int) -> Verdict:

@@ -10,13 +10,13 @@ from typing import Any
 
 import orjson
 
-from console.critical import Checkpoint
 from console.detectors.parts import stack as stacks
 from console.detectors.parts.bench import Bench
 from console.detectors.parts.stack import Stack
 from console.detectors.verdict import UNPARSED, Detector, Spent, Verdict
 from console.errors import BadInput, Refused, Unknown
 from console.settings import settings
+from console.trajectory.checkpoints import Checkpoint
 
 _SHOWN = 3
 _UNFITTED = "The stacked detector has to be fitted to labels first; then name it as stacked@NAME."

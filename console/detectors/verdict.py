@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from console.critical import Checkpoint
+from console.trajectory.checkpoints import Checkpoint
 
 if TYPE_CHECKING:
     from console.detectors.parts.bench import Bench

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import null, select
 from sqlmodel import Session
 
-from console.critical import CheckpointKind, checkpoint_at, digest
 from console.exporting.source import Amend, Cell
 from console.exports import Page
 from console.trajectory import from_json
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
 from storage.tables import Table
 
 _AT_ONCE = 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from console.critical import Call, calls
+from console.trajectory.checkpoints import Call, calls
 
 
 class Reason(StrEnum):

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
 from console import runs
-from console.critical import is_critical
 from console.database import now_ms, writing
 from console.detectors import detector as detector_named
 from console.environments import environment as environment_named
@@ -23,6 +22,7 @@ from console.gate.question import ActionLike, Question, StepLike, question
 from console.gate.replies import APPROVE, REJECT, Policies
 from console.gate.waiting import Cancellation, Wait
 from console.settings import Settings, settings
+from console.trajectory.checkpoints import is_critical
 
 
 class Waiting(TypedDict, total=False):

@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from console.critical import Checkpoint, CheckpointKind, checkpoint_at, digest
 from console.errors import BadInput
 from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, digest
 
 StepLike = Step | Mapping[str, Any] | Sequence[Any]
 """A Step, a mapping with thought, action and observation, or a pair (action, observation)."""

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from sqlmodel import Session, select
 
-from console.critical import digest
 from console.gate.answer import GateDecision, Reason
 from console.gate.question import Question
 from console.live.answers import RUNS_ACTION
+from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.tables import DecisionKind
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from console.critical import is_critical
 from console.environments import environment
 from console.trajectory import Trajectory
+from console.trajectory.checkpoints import is_critical
 
 Progress = Callable[[int], None]
 """Is told how many bytes of the file were read so far."""

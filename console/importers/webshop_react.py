@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from console.critical import is_critical
 from console.environments import environment
 from console.errors import UnreadableFile
 from console.importers.parts.lines import CUT, text_lines
 from console.importers.records import Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Label, Outcome, Step, Trajectory
+from console.trajectory.checkpoints import is_critical
 
 _NAME = "webshop-react"
 _WORLD = environment("webshop")

@@ -8,10 +8,10 @@ import orjson
 from sqlalchemy import insert
 from sqlmodel import Session, col
 
-from console.critical import digest
 from console.environments.facts import TaskSpec
 from console.trajectories import prepare
 from console.trajectory import Outcome, Trajectory
+from console.trajectory.checkpoints import digest
 from storage import tables
 
 

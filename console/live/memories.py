@@ -10,13 +10,13 @@ from sqlalchemy import insert
 from sqlmodel import Session, col, select
 
 from console.actors import Reflection
-from console.critical import CheckpointKind, checkpoint_at
 from console.database import now_ms, reading
 from console.live import rows
 from console.live.answers import is_feedback, standing
 from console.live.stage import Stage
 from console.live.work import latest
 from console.trajectory import Outcome, Trajectory
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
 from storage.tables import ItemStatus
 

@@ -9,7 +9,6 @@ from typing import Any
 from sqlmodel import Session
 
 from console.actors import Move, View
-from console.critical import is_critical
 from console.database import now_ms
 from console.environments.facts import World
 from console.errors import Refused
@@ -19,6 +18,7 @@ from console.live.rebuilding import rebuild
 from console.live.rows import Trial
 from console.live.stage import Stage
 from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.checkpoints import is_critical
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from sqlmodel import Session, col, select
 
-from console.critical import digest
 from console.database import now_ms, review_queue, writing
 from console.live import rows
 from console.live.answers import RUNS_ACTION, standing
 from console.live.playing import Approved
 from console.live.report import Advance
 from console.trajectory import Outcome
+from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.queue import HALTED
 from storage.tables import DecisionKind, ItemStatus

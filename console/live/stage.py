@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from sqlmodel import Session
 
-from console.critical import Checkpoint, CheckpointKind, checkpoint_at, checkpoints
 from console.database import now_ms
 from console.environments.facts import Environment
 from console.flagging import HALTED_PRIORITY
@@ -20,6 +19,7 @@ from console.live.report import Advance
 from console.live.rows import Trial
 from console.runs import patterns
 from console.trajectory import Outcome
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, checkpoints
 from storage import tables
 from storage.queue import HALTED, NewItem
 

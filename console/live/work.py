@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlmodel import Session, col, or_, select
 
-from console.critical import CheckpointKind
 from console.trajectory import Outcome
+from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
 
 

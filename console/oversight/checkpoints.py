@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from sqlmodel import Session, col, select
 
-from console.critical import Checkpoint
 from console.trajectory import from_json
+from console.trajectory.checkpoints import Checkpoint
 from console.truth import awaited
 from storage import tables
 

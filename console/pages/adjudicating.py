@@ -8,7 +8,6 @@ import streamlit as st
 from sqlmodel import Session
 
 from console import browsing
-from console.critical import Checkpoint, CheckpointKind, checkpoint_at
 from console.database import now_ms, reading, writing
 from console.errors import ConsoleError
 from console.pages import keys
@@ -17,6 +16,7 @@ from console.pages.said import note
 from console.results import adjudicating
 from console.results.adjudicating import MAX_NOTE, Disagreement, Of
 from console.trajectory import Label
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from console.widgets.empty_state import show_empty_state
 from console.widgets.hotkeys import hotkeys, key_label
 from console.widgets.rows_table import show_rows

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from console import review
-from console.critical import CheckpointKind
 from console.pages import deciding, keys, lease
 from console.pages.deciding import words_key
 from console.trajectory import Label
+from console.trajectory.checkpoints import CheckpointKind
 from console.widgets.hotkeys import hotkeys, key_label
 from storage import tables
 from storage.queue import Claim

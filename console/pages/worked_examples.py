@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from console.critical import Checkpoint, CheckpointKind
 from console.trajectory import Step
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
 Steps = tuple[Step, ...]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from console.critical import Checkpoint
 from console.environments.facts import TaskSpec
 from console.trajectory import Label
+from console.trajectory.checkpoints import Checkpoint
 
 
 @dataclass(frozen=True, slots=True)

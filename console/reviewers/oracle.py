@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from console.critical import CheckpointKind
 from console.reviewers.faults import fault_of, misleads
 from console.reviewers.opinion import Case, Noise, Opinion, Reviewer
 from console.reviewers.wording import worded
 from console.trajectory import Label
+from console.trajectory.checkpoints import CheckpointKind
 
 
 def judge(case: Case, noise: Noise) -> Opinion:

@@ -5,10 +5,10 @@ An environment with a look of its own is one line in LOOKS.
 
 from __future__ import annotations
 
-from console.critical import CheckpointKind
 from console.environments.facts import TaskSpec
 from console.studies.known import Known, paused
 from console.trajectory import Label, Step
+from console.trajectory.checkpoints import CheckpointKind
 
 _ASKED = (
     "This item checks that tasks are read with care. Whatever the agent has done below, choose “{answer}”; "

@@ -15,7 +15,6 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.actors import View, actor
 from console.briefs import brief_of
-from console.critical import CheckpointKind, checkpoint_at, is_critical
 from console.designs import Design
 from console.detection import run_checkpoints
 from console.environments import environment
@@ -24,6 +23,7 @@ from console.live.halting import ending
 from console.reviewers import Case, Noise, reviewer
 from console.studies import sources
 from console.trajectory import Label, Outcome, Step, Trajectory, from_json
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, is_critical
 from storage import tables
 
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from console.critical import Checkpoint, CheckpointKind
 from console.detectors import detector
 from console.environments.facts import TaskSpec
 from console.reviewers import Case, Noise, Opinion, reviewer
 from console.trajectory import Label
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from storage.tables import ParticipantKind, Probe
 
 _STUCK = "You got stuck; try another way."

@@ -16,7 +16,6 @@ from sqlalchemy import insert
 from sqlmodel import Session, col, select
 
 from console import runs
-from console.critical import checkpoint_at
 from console.database import now_ms, reading, writing
 from console.designs import Design
 from console.environments import environment
@@ -30,6 +29,7 @@ from console.studies.creating import design_of
 from console.studies.known import Known
 from console.studies.sharing import Share, share_out
 from console.trajectory import Label
+from console.trajectory.checkpoints import checkpoint_at
 from storage import tables
 from storage.tables import ProbePurpose, RunKind
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from console.critical import checkpoint_at
 from console.designs import Design, conditions
 from console.detectors import Detector, detector
 from console.errors import BadInput
 from console.studies.known import Known
 from console.trajectory import Label
+from console.trajectory.checkpoints import checkpoint_at
 
 
 @dataclass(frozen=True, slots=True)

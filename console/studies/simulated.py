@@ -9,7 +9,6 @@ import orjson
 from sqlmodel import Session, col, func, select
 
 from console import review
-from console.critical import CheckpointKind, checkpoint_at
 from console.database import now_ms, reading, review_queue, writing
 from console.designs import Design, conditions
 from console.designs.parts import Noisy
@@ -23,6 +22,7 @@ from console.studies.opinions import Matter, opinion
 from console.studies.place import OVER, Place
 from console.studies.stages import Stage, locked, refuse_unless_open
 from console.trajectory import Label, from_json
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
 from storage.tables import AssignmentStatus, ParticipantKind
 

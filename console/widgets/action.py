@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from console.critical import Call, calls
+from console.trajectory.checkpoints import Call, calls
 from console.widgets.markup import fold, plain
 
 _LARGE_CHARS = 160

@@ -11,7 +11,7 @@ from html import escape
 
 from console.excerpts import is_long, preview, spans
 from console.showing import ODD, code_point
-from console.terms import Term
+from console.trajectory.terms import Term
 
 # Two noncharacters of Unicode, which no interchanged text holds, so that a text is escaped once and not piece by piece.
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from console.critical import Call
 from console.excerpts import is_long, occurring
 from console.exhibit import Exhibit, Heading, ShownStep
-from console.terms import Term
+from console.trajectory.checkpoints import Call
+from console.trajectory.terms import Term
 from console.widgets.action import as_words, json_calls
 from console.widgets.markup import fold, folded, marked, plain, size
 

@@ -7,11 +7,11 @@ from itertools import islice
 
 import streamlit as st
 
-from console.critical import Checkpoint
 from console.excerpts import LIMITS, WORDS
 from console.exhibit import Exhibit, Flag, Heading, checkpoint_exhibit, record_exhibit
-from console.terms import Term
 from console.trajectory import Trajectory
+from console.trajectory.checkpoints import Checkpoint
+from console.trajectory.terms import Term
 from console.widgets.action import action_html
 from console.widgets.markup import marked, plain
 from console.widgets.steps import show_further_steps

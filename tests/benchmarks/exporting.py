@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from sqlalchemy import insert
 from sqlalchemy.dialects import sqlite
 
-from console.critical import digest
 from console.exporting import KINDS, export
 from console.exporting.source import statement
+from console.trajectory.checkpoints import digest
 from storage.engine import engine
 from storage.tables import Table
 

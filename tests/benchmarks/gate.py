@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from sqlmodel import select
 
 from console import review, runs
-from console.critical import Checkpoint
 from console.database import now_ms, reading, review_queue
 from console.detectors import DETECTORS, Detector, Verdict
 from console.gate import Gate
+from console.trajectory.checkpoints import Checkpoint
 from storage import tables
 from storage.queue import Claim
 

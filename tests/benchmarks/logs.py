@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from console.critical import Checkpoint, checkpoints
 from console.detectors import detector
 from console.detectors.parts.stack import Case, fit
 from console.environments import environment
@@ -28,6 +27,7 @@ from console.errors import Refused
 from console.importers import read_log
 from console.importers.records import Found
 from console.trajectory import Label, Trajectory
+from console.trajectory.checkpoints import Checkpoint, checkpoints
 
 Scores = NDArray[np.float64]
 Figure = Callable[[NDArray[np.bool_], Scores], float]

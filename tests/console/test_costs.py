@@ -5,10 +5,10 @@ from sqlmodel import select
 
 from console import costs, detection, importing
 from console.cli import run_command
-from console.critical import Checkpoint, CheckpointKind
 from console.database import reading
 from console.errors import BadInput
 from console.trajectory import Step
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from storage import tables
 from tests.logs import purchase, write_log
 

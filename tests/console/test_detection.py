@@ -15,13 +15,13 @@ from sqlmodel import select
 
 from console import detection, importing, judging, runs
 from console.cli import run_command
-from console.critical import Checkpoint, CheckpointKind
 from console.database import reading, writing
 from console.detectors import detector
 from console.detectors.parts.clients import Asking
 from console.errors import BadInput
 from console.llm import NoModel, SpendingCapReached
 from console.settings import settings
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from storage import tables
 from tests.fakes.answers import Fault
 from tests.fakes.endpoint import serving

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.excerpts import compare, evidence, is_long, last_seen, occurring, preview, spans
-from console.terms import terms
 from console.trajectory import Step
+from console.trajectory.terms import terms
 
 TASK = "a white brass lamp of 50 cm, price lower than 20 dollars, without a shade"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from console.critical import Checkpoint, CheckpointKind
 from console.exhibit import Heading, checkpoint_exhibit, record_exhibit
 from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
 STEPS = (Step("t0", "search[lamp]", "ten lamps"), Step("", "think[hm]", "OK."), Step("t2", "click[B1]", "Error: gone"))
 

@@ -152,7 +152,7 @@ def test_the_brief_names_the_target_and_never_the_label(two_trials):
 
 def canaried(record, draw, patterns):
     """The record with all that came after its first critical action, and all ground truth, replaced by canaries."""
-    from console.critical import is_critical
+    from console.trajectory.checkpoints import is_critical
 
     at = next((i for i, step in enumerate(record.steps) if is_critical(step.action, patterns)), None)
     if at is None:

@@ -5,10 +5,10 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.critical import Checkpoint, CheckpointKind
 from console.exhibit import Flag
 from console.showing import as_text, record_as_text, visible
 from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
 LONG = "page one " * 80
 STEPS = (Step("hm", "search[shade]", LONG), Step("", "click[B01]", "Invalid action!"))

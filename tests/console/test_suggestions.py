@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.critical import is_critical
 from console.suggestions import suggest
+from console.trajectory.checkpoints import is_critical
 
 
 def patterns(actions, known=()):

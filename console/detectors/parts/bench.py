@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from console import prompting
-from console.critical import Checkpoint, CheckpointKind, is_critical
 from console.detectors.parts.views import View, full, masked
 from console.environments import environment
 from console.llm import LLM, Message, ModelRefused, Reply
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, is_critical
 
 SAMPLES = 5
 """How many answers a frequency is taken from (InferAct, section 4.1: m = 5)."""

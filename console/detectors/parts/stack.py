@@ -13,9 +13,9 @@ from typing import Any
 
 import orjson
 
-from console.critical import Checkpoint
 from console.detectors.parts.traits import TRAITS, traits
 from console.errors import BadInput, Refused
+from console.trajectory.checkpoints import Checkpoint
 
 MIN_LABELS, MIN_OF_EACH, FOLDS = 30, 8, 5
 _TRAIT_WEIGHT = 0.1

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
-from console.critical import Checkpoint, CheckpointKind, is_thought
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, is_thought
 
 _WORD = re.compile(r"[a-z0-9]+")
 _FAILED = re.compile(r"invalid|nothing happens|error|could not find|not found|no results|cannot", re.IGNORECASE)

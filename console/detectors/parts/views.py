@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from console.critical import Checkpoint, is_thought
 from console.trajectory import Step
+from console.trajectory.checkpoints import Checkpoint, is_thought
 
 HIDDEN = "(the user's words)"
 _INDENT = "\n  "

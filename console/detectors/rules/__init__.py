@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from console.critical import Checkpoint
 from console.detectors.rules import answers, arguments, conduct, household, shopping
 from console.detectors.rules.evidence import Evidence, Finding
 from console.detectors.verdict import Detector, Verdict
+from console.trajectory.checkpoints import Checkpoint
 
 BASE = -1.0
 """With no finding at all the score is 0.27."""

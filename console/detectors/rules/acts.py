@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from console.critical import Call, Checkpoint, calls, is_thought
 from console.environments import environment
+from console.trajectory.checkpoints import Call, Checkpoint, calls, is_thought
 
 _FAILED = re.compile(
     r"\s*(?:[\[{\"']{0,3}error|invalid|could not|couldn't|cannot|can't|unable|failed|failure|unknown|not found|"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from console.detectors.rules.evidence import Evidence, Finding, quoted
-from console.terms import COUNTS, TermKind, lowered, mentions, words
+from console.trajectory.terms import COUNTS, TermKind, lowered, mentions, words
 
 _ANSWERING = frozenset({"finish", "answer", "final_answer", "submit", "submit_answer", "conclude"})
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")

@@ -6,7 +6,7 @@ import re
 
 from console.detectors.rules.acts import leaves
 from console.detectors.rules.evidence import Evidence, Finding, quoted
-from console.terms import FUNCTION_WORDS, TermKind, lowered
+from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
 
 _CONFIRM = re.compile(r"\bconfirm(?:s|ed|ation)?\b")
 _ASSENT = re.compile(

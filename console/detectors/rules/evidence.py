@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from console.critical import Call, Checkpoint, calls, is_thought
 from console.detectors.rules.acts import Act, acts
 from console.detectors.rules.pages import Choice, Page, choices, last_page, wanted
-from console.terms import Term, lowered, terms, words
+from console.trajectory.checkpoints import Call, Checkpoint, calls, is_thought
+from console.trajectory.terms import Term, lowered, terms, words
 
 SEEN_LIMIT = 200_000
 """Characters of observations that are compared; of a longer record the latest count."""

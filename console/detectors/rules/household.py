@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from console.critical import CheckpointKind
 from console.detectors.rules.evidence import Evidence, Finding
+from console.trajectory.checkpoints import CheckpointKind
 
 _HANDLED = re.compile(
     r"^(?:> )?(?P<verb>[a-z]+) (?P<object>[a-z][a-z ]{1,40}?) \d{1,3}"

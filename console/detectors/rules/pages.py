@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from console.detectors.rules.acts import Act
-from console.terms import Term, TermKind, lowered, mentions, words
+from console.trajectory.terms import Term, TermKind, lowered, mentions, words
 
 _PRICE = re.compile(
     r"\bprice\"?\s?[:=]?\s?[$€£]?\s?(\d[\d,]*(?:\.\d+)?)(?:\s?(?:to|-)\s?[$€£]?\s?(\d[\d,]*(?:\.\d+)?))?", re.IGNORECASE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.detectors.rules.evidence import Evidence, Finding, quoted
 from console.detectors.rules.pages import EXACT
-from console.terms import TermKind, mentions
+from console.trajectory.terms import TermKind, mentions
 
 
 def price_above_limit(evidence: Evidence) -> Finding | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from console.critical import is_thought
 from console.environments.facts import TaskSpec
 from console.environments.webshop.catalogue import Product, catalogue
 from console.environments.webshop.pages import SUB_PAGES, item_page, results_page, start_page, sub_page
 from console.environments.webshop.reward import goal_of, reward
 from console.environments.webshop.search import search
 from console.errors import BadInput
+from console.trajectory.checkpoints import is_thought
 
 INVALID = "Invalid action!"
 BOUGHT = "\nThank you for shopping with us! \n"

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from console.critical import CheckpointKind
 from console.errors import Unknown
 from console.reviewers.faults import alfworld, hotpotqa, webshop
 from console.reviewers.faults.fault import Fault
 from console.reviewers.opinion import Case
 from console.reviewers.sandbox import succeeds
+from console.trajectory.checkpoints import CheckpointKind
 
 FINDERS: dict[str, Callable[[Case], Fault]] = {
     "webshop": webshop.find,

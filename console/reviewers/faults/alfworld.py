@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from console.critical import CheckpointKind
 from console.environments.alfworld.briefs import LOOK, TREATMENT, TWO
 from console.reviewers.faults.fault import Fault
 from console.reviewers.opinion import Case
 from console.trajectory import Step
+from console.trajectory.checkpoints import CheckpointKind
 
 _TREATING = re.compile(r"^(?:> )?(clean|heat|cool) ([a-z]+) \d+ with")
 _TAKEN = re.compile(r"^You pick up the ([a-z]+) \d+")

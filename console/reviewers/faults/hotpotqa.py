@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from console.critical import CheckpointKind
 from console.reviewers.faults.fault import Fault
 from console.reviewers.opinion import Case
 from console.trajectory import Step
+from console.trajectory.checkpoints import CheckpointKind
 
 _CALL = re.compile(r"^\s*(search|lookup)\[(.*)\]\s*$", re.DOTALL | re.IGNORECASE)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from console.critical import CheckpointKind
 from console.environments.webshop.catalogue import Product, catalogue
 from console.environments.webshop.reward import Goal, goal_of, has_attribute, type_factor
 from console.reviewers.faults.fault import Fault
 from console.reviewers.opinion import Case
 from console.trajectory import Step
+from console.trajectory.checkpoints import CheckpointKind
 
 _CLICK = re.compile(r"^\s*click\[(.+)\]\s*$", re.DOTALL)
 

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from console.critical import Checkpoint, CheckpointKind
 from console.exhibit import Flag
 from console.trajectory import Step
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.widgets.hotkeys import hotkeys, key_label
 from console.widgets.styles import load_styles
 from console.widgets.trajectory_view import show_checkpoint

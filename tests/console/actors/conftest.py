@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from console.actors import ACTORS, Reflection, View
-from console.critical import is_critical
 from console.environments import ENVIRONMENTS
 from console.trajectory import Step
+from console.trajectory.checkpoints import is_critical
 
 
 class Trial:

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from console.critical import Checkpoint, CheckpointKind
 from console.detectors import detector
 from console.detectors.parts.bench import Bench, Models
 from console.llm import LLM
 from console.trajectory import Step
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 import console.detectors
-from console.critical import Checkpoint, CheckpointKind
 from console.detectors import DETECTORS, detector
 from console.errors import Unknown
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
 AT = Checkpoint("generic", "do it", "", (), 0, CheckpointKind.ACTION, action="pay[1]")
 

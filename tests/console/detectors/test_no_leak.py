@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from console.critical import checkpoints
 from console.detectors import DETECTORS
 from console.environments import environment
 from console.importers import read_log
 from console.importers.records import Found
 from console.trajectory import Outcome, Step, from_json
+from console.trajectory.checkpoints import checkpoints
 
 LOGS = [
     "reflexion/reflexion/100_questions_5_trials.txt",

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.critical import Checkpoint, CheckpointKind
 from console.detectors.rules import CHECKS, RULES
 from console.trajectory import Step
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
 PAGE = """
 [Back to Search]

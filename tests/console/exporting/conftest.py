@@ -3,8 +3,8 @@
 import pytest
 from sqlmodel import Session
 
-from console.critical import digest
 from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.engine import engine, writing
 

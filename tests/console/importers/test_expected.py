@@ -7,12 +7,12 @@ from statistics import median
 import orjson
 import pytest
 
-from console.critical import calls, is_critical
 from console.environments import environment
 from console.errors import UnreadableFile
 from console.importers import read_log
 from console.importers.records import Found
 from console.trajectory import from_json
+from console.trajectory.checkpoints import calls, is_critical
 
 TAU = [
     "tau-bench/gpt-4o-airline.even.json",

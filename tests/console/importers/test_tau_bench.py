@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from console.critical import calls
 from console.errors import UnreadableFile
+from console.trajectory.checkpoints import calls
 
 
 def call(name: str, arguments: str, call_id: str = "c1") -> dict:

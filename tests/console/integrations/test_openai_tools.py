@@ -8,12 +8,12 @@ from openai.types.chat import ChatCompletionMessage
 from sqlmodel import select
 
 from console import review, runs
-from console.critical import CheckpointKind, checkpoint_at
 from console.database import now_ms, reading, review_queue
 from console.errors import BadInput
 from console.gate import Gate
 from console.integrations.openai_tools import run_calls
 from console.trajectory import from_json
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
 from storage.queue import Claim
 

@@ -19,10 +19,10 @@ from pathlib import Path
 from sqlmodel import col, select
 
 from console import review, runs
-from console.critical import digest
 from console.database import database_url, now_ms, reading, review_queue
 from console.live import engine, starting
 from console.settings import settings
+from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.check import check
 from storage.engine import close

@@ -5,10 +5,10 @@ import pytest
 from sqlmodel import col, select
 
 from console import runs, trials
-from console.critical import Checkpoint, checkpoints
 from console.database import reading
 from console.errors import Refused
 from console.live import engine, releasing
+from console.trajectory.checkpoints import Checkpoint, checkpoints
 from storage import tables
 from tests.console.live.worlds import players, sends_wrong_until_told
 

@@ -7,11 +7,11 @@ from sqlalchemy import insert, update
 from sqlmodel import col, select
 
 from console.actors import ACTORS
-from console.critical import digest
 from console.database import now_ms, reading, writing
 from console.live import engine, settling, starting
 from console.live.players import Players
 from console.live.report import Advance
+from console.trajectory.checkpoints import digest
 from storage import tables
 from tests.console.live.worlds import players, seals_midway, sends_wrong_until_told
 

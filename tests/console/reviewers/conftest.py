@@ -6,10 +6,10 @@ from functools import lru_cache
 import pytest
 
 from console.actors import ACTORS, View
-from console.critical import checkpoints, halted_checkpoint
 from console.environments import ENVIRONMENTS
 from console.reviewers import Case
 from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.checkpoints import checkpoints, halted_checkpoint
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,13 @@
 
 import pytest
 
-from console.critical import Checkpoint, CheckpointKind
 from console.environments import ENVIRONMENTS
 from console.environments.hotpotqa import oracle_actions as answering
 from console.environments.webshop import oracle_actions as shopping
 from console.reviewers import Case
 from console.reviewers.faults import fault_of, misleads
 from console.trajectory import Step
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
 
 def case_of(task, actions, kind=CheckpointKind.ACTION):

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from console.critical import CheckpointKind
 from console.environments.facts import TaskSpec
 from console.errors import BadInput
 from console.reviewers import REVIEWERS, Noise, reviewer
 from console.reviewers.wording import reveals, secrets
 from console.settings import settings
 from console.trajectory import Label, Outcome
+from console.trajectory.checkpoints import CheckpointKind
 
 NAMES = ("webshop", "hotpotqa", "alfworld")
 ORACLE = REVIEWERS["oracle"]

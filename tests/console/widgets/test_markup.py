@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from console.terms import terms
+from console.trajectory.terms import terms
 from console.widgets.markup import folded, marked, plain
 
 HOSTILE = [

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.critical import Checkpoint, CheckpointKind, checkpoints
 from console.exhibit import Flag
 from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints
 from console.widgets.trajectory_view import checkpoint_html, record_html
 
 TASK = "i need a white blackout shade of 66 x 66 inches, and price lower than 30.00 dollars"

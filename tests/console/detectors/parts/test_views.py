@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.critical import Checkpoint, CheckpointKind
 from console.detectors.parts.views import full, masked
 from console.trajectory import Step
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
 NOTHING_BEFORE = Checkpoint("generic", "do it", "", (), 0, CheckpointKind.ACTION, "", "pay[1]")
 

@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.critical import is_critical
 from console.environments.facts import TaskSpec
 from console.environments.hotpotqa import HOTPOTQA, oracle_actions, start, tasks
 from console.environments.hotpotqa.corpus import Corpus, Page
 from console.environments.hotpotqa.world import Encyclopedia
 from console.errors import BadInput
+from console.trajectory.checkpoints import is_critical
 
 CORPUS = Corpus(
     [

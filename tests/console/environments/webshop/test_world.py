@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.critical import is_critical, is_thought
 from console.environments.webshop import WEBSHOP, oracle_actions
 from console.environments.webshop.catalogue import catalogue
 from console.environments.webshop.goals import tasks
 from console.errors import BadInput
+from console.trajectory.checkpoints import is_critical, is_thought
 
 TASKS = tasks(6, 60)
 TASK = next(task for task in TASKS if len(task.gold["options"]) == 2)

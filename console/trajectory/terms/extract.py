@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from console.terms.wording import (
+from console.trajectory.terms.lexicon import (
     AT_LEAST,
     AT_MOST,
     ATTRIBUTES,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.terms import TermKind, lowered, mentions, occurrences, terms
+from console.trajectory.terms import TermKind, lowered, mentions, occurrences, terms
 
 
 def stated(instruction):

@@ -4,9 +4,9 @@
 punctuation, plurals and the usual ways to write a price, a size or a date make no difference. Both are linear.
 """
 
-from console.terms.matching import lowered, mentions, occurrences, words
-from console.terms.reading import Term, TermKind, terms
-from console.terms.wording import COUNTS, FUNCTION_WORDS
+from console.trajectory.terms.extract import Term, TermKind, terms
+from console.trajectory.terms.lexicon import COUNTS, FUNCTION_WORDS
+from console.trajectory.terms.match import lowered, mentions, occurrences, words
 
 __all__ = [
     "COUNTS",

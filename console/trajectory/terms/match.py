@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from console.terms.reading import Term, TermKind
-from console.terms.wording import COUNTS, FIGURE, FUNCTION_WORDS, MONTHS, UNIT, UNITS
+from console.trajectory.terms.extract import Term, TermKind
+from console.trajectory.terms.lexicon import COUNTS, FIGURE, FUNCTION_WORDS, MONTHS, UNIT, UNITS
 
 _NUMBER = re.compile(FIGURE)
 _WORD = re.compile(r"[^\W_]+")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.critical import (
+from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.checkpoints import (
     Call,
     CheckpointKind,
     calls,
@@ -19,7 +20,6 @@ from console.critical import (
     is_critical,
     pending_action,
 )
-from console.trajectory import Outcome, Step, Trajectory
 
 BUY = "click[Buy Now]"
 
