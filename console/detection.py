@@ -19,7 +19,7 @@ from console.detectors import UNPARSED, Detector, detector
 from console.detectors.parts.clients import Asking
 from console.flagging import enqueue
 from console.judging import keep_verdicts, verdict_row
-from console.llm import Tally
+from console.llm import ClientUsage
 from console.panel import Job
 from console.unjudged import Backlog, Page
 from console.unjudged import run_checkpoints as run_checkpoints
@@ -150,12 +150,12 @@ def _judge_offline(backlog: Backlog, judge: Detector, bar: float, progress: Prog
 
 def _ask_models(
     backlog: Backlog, judges: Sequence[Detector], bars: Mapping[str, float], progress: Progress | None
-) -> Tally:
+) -> ClientUsage:
     """Asks for all detectors at once, checkpoint by checkpoint; returns what was asked."""
     pages = backlog.pages() if judges else []
     count = _Count(sum(map(len, pages)), progress)
     if not pages:
-        return Tally()
+        return ClientUsage()
 
     def opened(page: Page) -> list[Job]:
         jobs = backlog.jobs(page, judges)

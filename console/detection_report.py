@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from console.detectors import UNPARSED
-from console.llm import ModelError, Tally
+from console.llm import ClientUsage, ModelError
 
 
 @dataclass(slots=True)
@@ -64,4 +64,4 @@ class Detection:
     """The report of each detector, and what the models were really asked."""
 
     reports: list[DetectionReport]
-    tally: Tally
+    tally: ClientUsage

@@ -12,7 +12,7 @@ from console.detectors import Detector
 from console.detectors.parts.bench import Bench
 from console.detectors.parts.clients import Asking, Clients, Setup
 from console.judging import keep_verdicts, row_of
-from console.llm import ModelError, Tally
+from console.llm import ClientUsage, ModelError
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
@@ -45,7 +45,7 @@ class Panel:
     over: Callable[[Job], None]
 
 
-def judge(panel: Panel, pages: Iterable[Callable[[], Sequence[Job]]]) -> Tally:
+def judge(panel: Panel, pages: Iterable[Callable[[], Sequence[Job]]]) -> ClientUsage:
     """Judges the jobs of all pages; returns what was asked. A failed checkpoint has no verdict, all others have.
 
     Raises NoModel, SpendingCapReached, and the last ModelError where nothing but errors comes; what was judged until
@@ -60,7 +60,7 @@ class _Sitting:
     rows: asyncio.Queue[Row | None] = field(default_factory=asyncio.Queue)
     failures: int = 0
 
-    async def judge(self, pages: Iterable[Callable[[], Sequence[Job]]]) -> Tally:
+    async def judge(self, pages: Iterable[Callable[[], Sequence[Job]]]) -> ClientUsage:
         async with Clients(self.panel.asking) as clients:
             writer = asyncio.create_task(_write(self.rows))
             try:

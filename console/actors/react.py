@@ -9,7 +9,7 @@ from pathlib import Path
 
 from console.actors.move import Actor, Move, Reflection, View
 from console.llm import LLM, Message, connect
-from console.prompting import name_for, render
+from console.llm.prompts import name_for, render
 from console.settings import settings
 from console.trajectory import Step
 

@@ -17,7 +17,7 @@ from console.detection_report import DetectionReport
 from console.detectors import DETECTORS
 from console.detectors.parts.clients import Asking
 from console.errors import BadInput, Refused
-from console.llm import Tally
+from console.llm import ClientUsage
 
 Methods = Annotated[
     str, typer.Option(help=f"Detectors, comma-separated: {', '.join(DETECTORS)}; NAME@MODEL binds one to a model.")
@@ -80,7 +80,7 @@ def _names(methods: str) -> list[str]:
     return names
 
 
-def _tell(rows: list[dict[str, Any]], tally: Tally) -> None:
+def _tell(rows: list[dict[str, Any]], tally: ClientUsage) -> None:
     columns = ["detector", "threshold", "checkpoints", "judged", "cached", "flagged", "halted", "excluded", "queued"]
     asked = any(row["model"] for row in rows)
     if asked:
@@ -91,7 +91,7 @@ def _tell(rows: list[dict[str, Any]], tally: Tally) -> None:
         say(f"{tally.requests} requests{again}, {tally.cached} answers known already; {_spent(tally)}")
 
 
-def _spent(tally: Tally) -> str:
+def _spent(tally: ClientUsage) -> str:
     tokens = f"{tally.prompt_tokens:,} tokens in, {tally.completion_tokens:,} out"
     unpriced = tally.prompt_tokens and not tally.cost_usd
     return f"{tokens}, at no known price" if unpriced else f"{tokens}, {tally.cost_usd:.4f} USD"

@@ -17,7 +17,7 @@ from console.auth import sign_in
 from console.commands.output import Json, emit_json, say, show_table
 from console.database import database_url, reading
 from console.errors import BadInput, Refused
-from console.llm.probing import offer_of
+from console.llm.capabilities import capabilities_of
 from console.settings import settings
 from console.studies import creating
 from storage import backup as backups
@@ -139,7 +139,7 @@ def doctor(as_json: Json = False) -> None:
 def _model_facts() -> dict[str, object]:
     if not (os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_KEY")):
         return {"model": "none set: OPENAI_BASE_URL, OPENAI_API_KEY, INFERACT_MODEL"}
-    offer = asyncio.run(offer_of())
+    offer = asyncio.run(capabilities_of())
     found = {name: value for name, value in asdict(offer).items() if value not in (None, ())}
     return {f"model_{name}".replace("model_model", "model"): value for name, value in found.items()}
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from console import prompting
 from console.commands.output import Json, emit_json, say, show_table
 from console.errors import BadInput
+from console.llm import prompts
 from console.settings import settings
 
 prompt = typer.Typer(
@@ -31,7 +31,7 @@ def list_prompts(
     as_json: Json = False,
 ) -> None:
     """List every template with its slots; those in INFERACT_PROMPTS_DIR are marked as your own."""
-    rows = [_row(name) for name in prompting.names() if method in (None, name.split("/")[0])]
+    rows = [_row(name) for name in prompts.names() if method in (None, name.split("/")[0])]
     if as_json:
         emit_json(rows)
         return
@@ -42,7 +42,7 @@ def list_prompts(
 @prompt.command("show", epilog="Example: inferact prompt show inferact/webshop/infer_task")
 def show(name: Name, as_json: Json = False) -> None:
     """Print a template as it is written, with its file and fingerprint."""
-    row = _row(name) | {"file": str(prompting.where(name)), "text": prompting.source(name)}
+    row = _row(name) | {"file": str(prompts.where(name)), "text": prompts.source(name)}
     if as_json:
         emit_json(row)
         return
@@ -61,18 +61,18 @@ def render(
     """Print a template filled with your texts, just as a model gets it."""
     texts = dict(_pair(given) for given in slot or [])
     texts |= {key: _contents(path) for key, path in map(_pair, file or [])}
-    text = prompting.render(name, **texts)
+    text = prompts.render(name, **texts)
     if as_json:
-        emit_json({"prompt": name, "fingerprint": prompting.fingerprint(name), "text": text})
+        emit_json({"prompt": name, "fingerprint": prompts.fingerprint(name), "text": text})
         return
     say(text)
 
 
 def _row(name: str) -> dict[str, Any]:
     own = settings().prompts_dir
-    origin = "own" if own and own.resolve() in prompting.where(name).resolve().parents else "packaged"
-    slots = sorted(prompting.slots(name))
-    return {"prompt": name, "slots": slots, "origin": origin, "fingerprint": prompting.fingerprint(name)}
+    origin = "own" if own and own.resolve() in prompts.where(name).resolve().parents else "packaged"
+    slots = sorted(prompts.slots(name))
+    return {"prompt": name, "slots": slots, "origin": origin, "fingerprint": prompts.fingerprint(name)}
 
 
 def _pair(given: str) -> tuple[str, str]:

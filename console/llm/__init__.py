@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from console.llm.budget import load_prices
 from console.llm.client import LLM
 from console.llm.errors import (
     BadReply,
@@ -12,9 +13,8 @@ from console.llm.errors import (
     RequestRejected,
     SpendingCapReached,
 )
-from console.llm.line import Tally
-from console.llm.prices import load_prices
-from console.llm.reply import Message, Reply, Token, Usage
+from console.llm.messages import Message, Reply, Token, Usage
+from console.llm.transport import ClientUsage
 from console.settings import settings
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
     "Reply",
     "RequestRejected",
     "SpendingCapReached",
-    "Tally",
+    "ClientUsage",
     "Token",
     "Usage",
     "connect",

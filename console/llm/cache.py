@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from console.errors import Refused
-from console.llm.reply import Reply, from_json
+from console.llm.messages import Reply, from_json
 
 FILE = "replies.sqlite"
 _WAIT_MS = 10_000

@@ -8,13 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
+from console.llm.budget import Price, Purse, load_prices, price_of
 from console.llm.cache import Replies
 from console.llm.endpoint import Endpoint
 from console.llm.errors import ModelError, NoModel
-from console.llm.line import Desk, Limits, Line, Tally
-from console.llm.prices import Price, load_prices, price_of
-from console.llm.reply import Message, Reply, Request, joined
-from console.llm.spending import Purse
+from console.llm.messages import Message, Reply, Request, joined
+from console.llm.transport import ClientUsage, Limits, LoopState, Transport
 
 
 class LLM:
@@ -43,7 +42,7 @@ class LLM:
         if not model:
             raise NoModel("No model is named: set INFERACT_MODEL, or give --model.")
         self.model = model
-        self._line = Line(Endpoint(base_url, api_key), Limits(concurrency, timeout_s, deadline_s, retries))
+        self._line = Transport(Endpoint(base_url, api_key), Limits(concurrency, timeout_s, deadline_s, retries))
         self._price = price_of(load_prices() if prices is None else prices, model)
         self._replies = Replies(cache_dir) if cache_dir else None
         self._purse = Purse(spending_cap_usd, account, self._replies)
@@ -57,7 +56,7 @@ class LLM:
         return self._line.endpoint.name
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> ClientUsage:
         """What this client has done so far."""
         return self._line.tally
 
@@ -106,7 +105,7 @@ class LLM:
             return kept
         return await self._shared(await self._line.desk(), key, request)
 
-    async def _shared(self, desk: Desk, key: str, request: Request) -> Reply:
+    async def _shared(self, desk: LoopState, key: str, request: Request) -> Reply:
         task = desk.out.get(key)
         if task is not None:
             self.tally.cached += 1
@@ -157,7 +156,7 @@ def _sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple({name: text.encode("utf-8", "replace").decode() for name, text in each.items()} for each in messages)
 
 
-def _forget(desk: Desk, key: str, done: asyncio.Task[Reply]) -> None:
+def _forget(desk: LoopState, key: str, done: asyncio.Task[Reply]) -> None:
     desk.out.pop(key, None)
     if not done.cancelled():
         # Whoever asked may be gone; the error is theirs, not the event loop's.

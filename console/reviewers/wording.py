@@ -14,9 +14,9 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
 
-from console import prompting
 from console.environments.facts import TaskSpec
 from console.errors import BadInput
+from console.llm import prompts
 from console.reviewers.faults import Fault
 from console.reviewers.opinion import Case
 
@@ -70,7 +70,7 @@ def _filled(case: Case, fault: Fault) -> str:
 
 
 def _lines(folder: Path | None, environment: str, name: str) -> list[str]:
-    text = _from(folder / environment / f"{name}.txt") if folder else prompting.source(f"feedback/{environment}/{name}")
+    text = _from(folder / environment / f"{name}.txt") if folder else prompts.source(f"feedback/{environment}/{name}")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         raise BadInput(f"The wordings {environment}/{name}.txt are empty; write one a line.")

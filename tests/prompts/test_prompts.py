@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.prompting import names, render, slots, source
+from console.llm.prompts import names, render, slots, source
 
 TASKS = ("webshop", "hotpotqa", "alfworld", "generic")
 MIDWAY = ("alfworld", "generic")

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from console import prompting
 from console.detectors.parts.views import View, full, masked
 from console.environments import environment
-from console.llm import LLM, Message, ModelRefused, Reply
+from console.llm import LLM, Message, ModelRefused, Reply, prompts
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, is_critical
 
 SAMPLES = 5
@@ -76,12 +75,12 @@ class Bench:
 
     def prompt(self, method: str, step: str) -> str:
         """The name of a method's prompt for this checkpoint's environment."""
-        return prompting.name_for(method, self.checkpoint.environment, step)
+        return prompts.name_for(method, self.checkpoint.environment, step)
 
     def filled(self, prompt: str, view: View, **slots: str) -> str:
         """The prompt with this checkpoint in it."""
         request = self.checkpoint.instruction
-        return prompting.render(prompt, trajectory=view.text, steps=view.steps, instruction=request, **slots)
+        return prompts.render(prompt, trajectory=view.text, steps=view.steps, instruction=request, **slots)
 
     async def ask(self, llm: LLM, prompt: str, chat: Sequence[Message], **options: Any) -> Call:
         """The model's reply to the chat, at temperature 0 unless told otherwise."""

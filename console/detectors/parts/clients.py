@@ -9,10 +9,9 @@ from types import TracebackType
 
 import orjson
 
-from console import prompting
 from console.detectors.parts.bench import Models
 from console.detectors.verdict import Detector
-from console.llm import LLM, Tally, connect
+from console.llm import LLM, ClientUsage, connect, prompts
 from console.llm.errors import NoModel
 from console.settings import settings
 
@@ -81,7 +80,7 @@ def _digest(said: list[object]) -> str:
 
 def _fingerprint(judge: Detector, environment: str) -> str:
     """The fingerprint of the detector's prompt for an environment, one over all where it has several."""
-    found = [prompting.fingerprint(prompting.name_for(method, environment, step)) for method, step in judge.prompts]
+    found = [prompts.fingerprint(prompts.name_for(method, environment, step)) for method, step in judge.prompts]
     return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
 
 
@@ -108,11 +107,11 @@ class Clients:
         return Models(infer, verify, self.asking.swap_labels, self.asking.with_thoughts)
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> ClientUsage:
         """What all clients together have done."""
-        total = Tally()
+        total = ClientUsage()
         for llm in self._opened.values():
-            sums = {one.name: getattr(total, one.name) + getattr(llm.tally, one.name) for one in fields(Tally)}
+            sums = {one.name: getattr(total, one.name) + getattr(llm.tally, one.name) for one in fields(ClientUsage)}
             total = replace(total, **sums)
         return total
 

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from console.commands.prompt import prompt
 from console.errors import BadInput, Unknown
-from console.prompting import fingerprint, names
+from console.llm.prompts import fingerprint, names
 from console.settings import settings
 
 

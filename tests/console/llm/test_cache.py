@@ -9,7 +9,7 @@ import pytest
 
 from console.errors import Refused
 from console.llm.cache import Replies
-from console.llm.reply import Reply, Request, Token, Usage, from_json
+from console.llm.messages import Reply, Request, Token, Usage, from_json
 from tests.fakes.answers import Fault, judging
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import in_turn

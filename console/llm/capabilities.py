@@ -15,7 +15,7 @@ _PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Capabilities:
     """What a model's endpoint gives, or in one sentence why it gives nothing.
 
     `choices`: several answers to one request; `logprobs`: probabilities of its tokens; `alternatives`: how many of the
@@ -33,17 +33,17 @@ class Offer:
     problem: str | None = None
 
 
-async def offer_of(model: str | None = None) -> Offer:
+async def capabilities_of(model: str | None = None) -> Capabilities:
     """What the endpoint of the settings offers now, for that model or the settings' own: asked afresh and at once."""
     named = model or settings().model or ""
     try:
         async with LLM(named, timeout_s=_PATIENCE_S, deadline_s=_PATIENCE_S, retries=1) as llm:
             return await probe(llm)
     except NoModel as nothing:
-        return Offer(named, "", answers=False, problem=str(nothing))
+        return Capabilities(named, "", answers=False, problem=str(nothing))
 
 
-async def probe(llm: LLM) -> Offer:
+async def probe(llm: LLM) -> Capabilities:
     """What the endpoint offers; costs one short request, or two where it gives one choice at a time."""
     try:
         reply = await llm.complete(
@@ -56,9 +56,9 @@ async def probe(llm: LLM) -> Offer:
             seed=0,
         )
     except (ModelError, SpendingCapReached) as failure:
-        return Offer(llm.model, llm.endpoint, answers=False, problem=str(failure))
+        return Capabilities(llm.model, llm.endpoint, answers=False, problem=str(failure))
     alternatives = [len(token.top) for tokens in reply.token_logprobs for token in tokens or ()]
-    return Offer(
+    return Capabilities(
         model=reply.model,
         endpoint=llm.endpoint,
         answers=True,

@@ -12,8 +12,8 @@ from typing import Any
 
 from console.llm.endpoint import Connection, Endpoint, NotOffered, too_slow
 from console.llm.errors import ModelError
-from console.llm.reading import read_reply
-from console.llm.reply import Reply, Request
+from console.llm.messages import Reply, Request
+from console.llm.response import read_reply
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 20.0
 
@@ -29,7 +29,7 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Tally:
+class ClientUsage:
     """What a client has done: requests sent (again-sent ones included), calls answered from the cache, tokens, USD."""
 
     requests: int = 0
@@ -42,7 +42,7 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Desk:
+class LoopState:
     """What belongs to one event loop: connections, free slots, and the questions that are out."""
 
     connection: Connection
@@ -65,16 +65,16 @@ class _Clock:
             self.left_s -= time.monotonic() - started
 
 
-class Line:
+class Transport:
     """The way to one endpoint. `without` grows by each parameter that the endpoint turns out not to take."""
 
     def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
         self.endpoint, self.limits = endpoint, limits
-        self.tally = Tally()
+        self.tally = ClientUsage()
         self.without: frozenset[str] = frozenset()
-        self._desks: dict[asyncio.AbstractEventLoop, tuple[Desk, AsyncGenerator[Desk, None]]] = {}
+        self._desks: dict[asyncio.AbstractEventLoop, tuple[LoopState, AsyncGenerator[LoopState, None]]] = {}
 
-    async def desk(self) -> Desk:
+    async def desk(self) -> LoopState:
         """What the running event loop has of connections; loops, and threads with their loops, cannot share them."""
         loop = asyncio.get_running_loop()
         if loop not in self._desks:
@@ -123,7 +123,7 @@ class Line:
         missing = request.left_out(without) | lacking
         return replace(reply, latency_ms=latency_ms, without=tuple(sorted(missing)))
 
-    async def _within(self, desk: Desk, body: dict[str, Any], limit_s: float) -> bytes:
+    async def _within(self, desk: LoopState, body: dict[str, Any], limit_s: float) -> bytes:
         try:
             async with asyncio.timeout(limit_s):
                 return await desk.connection.post(body, limit_s)
@@ -131,11 +131,11 @@ class Line:
             raise too_slow(self.endpoint.name, limit_s) from None
 
 
-async def _opened(endpoint: Endpoint, limits: Limits) -> AsyncGenerator[Desk, None]:
+async def _opened(endpoint: Endpoint, limits: Limits) -> AsyncGenerator[LoopState, None]:
     """Connections that a loop which ends closes by itself, as it does with every generator that is left open."""
     connection = endpoint.connect()
     try:
-        yield Desk(connection, asyncio.Semaphore(limits.concurrency))
+        yield LoopState(connection, asyncio.Semaphore(limits.concurrency))
     finally:
         await connection.close()
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from console.llm.errors import BadReply, ModelRefused
-from console.llm.reply import Reply, Token, Usage
+from console.llm.messages import Reply, Token, Usage
 
 _SHOWN = 120
 

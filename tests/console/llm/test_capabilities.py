@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from console.llm import LLM
-from console.llm.probing import offer_of, probe
+from console.llm.capabilities import capabilities_of, probe
 from console.settings import settings
 from tests.fakes.answers import Fault, judging
 from tests.fakes.endpoint import serving
@@ -46,16 +46,16 @@ def test_why_it_does_not_answer_is_said():
 def test_the_settings_endpoint_is_asked_afresh_each_time(monkeypatch):
     with serving("A") as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        assert asyncio.run(offer_of("llama")).model == "llama"
+        assert asyncio.run(capabilities_of("llama")).model == "llama"
         monkeypatch.setenv("INFERACT_MODEL", "phi")
         settings.cache_clear()
-        assert [asyncio.run(offer_of()).model for _ in range(2)] == ["phi", "phi"]
+        assert [asyncio.run(capabilities_of()).model for _ in range(2)] == ["phi", "phi"]
         assert endpoint.requests == 3
 
 
 def test_without_a_model_it_says_what_to_set():
-    assert "INFERACT_MODEL" in asyncio.run(offer_of()).problem
+    assert "INFERACT_MODEL" in asyncio.run(capabilities_of()).problem
 
 
 def test_without_a_way_to_a_model_it_says_what_to_set():
-    assert "OPENAI_API_KEY" in asyncio.run(offer_of("gpt-4o")).problem
+    assert "OPENAI_API_KEY" in asyncio.run(capabilities_of("gpt-4o")).problem
