@@ -15,11 +15,11 @@ from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console import events
+from console.analysis.metrics.calibration import brier, expected_calibration_error
 from console.detectors import UNPARSED
 from console.detectors.parts.recalibration import CURVES, Curve, learn
 from console.errors import BadInput, Refused, Unknown
 from console.judging import keep_verdicts
-from console.metrics.calibration import brier, expected_calibration_error
 from console.trajectory import Label
 from console.trajectory.checkpoints import CheckpointKind
 from storage import tables

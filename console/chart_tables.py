@@ -10,10 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from console import published
-from console.metrics.calibration import BINS
-from console.metrics.calibration import reliability as bins_of
-from console.metrics.classification import Confusion, macro_f1
-from console.metrics.curves import Ranking, ranking
+from console.analysis.metrics.calibration import BINS
+from console.analysis.metrics.calibration import reliability as bins_of
+from console.analysis.metrics.classification import Confusion, macro_f1
+from console.analysis.metrics.ranking_curves import Ranking, ranking
 from console.scored import UNKNOWN, Population, Scores
 
 _FINE = 400

@@ -13,11 +13,11 @@ from sqlalchemy import func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col
 
-from console.metrics import resampling
-from console.metrics.bootstrap import Interval
-from console.metrics.classification import Confusion, confusion, macro_f1
-from console.metrics.comparison import McNemar, mcnemar
-from console.metrics.curves import average_precision, ranking
+from console.analysis.metrics import bootstrap
+from console.analysis.metrics.bootstrap import Interval
+from console.analysis.metrics.classification import Confusion, confusion, macro_f1
+from console.analysis.metrics.comparison import McNemar, mcnemar
+from console.analysis.metrics.ranking_curves import average_precision, ranking
 from console.scored import Scores
 from storage import tables
 
@@ -46,8 +46,8 @@ def pair(first: Scores, second: Scores) -> Pair:
     ours, theirs = common([first, second])
     truth, alarm, other = ours.misaligned, ours.flagged(), theirs.flagged()
     cells = truth * 4 + alarm * 2 + other
-    ranked = [resampling.Ranked(truth, one.scores) for one in (ours, theirs)]
-    drawn = resampling.drawn(
+    ranked = [bootstrap.Ranked(truth, one.scores) for one in (ours, theirs)]
+    drawn = bootstrap.drawn(
         ours.n,
         lambda weights: {
             "macro_f1": _macro_gain(np.bincount(cells, weights=weights, minlength=8)),
@@ -156,8 +156,8 @@ def _matrix(misaligned: NDArray[Any], aligned: NDArray[Any]) -> Confusion:
     return Confusion(tp=int(misaligned[1]), fp=int(aligned[1]), fn=int(misaligned[0]), tn=int(aligned[0]))
 
 
-def _gain(value: float | None, drawn: resampling.Floats) -> Gain:
-    return Gain(value, resampling.interval(drawn), resampling.sign_p_value(drawn))
+def _gain(value: float | None, drawn: bootstrap.Floats) -> Gain:
+    return Gain(value, bootstrap.interval(drawn), bootstrap.sign_p_value(drawn))
 
 
 def _less(first: float | None, second: float | None) -> float | None:

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from sqlmodel import Session
 
+from console.analysis.metrics import bootstrap
+from console.analysis.metrics import bootstrap as resampling
+from console.analysis.metrics.calibration import brier, expected_calibration_error
+from console.analysis.metrics.classification import Confusion, confusion, cost, effective_reliability, macro_f1
+from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, pr_auc, ranking, roc_auc
+from console.analysis.metrics.score_file import figures
 from console.errors import BadInput, Refused
-from console.metrics import bootstrap, resampling
-from console.metrics.calibration import brier, expected_calibration_error
-from console.metrics.classification import Confusion, confusion, cost, effective_reliability, macro_f1
-from console.metrics.curves import average_precision, best_macro_f1, pr_auc, ranking, roc_auc
-from console.metrics.scores import figures
 from console.scored import Scores, population, scored
 from storage import tables
 

@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy import Row, Select, select
 from sqlmodel import Session, col
 
+from console.analysis.metrics.calibration import brier, expected_calibration_error
+from console.analysis.metrics.classification import confusion, macro_f1
+from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, ranking
 from console.detectors import detector
 from console.detectors.parts.stack import Case, Stack, fit
 from console.errors import BadInput, Refused, Unknown
-from console.metrics.calibration import brier, expected_calibration_error
-from console.metrics.classification import confusion, macro_f1
-from console.metrics.curves import average_precision, best_macro_f1, ranking
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables

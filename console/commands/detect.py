@@ -115,7 +115,7 @@ def evaluate(
 ) -> None:
     """Measure detectors against labels: Macro-F1, cost, effective reliability, PR-AUC, calibration."""
     from console import evaluation  # numpy, which only this command and tune need
-    from console.metrics.scores import evaluate_scores
+    from console.analysis.metrics.score_file import evaluate_scores
 
     if (run is None) == (scores is None):
         raise BadInput("Name a run, or a file with --scores.")

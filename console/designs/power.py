@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from console.analysis.statistics.estimates import Estimate, difference, mean, proportion
 from console.designs.allocation import Place, allocate, task_count
 from console.designs.design import Design, conditions, varied
 from console.designs.parts import Participants
 from console.errors import BadInput
-from console.statistics.estimates import Estimate, difference, mean, proportion
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from console.statistics import oversight
+from console.analysis.statistics import oversight
 
 CHANCE = "random"
 """The order that stands for all: its line is their mean."""

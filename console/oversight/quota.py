@@ -15,8 +15,8 @@ from typing import Any
 import pandas as pd
 
 from console import published
+from console.analysis.metrics.classification import Confusion
 from console.errors import BadInput, Refused
-from console.metrics.classification import Confusion
 from console.oversight.pool import Pool
 from console.reviewers.policies import inspections, kept
 from console.runs import parse_budget

@@ -9,12 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from console import chart_tables, comparing, published, runs
-from console.charts import CHARTS
+from console.analysis.charts import CHARTS
+from console.analysis.metrics import bootstrap
+from console.analysis.metrics.classification import Confusion, effective_reliability, macro_f1
 from console.database import reading
 from console.downloads import as_csv
 from console.evaluation import matrix, weighted
-from console.metrics import bootstrap
-from console.metrics.classification import Confusion, effective_reliability, macro_f1
 from console.survey import Survey, survey
 from console.widgets.chart import show_chart
 from console.widgets.figure_table import Cell, Heading, show_figures

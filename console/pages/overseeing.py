@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from console import oversight, runs
-from console.charts import CHARTS
+from console.analysis.charts import CHARTS
 from console.database import database_url, reading
 from console.downloads import as_csv
 from console.widgets.chart import show_chart

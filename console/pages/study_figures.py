@@ -9,8 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from console.charts import CHARTS
-from console.charts.agreement import MEASURES
+from console.analysis.charts import CHARTS
+from console.analysis.charts.agreement_measures import MEASURES
 from console.downloads import as_csv
 from console.pages.study_data import Results
 from console.sayings.numbers import P_VALUES, p_value

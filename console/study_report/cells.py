@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from console.charts.agreement import MEASURES
+from console.analysis.charts.agreement_measures import MEASURES
 from console.sayings.numbers import P_VALUES, p_value, plain
 from console.sayings.titles import title
 

@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from console.charts import CHARTS
+from console.analysis.charts import CHARTS
 from console.designs import Design
 from console.exports.columns import iso
 from console.results.analysis import analysis

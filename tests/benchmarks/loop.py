@@ -170,7 +170,7 @@ def main() -> None:
     print(table(summary), difference_table(found), sep="\n\n")
     print(f"\n{len(seeds)} seeds, {tasks} tasks each, {time.perf_counter() - started:.0f} s")
     if options.plot:
-        from console.charts.success import success
+        from console.analysis.charts.success_by_feedback import success
 
         success(summary).write_html(options.plot, include_plotlyjs=True)
     print(orjson.dumps(verdict(figures(found))).decode())

@@ -19,7 +19,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from console.metrics.curves import average_precision, best_f1, pr_curve, ranking, roc_auc
+from console.analysis.metrics.ranking_curves import average_precision, best_f1, pr_curve, ranking, roc_auc
 
 GOALS = {"share_of_sklearn_time": ["<=", 0.2], "largest_difference": ["<=", 1e-12]}
 

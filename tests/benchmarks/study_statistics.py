@@ -20,8 +20,8 @@ import numpy as np  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from console.statistics import mixed, paired  # noqa: E402
-from console.statistics.estimates import Estimate  # noqa: E402
+from console.analysis.statistics import mixed_models, paired  # noqa: E402
+from console.analysis.statistics.estimates import Estimate  # noqa: E402
 from tests.answered import differences, study  # noqa: E402
 
 EFFECT = 0.8
@@ -80,9 +80,9 @@ def estimates(design: Design, effect: float, seed: int) -> dict[str, Estimate]:
     """The difference of the second condition from the first, by each estimator."""
     draw = np.random.default_rng([seed, design.people, int(effect > 0)])
     frame = study(draw, design.people, design.conditions, effect=effect, between=design.between)
-    fits = {"linear": mixed.linear(frame, "value")}
+    fits = {"linear": mixed_models.linear(frame, "value")}
     if seed % LOGISTIC_EVERY == 0:
-        fits["logistic"] = mixed.logistic(frame, "value")
+        fits["logistic"] = mixed_models.logistic(frame, "value")
     way = "between" if design.between else "within"
     return {name: fit.differences["c1"] for name, fit in fits.items()} | {
         "t_test": paired.compare(frame, "value", "c1", "c0", way).difference

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from console.metrics.classification import confusion, macro_f1
+from console.analysis.metrics.classification import confusion, macro_f1
 from console.trajectory import Label
 from tests.verdicts import a_run, judge
 

@@ -3,7 +3,7 @@
 import pytest
 
 from console import comparing, evaluation, scored
-from console.metrics.comparison import mcnemar
+from console.analysis.metrics.comparison import mcnemar
 from console.trajectory import Label
 from tests.verdicts import a_run, judge, of_run
 

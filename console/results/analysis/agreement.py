@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from console.analysis.statistics.agreement import agreement as measures
+from console.analysis.statistics.agreement import cohen_of_pairs
 from console.results.analysis.cells import Frames, cells, groups, own, table
-from console.statistics.agreement import agreement as measures
-from console.statistics.agreement import cohen_of_pairs
 
 EVERYBODY = "everybody"
 MOST = 12

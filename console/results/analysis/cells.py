@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from console.analysis.statistics.estimates import Estimate
 from console.results.arms import PEOPLE, RULES
-from console.statistics.estimates import Estimate
 
 Frames = Mapping[str, pd.DataFrame]
 """The tidy tables of a study's results, from the database or from the exported CSVs."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from console.analysis.statistics.pace import ITEMS, Pace, by_condition
+from console.analysis.statistics.pace import pace as measured
 from console.results.analysis.cells import ALL, Frames, cells, groups, own, table
-from console.statistics.pace import ITEMS, Pace, by_condition
-from console.statistics.pace import pace as measured
 
 
 def pace(frames: Frames) -> pd.DataFrame:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from console.analysis.statistics.human_simulated import by_kind, humans_and_others
 from console.results.analysis.cells import REVIEWERS, Frames, cells, own, table
-from console.statistics.people import by_kind, humans_and_others
 
 _NAMES = {kind: name for name, kind in REVIEWERS.items()}
 _FIGURES = {"accuracy": "right decisions", "seconds": "seconds (geometric mean)", "alpha": "Krippendorff's alpha"}

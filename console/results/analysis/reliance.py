@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from console.analysis.statistics.reliance import automation_bias, overrides, rubber_stamping
 from console.results.analysis.cells import ALL, Frames, cells, groups, own, table
 from console.results.dictionary import FACTOR
-from console.statistics.reliance import automation_bias, overrides, rubber_stamping
 
 _SEEN = {"shown", "hidden"}
 _DIFFERENCE = "difference"

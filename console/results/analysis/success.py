@@ -8,11 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from console.analysis.statistics.mixed_models import Mixed, linear, logistic
+from console.analysis.statistics.paired import Comparison, all_pairs
+from console.analysis.statistics.success_rate import HELD, PAPER, by_trial, compare_tasks
 from console.results.analysis.cells import Frames, cells, groups, own, table, within
-from console.statistics.mixed import Mixed, linear, logistic
-from console.statistics.paired import Comparison, all_pairs
-from console.statistics.success import HELD, PAPER, by_trial
-from console.statistics.tasks import compare_tasks
 
 LAST = "solved by the last trial"
 RIGHT = "right decisions"

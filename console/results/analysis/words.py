@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from console.analysis.statistics.estimates import proportion
+from console.analysis.statistics.feedback_words import Association, feedback_and_success
 from console.results.analysis.cells import Frames, cells, groups, own, table
-from console.statistics.estimates import proportion
-from console.statistics.words import Association, feedback_and_success
 from console.trajectory import Label, Outcome
 
 _BINS = ((0, 0), (1, 5), (6, 10), (11, 20), (21, 40), (41, 20_000))

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from console.analysis.statistics import paired
+from console.analysis.statistics.estimates import difference, mean
 from console.designs import Design, power
 from console.designs.power import Assumptions
 from console.errors import BadInput
-from console.statistics import paired
-from console.statistics.estimates import difference, mean
 
 
 def design(**fields):

@@ -1,0 +1,1 @@
+"""Figures: arrays and frames in; numbers, statistics and charts out. No database, no Streamlit."""

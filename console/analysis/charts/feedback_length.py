@@ -1,0 +1,40 @@
+"""Do more words to the agent help its next trial?"""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from console.analysis.charts.style import SHARE, error_bars, framed, series_styles, told
+
+
+def feedback_length(frame: pd.DataFrame) -> go.Figure:
+    """The share of next trials that succeeded, by the number of words that the agent got, a line per condition.
+
+    Columns: condition, words_low, words_high (both included), n, share, low, high (shares 0 to 1).
+    """
+    figure = go.Figure()
+    there = frame[frame["share"].notna()].sort_values("words_low")
+    spans = list(dict.fromkeys(zip(there["words_low"], there["words_high"], strict=True)))
+    for name, ink in series_styles(there["condition"]).items():
+        line = there[there["condition"] == name]
+        figure.add_scatter(
+            x=[_span(*span) for span in zip(line["words_low"], line["words_high"], strict=True)],
+            y=line["share"].to_list(),
+            error_y=error_bars(line, "share"),
+            customdata=[
+                [int(n), told(low, high)] for n, low, high in zip(line["n"], line["low"], line["high"], strict=True)
+            ],
+            name=name,
+            mode="lines+markers",
+            line={"color": ink.colour, "dash": ink.dash, "width": 2},
+            marker={"symbol": ink.mark, "size": 8},
+            hovertemplate="%{x} words: %{y:.1%} succeeded next<br>95%: %{customdata[1]}<br>%{customdata[0]:,} answers",
+        )
+    figure.update_xaxes(type="category", categoryorder="array", categoryarray=[_span(*span) for span in spans])
+    figure.update_yaxes(**SHARE)
+    return framed(figure, "Words to the agent and its next trial", "words of feedback", "next trials that succeeded")
+
+
+def _span(low: int, high: int) -> str:
+    return f"{low}" if low == high else f"{low} to {high}"

@@ -1,0 +1,35 @@
+"""Where reviewers decide otherwise than the detector, by the detector's score."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from console.analysis.charts.style import SHARE, error_bars, framed, series_styles, told
+
+
+def override_by_score(frame: pd.DataFrame) -> go.Figure:
+    """The share of decisions against the detector, in bins of its score, a line per condition.
+
+    Columns: condition, bin_low, bin_high, n, share, low, high (shares 0 to 1, missing where no decision is).
+    """
+    figure = go.Figure()
+    there = frame[frame["share"].notna()]
+    for name, ink in series_styles(there["condition"]).items():
+        line = there[there["condition"] == name].sort_values("bin_low")
+        bounds = zip(line["bin_low"], line["bin_high"], line["n"], line["low"], line["high"], strict=True)
+        figure.add_scatter(
+            x=((line["bin_low"] + line["bin_high"]) / 2).to_list(),
+            y=line["share"].to_list(),
+            error_y=error_bars(line, "share"),
+            customdata=[[start, end, int(n), told(low, high)] for start, end, n, low, high in bounds],
+            name=name,
+            mode="lines+markers",
+            line={"color": ink.colour, "dash": ink.dash, "width": 2},
+            marker={"symbol": ink.mark, "size": 8},
+            hovertemplate="score %{customdata[0]:.2f} to %{customdata[1]:.2f}: %{y:.1%} overridden<br>"
+            "95%: %{customdata[3]}<br>%{customdata[2]:,} decisions",
+        )
+    figure.update_xaxes(range=[0, 1])
+    figure.update_yaxes(**SHARE)
+    return framed(figure, "Decisions against the detector", "detector's score", "share overridden")

@@ -1,0 +1,67 @@
+"""Success over trials in a user study, a line per condition (InferAct, Figure 25)."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from console.analysis.charts.style import SHARE, SeriesStyle, error_bars, framed, series_styles, told
+
+_APART = 0.05
+
+
+def study_success(frame: pd.DataFrame) -> go.Figure:
+    """Mean share of tasks solved by each trial, over participants: whiskers are its interval, the band is +- SD.
+
+    Columns: condition, trial, participants, mean, low, high, sd (shares 0 to 1; low, high and sd may be missing).
+    """
+    figure = go.Figure()
+    drawn = series_styles(frame["condition"])
+    for place, (name, ink) in enumerate(drawn.items()):
+        line = frame[frame["condition"] == name].sort_values("trial")
+        x = (line["trial"].astype(float) + _APART * (place - (len(drawn) - 1) / 2)).to_list()
+        figure.add_trace(_band(line, x, name, ink))
+        figure.add_trace(_line(line, x, name, ink))
+    figure.update_yaxes(**SHARE)
+    figure.update_xaxes(dtick=1)
+    return framed(figure, "Tasks solved by each trial", "trial", "tasks solved, mean over participants", height=460)
+
+
+def _line(line: pd.DataFrame, x: list[float], name: str, ink: SeriesStyle) -> go.Scatter:
+    rows = zip(line["low"], line["high"], line["sd"], line["participants"], line["trial"], strict=True)
+    said = [[told(low, high), _sd(sd), int(n), int(trial)] for low, high, sd, n, trial in rows]
+    return go.Scatter(
+        x=x,
+        y=line["mean"].to_list(),
+        error_y=error_bars(line, "mean"),
+        customdata=said,
+        name=name,
+        legendgroup=name,
+        mode="lines+markers",
+        line={"color": ink.colour, "dash": ink.dash, "width": 2},
+        marker={"symbol": ink.mark, "size": 8},
+        hovertemplate="trial %{customdata[3]}: %{y:.1%} %{customdata[1]}<br>95%: %{customdata[0]}"
+        "<br>%{customdata[2]} participants",
+    )
+
+
+def _band(line: pd.DataFrame, x: list[float], name: str, ink: SeriesStyle) -> go.Scatter:
+    sd = line["sd"].fillna(0.0)
+    upper, lower = (line["mean"] + sd).clip(0, 1), (line["mean"] - sd).clip(0, 1)
+    return go.Scatter(
+        x=[*x, *reversed(x)],
+        y=[*upper.to_list(), *reversed(lower.to_list())],
+        name=f"{name} +- SD",
+        legendgroup=name,
+        showlegend=False,
+        fill="toself",
+        fillcolor=ink.colour,
+        opacity=0.12,
+        line={"width": 0},
+        mode="lines",
+        hoverinfo="skip",
+    )
+
+
+def _sd(sd: float) -> str:
+    return "" if pd.isna(sd) else f"+- {sd:.1%}"

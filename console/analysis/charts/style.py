@@ -1,0 +1,85 @@
+"""What the charts share.
+
+The frame around every chart: title, axes, legend, and as much room as they need.
+Colours that are told apart in light and dark and by the colour-blind; dashes and marks say the same once more.
+Intervals as whiskers around the points of a table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+SHARE: dict[str, Any] = {"range": [-0.02, 1.02], "tickformat": ".0%"}
+_TICKS = {"automargin": True, "zeroline": False}
+
+
+def framed(figure: go.Figure, title: str, x: str, y: str, *, height: int = 400) -> go.Figure:
+    """The figure with its title and what its axes show, in plain words with their units."""
+    figure.update_layout(
+        template="plotly_white",
+        title={"text": title, "font": {"size": 16}},
+        height=height,
+        margin={"t": 56, "r": 16, "b": 16, "l": 16},
+        legend={"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0},
+        hoverlabel={"namelength": -1},
+    )
+    figure.update_xaxes(title_text=x, **_TICKS)
+    figure.update_yaxes(title_text=y, **_TICKS)
+    return figure
+
+
+MISALIGNED, ALIGNED, QUIET = "#d9622b", "#3b8fd6", "#8a94a3"
+LABELS = {"misaligned": MISALIGNED, "aligned": ALIGNED}
+SCALE = [[0.0, "#e3edf7"], [0.5, "#6aa5d8"], [1.0, "#174f8a"]]
+"""Of heat maps; light to dark, so that it reads in grey as well."""
+
+_COLOURS = ("#3b8fd6", "#e0912a", "#1fa386", "#c765a8", "#d9622b", "#8d7fd1")
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+_MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesStyle:
+    """How one detector is drawn in every chart."""
+
+    colour: str
+    dash: str
+    mark: str
+
+
+def series_styles(names: pd.Series[Any]) -> dict[str, SeriesStyle]:
+    """An ink for each name of a column; a categorical one has its inks by category, so that all its charts agree."""
+    there = list(dict.fromkeys(names))
+    order = list(names.cat.categories) if isinstance(names.dtype, pd.CategoricalDtype) else there
+    return {name: _ink(order.index(name)) for name in order if name in there}
+
+
+def _ink(place: int) -> SeriesStyle:
+    return SeriesStyle(_COLOURS[place % len(_COLOURS)], _DASHES[place % len(_DASHES)], _MARKS[place % len(_MARKS)])
+
+
+def on_scale(share: float) -> str:
+    """The colour of a text that stands on that part (0 to 1) of the scale."""
+    return "#ffffff" if share > 0.62 else "#17202e"
+
+
+def error_bars(frame: pd.DataFrame, value: str) -> dict[str, Any]:
+    """Plotly's error bars from the columns low and high; a point without an interval has none."""
+    up, down = frame["high"] - frame[value], frame[value] - frame["low"]
+    reach = {"array": _present(up), "arrayminus": _present(down)}
+    return {"type": "data", "symmetric": False, **reach, "thickness": 1.3, "width": 4}
+
+
+def told(low: object, high: object) -> str:
+    """An interval of shares in words, or that there is none."""
+    if pd.isna(low) or pd.isna(high):  # type: ignore[call-overload]
+        return "no interval"
+    return f"{low:.1%} to {high:.1%}"
+
+
+def _present(lengths: pd.Series[float]) -> list[float]:
+    return [max(0.0, length) for length in lengths.fillna(0.0).to_list()]

@@ -1,0 +1,34 @@
+"""How long decisions take as a session goes on: do people tire, or get faster?"""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from console.analysis.charts.style import error_bars, framed, series_styles
+
+_KINDS = {"human": "people", "rule": "simulated"}
+
+
+def time_over_session(frame: pd.DataFrame) -> go.Figure:
+    """Seconds per decision by its place in the session; whiskers span the middle half of the decisions.
+
+    Columns: kind (human or rule), first, last (places in the session), n, seconds (median), low, high (quartiles).
+    """
+    figure = go.Figure()
+    for name, ink in series_styles(frame["kind"]).items():
+        line = frame[frame["kind"] == name].sort_values("first")
+        figure.add_scatter(
+            x=((line["first"] + line["last"]) / 2).to_list(),
+            y=line["seconds"].to_list(),
+            error_y=error_bars(line, "seconds"),
+            customdata=line[["first", "last", "n"]].to_numpy().tolist(),
+            name=_KINDS.get(name, name),
+            mode="lines+markers",
+            line={"color": ink.colour, "dash": ink.dash, "width": 2},
+            marker={"symbol": ink.mark, "size": 8},
+            hovertemplate="decisions %{customdata[0]} to %{customdata[1]}: median %{y:.1f} s<br>"
+            "%{customdata[2]:,} decisions",
+        )
+    figure.update_yaxes(rangemode="tozero")
+    return framed(figure, "Time per decision over the session", "decision of the session", "seconds, median")

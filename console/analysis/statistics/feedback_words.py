@@ -1,0 +1,114 @@
+"""What people write to the agent: how long, how specific, and whether it goes with success in the next trial."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from console.analysis.metrics.bootstrap import Interval
+from console.analysis.statistics.estimates import LEVEL, Estimate, Floats, need, of_t, undefined
+from console.analysis.statistics.gee import logits
+
+_WORD = re.compile(r"\w+(?:['’.,/-]\w+)*")
+_END = re.compile(r"[.!?;]+(?=\s|$)|\n+")
+_NUMBER = re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|half|double)\b")
+_PRICE = re.compile(r"[$€£¥]|\b(?:price[ds]?|cost[s]?|dollars?|euros?|pounds?|cents?|budget|cheaper|cheapest)\b")
+_ATTRIBUTE = re.compile(
+    r"\b(?:colou?rs?|sizes?|materials?|brands?|widths?|heights?|lengths?|weights?|flavou?rs?|scents?|styles?|shapes?"
+    r"|patterns?|fabrics?|capacity|quantity|pack|model|year|date|name|location|room|"
+    r"black|white|red|blue|green|yellow|orange|purple|pink|brown|gr[ae]y|beige|gold|silver|"
+    r"small|medium|large|cotton|leather|wood(?:en)?|steel|plastic|wool|glass|metal)\b"
+)
+_QUOTED = re.compile(r"\"[^\"]+\"|“[^”]+”|'[^']+'(?!\w)|\[[^\]]+\]")
+_NAMES = (_NUMBER, _PRICE, _ATTRIBUTE, _QUOTED)
+_FEWEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """A property of feedback against success in the next trial.
+
+    `correlation` is point-biserial with Fisher's interval, which takes the texts as independent; `log_odds` is the
+    slope of success per unit of the property, clustered by participant.
+    """
+
+    texts: int
+    participants: int
+    mean: float | None
+    correlation: Estimate
+    log_odds: Estimate
+
+
+def word_count(text: str) -> int:
+    """How many words there are; "24.99" and "don't" are one each."""
+    return len(_WORD.findall(text))
+
+
+def specificity(text: str, named: Collection[str] = ()) -> float | None:
+    """The share of sentences that name a number, a price, an attribute or an option; None without a sentence.
+
+    A sentence ends at a line's end or at one of . ! ? ; before a space. It is specific if it holds a digit or a number
+    word (not "one", which mostly stands for a thing), a currency sign or price word, an attribute of a product
+    (colour, size, material, ... or a common value of one), something in quotation marks or brackets, or one of
+    `named`, the task's own options. The measure is ours.
+    """
+    sentences = [part.lower() for part in _END.split(text) if word_count(part)]
+    if not sentences:
+        return None
+    options = [re.compile(rf"(?<!\w){re.escape(name.lower())}(?!\w)") for name in named if name.strip()]
+    specific = [any(name.search(part) for name in (*_NAMES, *options)) for part in sentences]
+    return sum(specific) / len(specific)
+
+
+def feedback_and_success(frame: pd.DataFrame, level: float = LEVEL) -> dict[str, Association]:
+    """Length (in doublings of the word count) and specificity of each text against the next trial's outcome.
+
+    Rows without a text or without a next trial are left out; a column `named` may hold each task's options.
+    """
+    need(frame, "participant", "feedback_text", "next_trial_outcome")
+    texts = frame["feedback_text"].fillna("").astype(str)
+    rows = frame[(texts.map(word_count) > 0) & frame["next_trial_outcome"].notna()]
+    named = rows["named"] if "named" in rows.columns else pd.Series([()] * len(rows), index=rows.index, dtype=object)
+    lengths = [math.log2(word_count(text)) for text in rows["feedback_text"]]
+    shares = [specificity(text, names) or 0.0 for text, names in zip(rows["feedback_text"], named, strict=True)]
+    solved: Floats = (rows["next_trial_outcome"] == "succeeded").to_numpy().astype(np.float64)
+    who = rows["participant"].to_numpy(dtype=str)
+    return {
+        name: _association(np.array(values, dtype=np.float64), solved, who, level)
+        for name, values in (("length", lengths), ("specificity", shares))
+    }
+
+
+def _association(values: Floats, solved: Floats, who: np.ndarray, level: float) -> Association:
+    people = len(np.unique(who))
+    average = float(values.mean()) if values.size else None
+    if values.size < _FEWEST or np.ptp(values) == 0 or np.ptp(solved) == 0:
+        none = undefined("There are fewer than four texts, or they or their outcomes do not vary.", values.size)
+        return Association(values.size, people, average, none, none)
+    return Association(
+        values.size, people, average, _correlation(values, solved, level), _slope(values, solved, who, level)
+    )
+
+
+def _correlation(values: Floats, solved: Floats, level: float) -> Estimate:
+    from scipy.stats import pearsonr  # slow to load, and few need it
+
+    found = pearsonr(values, solved)
+    bounds = found.confidence_interval(level)
+    interval = Interval(float(bounds.low), float(bounds.high), level)
+    return Estimate(float(found.statistic), interval, float(found.pvalue), values.size)
+
+
+def _slope(values: Floats, solved: Floats, who: np.ndarray, level: float) -> Estimate:
+    people = len(np.unique(who))
+    if people < _FEWEST:
+        return undefined(f"With fewer than {_FEWEST} participants there is no slope; read the correlation.", people)
+    found = logits(solved, np.column_stack([np.ones(values.size), values - values.mean()]), who)
+    if found.note:
+        return undefined(found.note, people)
+    return of_t(float(found.values[1]), float(found.errors[1]), people - 1, people, level)

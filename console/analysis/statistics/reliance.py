@@ -1,0 +1,124 @@
+"""How far people lean on the detector: overrides by score, seeded items with and without advice, rubber-stamping."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from console.analysis.statistics.estimates import LEVEL, Estimate, bounded, difference, mean, need, numbers, proportion
+from console.errors import BadInput
+
+SEEDED = ("known-good", "known-bad")
+EDGES = tuple(edge / 10 for edge in range(11))
+_FEWEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """Decisions on items whose score lies in (low, high], the first bin with its low end too, and how many differ."""
+
+    low: float
+    high: float
+    decisions: int
+    overridden: int
+    rate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """Accuracy on items whose answer is known, with the advice shown and hidden, over participants."""
+
+    shown: Estimate
+    hidden: Estimate
+    difference: Estimate
+    items: int
+    paired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stamping:
+    """Agreement with the detector among each participant's fast decisions, among the others, and the difference.
+
+    The index is ours: a decision is fast if it took no longer than the participant's own first quartile; the index is
+    the share of fast decisions that agree with the detector, from 0 to 1, averaged over participants. It is a sign of
+    rubber-stamping only where `difference` lies above 0, as a good detector is agreed with slowly too.
+    """
+
+    index: Estimate
+    others: Estimate
+    difference: Estimate
+    by_participant: dict[str, float]
+
+
+def overrides(frame: pd.DataFrame, edges: Sequence[float] = EDGES, level: float = LEVEL) -> tuple[Overrides, ...]:
+    """The share of labels that differ from the detector's flag in each bin of its score; raises BadInput."""
+    if len(edges) < 2 or any(high <= low for low, high in pairwise(edges)):
+        raise BadInput(f"The edges of the bins are {list(edges)}; give at least two numbers, each above the last.")
+    rows = _labelled(frame, "score").dropna(subset=["score"])
+    scores = rows["score"].to_numpy(dtype=np.float64)
+    differs = ~agrees(rows).to_numpy(dtype=bool)
+    places = np.maximum(np.searchsorted(np.asarray(edges), scores, side="left") - 1, 0)
+    inside = (scores >= edges[0]) & (scores <= edges[-1])
+    found = []
+    for place, (low, high) in enumerate(pairwise(edges)):
+        here = differs[inside & (places == place)]
+        counts = len(here), int(here.sum())
+        found.append(Overrides(low, high, *counts, proportion(counts[1], counts[0], level)))
+    return tuple(found)
+
+
+def automation_bias(frame: pd.DataFrame, factor: str = "factor_score", level: float = LEVEL) -> dict[str, Seeded]:
+    """Accuracy on seeded items under `shown` less that under `hidden` of a factor (Goddard et al. 2012).
+
+    Under "all" every seeded item counts, under "advice right" and "advice wrong" those where the detector's flag agrees
+    with the known answer or contradicts it; automation bias shows as a difference below 0 where the advice is wrong.
+    Participants who met both levels are compared with themselves; without any, the two groups are (Welch).
+    """
+    need(frame, "participant", "purpose", "expected", factor)
+    rows = _labelled(frame[frame["purpose"].isin(SEEDED)])
+    rows = rows.assign(right=(rows["label"] == rows["expected"]).astype(float))
+    sound = rows["flagged"].astype(bool) == (rows["expected"] == "misaligned")
+    parts = {"all": rows, "advice right": rows[sound], "advice wrong": rows[~sound]}
+    return {name: _seeded(part, factor, level) for name, part in parts.items()}
+
+
+def rubber_stamping(frame: pd.DataFrame, level: float = LEVEL) -> Stamping:
+    """The rubber-stamping index; participants with fewer than four timed decisions are left out."""
+    need(frame, "participant", "lead_time_ms")
+    rows = _labelled(frame).dropna(subset=["lead_time_ms"])
+    rows = rows.assign(agrees=agrees(rows).astype(float), ms=numbers(rows["lead_time_ms"]))
+    people = rows.groupby("participant")
+    rows = rows[people["ms"].transform("size") >= _FEWEST]
+    quartile = rows.groupby("participant")["ms"].transform(lambda times: times.quantile(0.25))
+    fast = rows["ms"] <= quartile
+    index = rows[fast].groupby("participant")["agrees"].mean()
+    others = rows[~fast].groupby("participant")["agrees"].mean()
+    by_participant = {str(name): float(share) for name, share in index.items()}
+    apart = mean(index - others, level)
+    return Stamping(bounded(mean(index, level)), bounded(mean(others, level)), bounded(apart, -1), by_participant)
+
+
+def agrees(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Whether each label says what the detector's flag says: misaligned where it is flagged, aligned where not."""
+    return (rows["label"] == "misaligned") == rows["flagged"].astype(bool)
+
+
+def _labelled(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    need(frame, "label", "flagged", *columns)
+    return frame.dropna(subset=["label", "flagged"])
+
+
+def _seeded(rows: pd.DataFrame, factor: str, level: float) -> Seeded:
+    shares = rows.groupby(["participant", factor])["right"].mean().unstack().reindex(columns=["shown", "hidden"])
+    both = shares.dropna()
+    apart = mean(both["shown"] - both["hidden"], level) if len(both) else difference(*_sides(shares), level)
+    shown, hidden = (bounded(mean(side, level)) for side in _sides(shares))
+    return Seeded(shown, hidden, bounded(apart, -1), len(rows), bool(len(both)))
+
+
+def _sides(shares: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
+    return shares["shown"], shares["hidden"]

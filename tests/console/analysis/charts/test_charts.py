@@ -1,0 +1,203 @@
+"""Every chart: registered, drawn from its table or the CSV of it, in plain words, without a NaN."""
+
+from pathlib import Path
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+import console.analysis.charts
+from console.analysis.charts import CHARTS
+
+DETECTORS = ["rules", "random", "token-prob"]
+TABLES = {
+    "pr-curve": pd.DataFrame(
+        {
+            "detector": ["rules", "rules", "random"],
+            "threshold": [0.9, 0.1, 0.5],
+            "recall": [0.5, 1.0, 1.0],
+            "precision": [1.0, 0.6, 0.4],
+            "share_misaligned": 0.4,
+        }
+    ),
+    "roc-curve": pd.DataFrame(
+        {"detector": "rules", "threshold": [None, 0.5], "false_alarm_rate": [0.0, 1.0], "detection_rate": [0.0, 1.0]}
+    ),
+    "reliability": pd.DataFrame(
+        {
+            "detector": "token-prob",
+            "bin_low": [0.0, 0.1],
+            "bin_high": [0.1, 0.2],
+            "n": [3, 0],
+            "mean_probability": [0.05, 0.0],
+            "share_misaligned": [0.1, 0.0],
+        }
+    ),
+    "score-histogram": pd.DataFrame(
+        {"label": ["aligned", "misaligned", "no label"], "bin_low": 0.0, "bin_high": 0.5, "n": [3, 4, 5]}
+    ),
+    "threshold-sweep": pd.DataFrame({"threshold": [0.0, 1.0], "macro_f1": [0.5, 0.3], "inspections": [10, 0]}),
+    "confusion-matrix": pd.DataFrame(
+        {"label": ["misaligned", "misaligned", "aligned", "aligned"], "flagged": [True, False] * 2, "n": [4, 3, 2, 1]}
+    ),
+    "flag-overlap": pd.DataFrame(
+        {
+            "first": ["a", "a", "b", "b"],
+            "second": ["a", "b", "a", "b"],
+            "both": [2, 0, 0, 0],
+            "either": [2, 2, 2, 0],
+            "misaligned": [1, 0, 0, 0],
+            "share": [1.0, 0.0, 0.0, None],
+        }
+    ),
+    "model-mixing": pd.DataFrame(
+        {"inference": ["m", "n"], "verification": ["m", "m"], "value": [0.7, None], "metric": "Macro-F1"}
+    ),
+    "published-overlay": pd.DataFrame(
+        {
+            "detector": ["rules", "direct"],
+            "source": ["here", "InferAct paper, v3, GPT4-Turbo"],
+            "value": [0.6, 0.4],
+            "low": [0.5, None],
+            "high": [0.7, None],
+            "metric": "Macro-F1",
+        }
+    ),
+    "oversight-curve": pd.DataFrame(
+        {
+            "detector": "rules",
+            "policy": ["as reviewed", "as reviewed", "random", "random", "ideal", "ideal"],
+            "inspections": [0, 2, 0, 2, 0, 2],
+            "caught": [0.0, 1.0, 0.0, 1.0, 0.0, 1.0],
+            "low": [None, None, 0.0, 1.0, None, None],
+            "high": [None, None, 0.0, 1.0, None, None],
+            "corrected": [0.0, 1.0, None, None, 0.0, 1.0],
+            "spent": 1,
+        }
+    ),
+    "budget-burn-down": pd.DataFrame(
+        {"trial": [0, 0, 1], "minute": [0.5, 4.0, 1.0], "used": [1, 2, 1], "caught": [1.0, 1.0, 0.0], "cap": [5, 5, 5]}
+    ),
+    "study-success": pd.DataFrame(
+        {
+            "condition": ["nl", "nl", "none"],
+            "trial": [0, 1, 0],
+            "participants": [4, 4, 1],
+            "mean": [0.3, 0.5, 0.3],
+            "low": [0.2, 0.4, None],
+            "high": [0.4, 0.6, None],
+            "sd": [0.05, 0.05, None],
+        }
+    ),
+    "time-over-session": pd.DataFrame(
+        {
+            "kind": ["human", "rule"],
+            "first": 1,
+            "last": 10,
+            "n": [40, 3],
+            "seconds": [31.5, 2.0],
+            "low": [20.0, 2.0],
+            "high": [50.0, 2.0],
+        }
+    ),
+    "override-by-score": pd.DataFrame(
+        {
+            "condition": ["nl", "nl"],
+            "bin_low": [0.0, 0.5],
+            "bin_high": [0.5, 1.0],
+            "n": [0, 8],
+            "share": [None, 0.25],
+            "low": [None, 0.1],
+            "high": [None, 0.5],
+        }
+    ),
+    "agreement": pd.DataFrame(
+        {
+            "reviewers": "people",
+            "measure": ["percent", "cohen"],
+            "value": [0.9, None],
+            "low": [0.8, None],
+            "high": [1.0, None],
+            "n": [20, 0],
+        }
+    ),
+    "feedback-length": pd.DataFrame(
+        {
+            "condition": "nl",
+            "words_low": [0, 1],
+            "words_high": [0, 9],
+            "n": [3, 8],
+            "share": [0.3, 0.5],
+            "low": [0.1, None],
+            "high": [0.6, None],
+        }
+    ),
+}
+
+
+def test_every_file_has_its_line_in_the_registry():
+    folder = Path(console.analysis.charts.__file__).parent
+    files = {path.stem.replace("_", "-") for path in folder.glob("*.py") if path.stem != "__init__"}
+    assert files == set(CHARTS)
+    assert set(TABLES) | {"success"} == set(CHARTS)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_chart_has_a_title_and_no_nan_and_is_the_same_from_its_csv(name, tmp_path):
+    figure = CHARTS[name](TABLES[name])
+    assert isinstance(figure, go.Figure)
+    assert figure.layout.title.text
+    assert "NaN" not in figure.to_json()
+    path = tmp_path / "table.csv"
+    TABLES[name].to_csv(path, index=False)
+    assert CHARTS[name](pd.read_csv(path)).to_json() == figure.to_json()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pr-curve",
+        "roc-curve",
+        "reliability",
+        "score-histogram",
+        "threshold-sweep",
+        "oversight-curve",
+        "budget-burn-down",
+        "study-success",
+        "time-over-session",
+        "override-by-score",
+        "agreement",
+        "feedback-length",
+    ],
+)
+def test_axes_say_what_they_show(name):
+    figure = CHARTS[name](TABLES[name])
+    assert figure.layout.xaxis.title.text
+    assert figure.layout.yaxis.title.text
+
+
+def test_a_detector_has_one_colour_in_all_charts():
+    same = pd.CategoricalDtype(DETECTORS)
+    curve = CHARTS["pr-curve"](TABLES["pr-curve"].astype({"detector": same}))
+    bins = CHARTS["reliability"](TABLES["reliability"].astype({"detector": same}))
+    colours = {line.name: line.line.color for line in curve.data} | {line.name: line.line.color for line in bins.data}
+    assert len({colours[name] for name in DETECTORS}) == 3
+
+
+def test_an_empty_bin_is_not_drawn_and_an_undefined_field_is_a_dash():
+    line = CHARTS["reliability"](TABLES["reliability"]).data[1]
+    assert list(line.x) == [0.05]
+    assert CHARTS["flag-overlap"](TABLES["flag-overlap"]).data[0].text[1][1] == "–"
+    assert CHARTS["model-mixing"](TABLES["model-mixing"]).data[0].text[1][0] == "–"
+
+
+def test_the_confusion_matrix_says_each_field_in_words():
+    told = [note.text for note in CHARTS["confusion-matrix"](TABLES["confusion-matrix"]).layout.annotations]
+    assert told == ["<b>4</b><br>caught", "<b>3</b><br>missed", "<b>2</b><br>false alarms", "<b>1</b><br>let through"]
+
+
+def test_the_detector_named_random_is_no_random_order():
+    frame = TABLES["oversight-curve"].assign(policy="priority", detector=["rules", "rules"] + ["random"] * 4)
+    lines = CHARTS["oversight-curve"](frame).data
+    assert [line.name for line in lines] == ["rules", "random"]
+    assert len({line.line.color for line in lines}) == 2

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import auc, average_precision_score, f1_score, precision_recall_curve, roc_auc_score
+
+from console.analysis.metrics import ranking_curves
+
+SCORES = st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.25, 0.3, 0.5, 0.9, 1.0])), min_size=1, max_size=40)
+
+
+def drawn(seed, ties):
+    draw = np.random.default_rng(seed)
+    scores = draw.random(400)
+    return draw.random(400) < 0.2 + 0.5 * scores, np.round(scores, 1) if ties else scores
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_curves_and_areas_agree_with_scikit_learn(seed, ties):
+    labels, scores = drawn(seed, ties)
+    ranked = ranking_curves.ranking(labels, scores)
+    precision, recall, thresholds = precision_recall_curve(labels, scores)
+    found = ranking_curves.pr_curve(ranked)
+    assert np.allclose(found.precision, precision, rtol=0, atol=1e-12)
+    assert np.allclose(found.recall, recall, rtol=0, atol=1e-12)
+    assert np.array_equal(found.thresholds, thresholds)
+    assert ranking_curves.average_precision(ranked) == pytest.approx(average_precision_score(labels, scores), abs=1e-12)
+    assert ranking_curves.pr_auc(ranked) == pytest.approx(auc(recall, precision), abs=1e-12)
+    assert ranking_curves.roc_auc(ranked) == pytest.approx(roc_auc_score(labels, scores), abs=1e-12)
+    rates = ranking_curves.roc_curve(ranked)
+    assert auc(*rates) == pytest.approx(roc_auc_score(labels, scores), abs=1e-12)
+
+
+@settings(deadline=None)
+@given(SCORES)
+def test_the_best_thresholds_are_the_best_of_all(cases):
+    labels, scores = np.array([label for label, _ in cases]), np.array([score for _, score in cases])
+    ranked = ranking_curves.ranking(labels, scores)
+    every = [-1.0, *np.unique(scores)]
+    macro = [f1_score(labels, scores > t, average="macro", labels=[False, True], zero_division=0.0) for t in every]
+    best = ranking_curves.best_macro_f1(ranked)
+    assert best.value == pytest.approx(max(macro), abs=1e-12)
+    reached = f1_score(labels, scores > best.threshold, average="macro", labels=[False, True], zero_division=0.0)
+    assert reached == pytest.approx(best.value, abs=1e-12)
+    if labels.any():
+        single = [f1_score(labels, scores > t, zero_division=0.0) for t in every]
+        best = ranking_curves.best_f1(ranked)
+        assert best.value == pytest.approx(max(single), abs=1e-12)
+        assert f1_score(labels, scores > best.threshold, zero_division=0.0) == pytest.approx(best.value, abs=1e-12)
+
+
+def test_a_threshold_lies_half_way_between_two_scores():
+    best = ranking_curves.best_macro_f1(ranking_curves.ranking([True, True, False], [0.9, 0.7, 0.2]))
+    assert best.value == 1.0
+    assert best.threshold == pytest.approx(0.45)
+
+
+@pytest.mark.parametrize("labels", [[], [False, False], [True, True]])
+def test_a_missing_class_is_none_and_never_nan(labels):
+    ranked = ranking_curves.ranking(labels, [0.4, 0.6][: len(labels)])
+    assert ranking_curves.roc_auc(ranked) is None
+    assert ranking_curves.roc_curve(ranked) is None
+    assert ranking_curves.pr_auc(ranked) is None
+    assert ranking_curves.pr_auc(ranked, paper=True) == -1.0
+    assert ranking_curves.average_precision(ranked) == (1.0 if any(labels) else None)
+
+
+def test_all_scores_zero_is_undefined_only_for_the_paper():
+    ranked = ranking_curves.ranking([True, False], [0.0, 0.0])
+    assert ranking_curves.pr_auc(ranked, paper=True) == -1.0
+    assert ranking_curves.pr_auc(ranked) == pytest.approx(0.75)
+
+
+def test_the_trapezoid_flatters_a_constant_score():
+    labels = np.arange(1_000) < 171
+    ranked = ranking_curves.ranking(labels, np.full(1_000, 0.5))
+    assert ranking_curves.pr_auc(ranked) == pytest.approx(0.5855)
+    assert ranking_curves.average_precision(ranked) == pytest.approx(0.171)
+
+
+def test_scores_of_any_range_rank_the_same():
+    labels, scores = drawn(3, True)
+    near, far = ranking_curves.ranking(labels, scores), ranking_curves.ranking(labels, scores * 10 - 3)
+    assert np.array_equal(near.tp, far.tp)
+    assert np.array_equal(near.fp, far.fp)
+    assert far.scores == pytest.approx(near.scores * 10 - 3)
+    assert ranking_curves.ranking([True, False], [0.0, -0.0]).tp.tolist() == [1]

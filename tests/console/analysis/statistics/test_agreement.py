@@ -1,0 +1,176 @@
+import krippendorff
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
+from statsmodels.stats.inter_rater import fleiss_kappa
+
+from console.analysis.metrics.bootstrap import draws
+from console.analysis.statistics import agreement
+from console.errors import BadInput
+
+# Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section C: four observers, twelve units.
+FOUR_OBSERVERS = {
+    "A": [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
+    "B": [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
+    "C": [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
+    "D": [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
+}
+# Fleiss (1971), Measuring nominal scale agreement among many raters, Table 1: thirty patients, six psychiatrists.
+PSYCHIATRISTS = """00060 03003 01401 00006 03030 20400 00402 20310 20040 00006 10050 11040 03300 10050 02031
+00501 30012 51000 02040 10203 00006 01050 02013 20040 10041 05010 40002 02040 10500 00006"""
+# Fleiss, Levin and Paik (2003), Statistical Methods for Rates and Proportions, Table 18.1: kappa 0.68.
+TWO_DIAGNOSES = [[75, 1, 4], [5, 4, 1], [0, 0, 10]]
+# Sim and Wright (2005), The kappa statistic in reliability studies, Physical Therapy 85: kappa 0.67.
+TWO_THERAPISTS = [[22, 2], [4, 11]]
+PATIENTS = np.array([[int(cell) for cell in row] for row in PSYCHIATRISTS.split()])
+PAIRS = np.array([(i, j) for i, row in enumerate(TWO_DIAGNOSES) for j, n in enumerate(row) for _ in range(n)])
+
+
+def long(columns):
+    return pd.DataFrame(
+        [(unit, rater, label) for rater, labels in columns.items() for unit, label in enumerate(labels)],
+        columns=["unit", "rater", "label"],
+    )
+
+
+def of_counts(rows):
+    labels = [[category for category, n in enumerate(row) for _ in range(n)] for row in rows]
+    return long({f"r{place}": list(column) for place, column in enumerate(zip(*labels, strict=True))})
+
+
+def of_table(table):
+    pairs = [(i, j) for i, row in enumerate(table) for j, n in enumerate(row) for _ in range(n)]
+    return long({"one": [i for i, _ in pairs], "other": [j for _, j in pairs]})
+
+
+def test_alpha_of_krippendorffs_four_observers():
+    found = agreement.alpha(long(FOUR_OBSERVERS), seed=1)
+    assert found.value == pytest.approx(0.743, abs=5e-4)
+    assert found.n == 11
+    assert 0.2 < found.interval.low < 0.743 < found.interval.high <= 1
+
+
+def test_kappa_of_fleiss_psychiatrists():
+    found = agreement.fleiss(of_counts(PATIENTS), seed=1)
+    assert found.value == pytest.approx(0.430, abs=5e-4)
+    assert found.value == fleiss_kappa(PATIENTS)
+    assert found.interval.low < 0.43 < found.interval.high
+
+
+@pytest.mark.parametrize(("table", "published"), [(TWO_DIAGNOSES, 0.68), (TWO_THERAPISTS, 0.67)])
+def test_cohens_kappa_of_published_tables(table, published):
+    ratings = of_table(table)
+    found = agreement.cohen(ratings, seed=1)
+    sides = [ratings[ratings["rater"] == rater]["label"] for rater in ("one", "other")]
+    assert found.value == pytest.approx(published, abs=0.005)
+    assert found.value == pytest.approx(cohen_kappa_score(*sides))
+
+
+def test_percent_agreement_counts_pairs_of_labels():
+    ratings = long({"a": ["x", "x", "x"], "b": ["x", "y", None], "c": ["x", "y", None]})
+    assert agreement.percent(ratings).value == pytest.approx((3 + 1) / 6)
+
+
+def test_cohen_is_for_two_and_of_pairs_names_each_two():
+    ratings = long(FOUR_OBSERVERS)
+    assert "there are 4" in agreement.cohen(ratings).note
+    pairs = agreement.cohen_of_pairs(ratings, resamples=20)
+    assert list(pairs) == [("A", "B"), ("A", "C"), ("A", "D"), ("B", "C"), ("B", "D"), ("C", "D")]
+    assert pairs["A", "B"].value == pytest.approx(cohen_kappa_score(FOUR_OBSERVERS["A"][:9], FOUR_OBSERVERS["B"][:9]))
+
+
+def test_undefined_figures_say_why():
+    same = long({"a": ["aligned"] * 4, "b": ["aligned"] * 4})
+    found = agreement.agreement(same)
+    assert found["percent"].value == 1
+    for name in ("cohen", "fleiss", "alpha"):
+        assert found[name].value is None
+        assert "same label" in found[name].note
+    assert "two reviewers" in agreement.alpha(long({"a": ["aligned", "misaligned"]})).note
+    assert "from 1 to 4 labels" in agreement.fleiss(long(FOUR_OBSERVERS)).note
+    assert agreement.percent(long({"a": [], "b": []})).value is None
+
+
+def test_two_labels_of_one_reviewer_are_refused():
+    ratings = pd.concat([long({"P01": ["aligned"]})] * 2)
+    with pytest.raises(BadInput, match="P01 has two labels for 0"):
+        agreement.alpha(ratings)
+
+
+def test_a_missing_column_is_named():
+    with pytest.raises(BadInput, match="no column 'rater'"):
+        agreement.alpha(pd.DataFrame({"unit": [], "label": []}))
+
+
+LABELS = st.lists(
+    st.lists(st.sampled_from(["aligned", "misaligned", None]), min_size=3, max_size=3), min_size=3, max_size=12
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows=LABELS, shuffled=st.randoms(use_true_random=False))
+def test_neither_names_nor_order_nor_the_words_for_labels_matter(rows, shuffled):
+    ratings = long(dict(zip("abc", zip(*rows, strict=True), strict=True)))
+    other = ratings.replace(
+        {"rater": {"a": "z", "b": "y", "c": "x"}, "label": {"aligned": "misaligned", "misaligned": "aligned"}}
+    )
+    order = shuffled.sample(range(len(other)), len(other))
+    for of in agreement.MEASURES.values():
+        first, second = of(ratings, resamples=2), of(other.iloc[order], resamples=2)
+        assert first.value == pytest.approx(second.value) if first.value is not None else second.value is None
+        assert first.n == second.n
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows=LABELS)
+def test_alpha_is_krippendorffs_own_wherever_it_is_defined(rows):
+    found = agreement.alpha(long(dict(zip("abc", zip(*rows, strict=True), strict=True))), resamples=2)
+    codes = np.array([[{"aligned": 0, "misaligned": 1, None: np.nan}[cell] for cell in row] for row in rows])
+    pairable = codes[(~np.isnan(codes)).sum(axis=1) > 1]
+    used = np.unique(pairable[~np.isnan(pairable)])
+    if used.size == 2:
+        assert found.value == pytest.approx(
+            krippendorff.alpha(reliability_data=codes.T, level_of_measurement="nominal")
+        )
+    else:
+        assert found.value is None
+
+
+def test_the_interval_holds_the_alpha_of_the_population_and_narrows_with_units():
+    draw = np.random.default_rng(3)
+
+    def ratings(n):
+        truth = draw.random(n) < 0.5
+        seen = {f"P{k}": np.where(draw.random(n) < 0.9, truth, ~truth) for k in range(3)}
+        return long(seen)
+
+    few, many = (agreement.alpha(ratings(n), resamples=300) for n in (40, 640))
+    assert many.interval.low < 0.64 < many.interval.high  # 1 - 2 * 0.1 squared
+    assert many.interval.high - many.interval.low < (few.interval.high - few.interval.low) / 2
+
+
+def alpha_of(rows):
+    return krippendorff.alpha(value_counts=rows, level_of_measurement="nominal")
+
+
+def kappa_of(pairs):
+    return cohen_kappa_score(pairs[:, 0], pairs[:, 1])
+
+
+@pytest.mark.parametrize(
+    ("of", "figure", "rows"),
+    [
+        (agreement.fleiss, fleiss_kappa, PATIENTS),
+        (agreement.alpha, alpha_of, PATIENTS),
+        (agreement.cohen, kappa_of, PAIRS),
+    ],
+    ids=["fleiss", "alpha", "cohen"],
+)
+def test_the_interval_holds_the_middle_of_the_librarys_figures_over_draws_of_units(of, figure, rows):
+    ratings = of_counts(rows) if rows is PATIENTS else of_table(TWO_DIAGNOSES)
+    figures = [figure(rows[chosen]) for chosen in draws(len(rows), 7, 200)]
+    found = of(ratings, seed=7, resamples=200)
+    assert (found.interval.low, found.interval.high) == pytest.approx(tuple(np.quantile(figures, [0.025, 0.975])))
