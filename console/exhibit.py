@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from console.briefs import Brief
 from console.environments import environment
+from console.environments.briefs import Brief
 from console.excerpts import WORDS, compare, evidence, last_seen
 from console.trajectory import Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints, is_thought, pending_action

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import orjson
 from sqlmodel import Session, col, select
 
-from console.briefs import Brief, brief_of
 from console.detection import run_checkpoints
+from console.environments.briefs import Brief, brief_of
 from console.exhibit import Exhibit, Flag, checkpoint_exhibit, reasons
 from console.trajectory import Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at

@@ -12,7 +12,7 @@ from sqlmodel import Session, col, func, select
 
 from console import costs, review, runs
 from console.database import now_ms, reading, review_queue
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.errors import BadInput, Unknown
 from console.reviewers import POLICIES, Case, Noise, Opinion, reviewer
 from console.reviewers.policies import Candidate

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import orjson
 
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.reviewers import Case
 from console.reviewers.faults import misleads
 from console.trajectory import Label, Trajectory

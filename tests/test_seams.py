@@ -12,7 +12,7 @@ import typer
 from console.cli import app
 from console.detectors import DETECTORS, Detector
 from console.environments import ENVIRONMENTS
-from console.environments.facts import Environment
+from console.environments.environment import Environment
 from console.importers import IMPORTERS
 from console.importers.records import Importer
 

@@ -4,7 +4,7 @@ A new environment is one file here and one line in ENVIRONMENTS.
 """
 
 from console.environments.alfworld import ALFWORLD
-from console.environments.facts import Environment
+from console.environments.environment import Environment
 from console.environments.generic import GENERIC
 from console.environments.hotpotqa import HOTPOTQA
 from console.environments.tau_bench import TAU_BENCH

@@ -1,5 +1,5 @@
 """Any other agent: nothing is critical until a person says so."""
 
-from console.environments.facts import Environment
+from console.environments.environment import Environment
 
 GENERIC = Environment("generic", "Any agent")

@@ -1,6 +1,6 @@
 """tau-bench: an airline's and a shop's service desk; the tools that write to the database are critical."""
 
-from console.environments.facts import Environment
+from console.environments.environment import Environment
 
 TAU_BENCH = Environment(
     "tau-bench",

@@ -8,7 +8,7 @@ import orjson
 from sqlalchemy import insert
 from sqlmodel import Session, col
 
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.trajectories import prepare
 from console.trajectory import Outcome, Trajectory
 from console.trajectory.checkpoints import digest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from console.environments.facts import Environment
+from console.environments.environment import Environment
 from console.trajectory import Label, Outcome, Step
 
 _IN_VAIN = "Nothing happens."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from console.actors import Actor, actor
 from console.environments import ENVIRONMENTS
-from console.environments.facts import Environment
+from console.environments.environment import Environment
 from console.errors import BadInput, Unknown
 from storage import tables
 

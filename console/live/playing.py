@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from console.actors import Move, View
 from console.database import now_ms
-from console.environments.facts import World
+from console.environments.environment import World
 from console.errors import Refused
 from console.live import rows
 from console.live.halting import ending, gold

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.environments.facts import Environment, TaskSpec, World
+from console.environments.environment import Environment, TaskSpec, World
 from console.errors import Refused
 from console.live.rows import storable
 from console.trajectory import Trajectory

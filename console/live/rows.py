@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, insert, update
 from sqlmodel import Session, col, select
 
 from console import events
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.trajectories import count_critical
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import digest

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlmodel import Session
 
 from console.database import now_ms
-from console.environments.facts import Environment
+from console.environments.environment import Environment
 from console.flagging import HALTED_PRIORITY
 from console.judging import item_for, keep_verdict, routing_verdict, stored_verdict
 from console.live import rows

@@ -8,7 +8,7 @@ from typing import Any
 from sqlmodel import Session, col, or_, select
 
 from console.environments import ENVIRONMENTS
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.oversight.checkpoints import Key, checkpoints_of
 from console.truth import spec_of, true_label
 from storage import tables

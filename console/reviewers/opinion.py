@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.trajectory import Label
 from console.trajectory.checkpoints import Checkpoint
 

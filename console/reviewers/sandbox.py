@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from console.environments import environment
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.trajectory import Step
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
 
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.llm import prompts
 from console.reviewers.faults import Fault

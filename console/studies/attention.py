@@ -5,7 +5,7 @@ An environment with a look of its own is one line in LOOKS.
 
 from __future__ import annotations
 
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.studies.known import Known, paused
 from console.trajectory import Label, Step
 from console.trajectory.checkpoints import CheckpointKind

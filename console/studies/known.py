@@ -14,11 +14,11 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.actors import View, actor
-from console.briefs import brief_of
 from console.designs import Design
 from console.detection import run_checkpoints
 from console.environments import environment
-from console.environments.facts import Environment, TaskSpec
+from console.environments.briefs import brief_of
+from console.environments.environment import Environment, TaskSpec
 from console.live.halting import ending
 from console.reviewers import Case, Noise, reviewer
 from console.studies import sources

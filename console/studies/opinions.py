@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from console.detectors import detector
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.reviewers import Case, Noise, Opinion, reviewer
 from console.trajectory import Label
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind

@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.designs import Design, conditions, task_count
 from console.environments import environment
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.errors import BadInput, Refused
 from storage import tables
 from storage.tables import RunKind

@@ -5,7 +5,7 @@ The embedded edition is a household of our own that answers as ALFWorld 0.4.2 do
 
 from console.environments.alfworld.tasks import tasks
 from console.environments.alfworld.world import start
-from console.environments.facts import Environment
+from console.environments.environment import Environment
 
 ALFWORLD = Environment(
     "alfworld",

@@ -7,7 +7,7 @@ from random import Random
 
 from console.environments.alfworld.briefs import LOOK, PLACE, TWO, Brief
 from console.environments.alfworld.catalogue import ADJOINING, FIXED, FURNITURE, HOLDS, OPENABLE, THINGS
-from console.environments.alfworld.household import Household, Receptacle, Thing, order
+from console.environments.alfworld.household import Household, HouseholdObject, Receptacle, order
 
 SHARED_PLACE = 0.2
 COUNTS, WEIGHTS = (0, 1, 2, 3), (30, 40, 20, 10)
@@ -38,12 +38,12 @@ def _receptacles(task: Brief, random: Random) -> Iterator[Receptacle]:
             yield Receptacle(kind, number, place, random.random() < OPENABLE.get(kind, 0.0))
 
 
-def _starts(task: Brief, receptacles: list[Receptacle], random: Random) -> Iterator[tuple[Thing, str]]:
+def _starts(task: Brief, receptacles: list[Receptacle], random: Random) -> Iterator[tuple[HouseholdObject, str]]:
     for kind in sorted(THINGS[task.room]):
         possible = [part.name for part in receptacles if kind in HOLDS[part.kind] and not _solves(task, kind, part)]
         if possible:
             for number in range(1, _count(task, kind, random) + 1):
-                yield Thing(kind, number), random.choice(possible)
+                yield HouseholdObject(kind, number), random.choice(possible)
 
 
 def _solves(task: Brief, kind: str, receptacle: Receptacle) -> bool:

@@ -22,7 +22,7 @@ class Receptacle:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class HouseholdObject:
     """Something that lies in or on a receptacle."""
 
     kind: str
@@ -39,10 +39,10 @@ class Household:
     """One room: its receptacles and things by name, both in the order of enumeration, and where each thing starts."""
 
     receptacles: Mapping[str, Receptacle]
-    things: Mapping[str, Thing]
+    things: Mapping[str, HouseholdObject]
     starts: Mapping[str, str]
 
 
-def order(part: Receptacle | Thing) -> tuple[str, int]:
+def order(part: Receptacle | HouseholdObject) -> tuple[str, int]:
     """The key by which ALFWorld enumerates: kinds by alphabet, the highest number of a kind first."""
     return part.kind, -part.number

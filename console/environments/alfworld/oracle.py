@@ -9,7 +9,7 @@ from console.environments.alfworld.catalogue import APPLIANCE
 from console.environments.alfworld.furnishing import furnish
 from console.environments.alfworld.household import Household
 from console.environments.alfworld.state import MIDDLE_OF_THE_ROOM
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 
 
 def oracle_actions(task: TaskSpec) -> list[str]:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from console.environments.alfworld.catalogue import APPLIANCE, FIXED, HOLDS, KNIVES, LAMPS, SLICEABLE, TREATABLE
-from console.environments.alfworld.sights import examine, help_text, inventory, look, sight
+from console.environments.alfworld.descriptions import NOTHING_HAPPENS
+from console.environments.alfworld.observations import examine, help_text, inventory, look, sight
 from console.environments.alfworld.state import State, accessible, in_hand, reachable
-from console.environments.alfworld.wording import NOTHING_HAPPENS
 
 Rule = Callable[..., str | None]
 

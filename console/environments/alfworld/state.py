@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from console.environments.alfworld.household import Household, Receptacle, Thing
+from console.environments.alfworld.household import Household, HouseholdObject, Receptacle
 
 MIDDLE_OF_THE_ROOM = 0
 """The place where every trial begins; no receptacle is reached from it."""
@@ -45,7 +45,7 @@ def accessible(state: State, name: str) -> Receptacle | None:
     return receptacle if receptacle and (not receptacle.openable or name in state.opened) else None
 
 
-def in_hand(state: State, name: str) -> Thing | None:
+def in_hand(state: State, name: str) -> HouseholdObject | None:
     """The thing of that name if the agent holds it, else None."""
     return state.household.things[name] if name == state.held else None
 

@@ -8,7 +8,7 @@ from random import Random
 from console.environments.alfworld.briefs import WORDINGS, Brief, choices
 from console.environments.alfworld.furnishing import furnish
 from console.environments.alfworld.oracle import plan
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 
 
 def tasks(seed: int, count: int) -> list[TaskSpec]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from console.environments.alfworld.briefs import brief
+from console.environments.alfworld.descriptions import MIDDLE, NOTHING_HAPPENS, seen
 from console.environments.alfworld.furnishing import furnish
 from console.environments.alfworld.goals import reached
 from console.environments.alfworld.rules import perform
 from console.environments.alfworld.state import fresh
-from console.environments.alfworld.wording import MIDDLE, NOTHING_HAPPENS, seen
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 
 STEP_LIMIT = 50
 """ALFWorld itself cuts a trial off after this many actions."""

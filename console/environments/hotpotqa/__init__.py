@@ -3,8 +3,8 @@
 Embedded edition: an encyclopedia of an invented world, or any file in HotPotQA's distractor format.
 """
 
-from console.environments.facts import Environment
-from console.environments.hotpotqa.files import tasks_from_file
+from console.environments.environment import Environment
+from console.environments.hotpotqa.question_files import tasks_from_file
 from console.environments.hotpotqa.tasks import oracle_actions, start, tasks
 from console.environments.hotpotqa.world import STEP_CAP
 

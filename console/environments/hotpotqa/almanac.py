@@ -17,22 +17,24 @@ from console.environments.hotpotqa.music import MUSIC
 from console.environments.hotpotqa.names import NAMES, names
 from console.environments.hotpotqa.people import PEOPLE
 from console.environments.hotpotqa.places import PLACES
-from console.environments.hotpotqa.schema import Kind, Relation
+from console.environments.hotpotqa.schema import EntityKind, Relation
 from console.environments.hotpotqa.works import WORKS
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (*PLACES, *BUILDINGS, *PEOPLE, *COMPANIES, CLUB, *MUSIC, *WORKS)}
+KINDS: dict[str, EntityKind] = {
+    kind.name: kind for kind in (*PLACES, *BUILDINGS, *PEOPLE, *COMPANIES, CLUB, *MUSIC, *WORKS)
+}
 _NAMESAKE_EVERY = 5
 _DEEPENED_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class Entity:
     """One thing: the title of its page, its name, its facts, and which of them stand below the first paragraph.
 
     A fact about another thing holds that thing's title.
     """
 
-    kind: Kind
+    kind: EntityKind
     title: str
     name: str
     facts: dict[str, str]
@@ -48,10 +50,10 @@ class Thing:
 class Almanac:
     """All things by title and by kind."""
 
-    things: dict[str, Thing]
-    by_kind: dict[str, list[Thing]]
+    things: dict[str, Entity]
+    by_kind: dict[str, list[Entity]]
 
-    def value(self, thing: Thing, relation: Relation) -> str:
+    def value(self, thing: Entity, relation: Relation) -> str:
         """The value of a fact in words: a name, a number, a word."""
         fact = thing.facts[relation.name]
         return self.things[fact].name if relation.target else fact
@@ -63,13 +65,13 @@ def almanac() -> Almanac:
     rng = random.Random("almanac")
     named = _named()
     titles = {kind: [title for title, _ in pairs] for kind, pairs in named.items()}
-    things: dict[str, Thing] = {}
+    things: dict[str, Entity] = {}
     for name, pairs in named.items():
         for title, shown in pairs:
             kind = KINDS[name]
             facts = {relation.name: _fact(relation, titles, rng) for relation in kind.relations}
             deep = frozenset(r.name for r in kind.relations if r.deep or rng.random() < _DEEPENED_SHARE)
-            things[title] = Thing(kind, title, shown, facts, deep)
+            things[title] = Entity(kind, title, shown, facts, deep)
     _adapt_namesakes(things)
     by_kind = {name: [things[title] for title in found] for name, found in titles.items()}
     return Almanac(things, by_kind)
@@ -101,7 +103,7 @@ def _named() -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _choose(kind: Kind, fresh: Iterator[str], taken: list[str]) -> list[str]:
+def _choose(kind: EntityKind, fresh: Iterator[str], taken: list[str]) -> list[str]:
     older = iter([name for name in reversed(taken) if taken.count(name) == 1][::2])
     reused = [next(older, "") if place % _NAMESAKE_EVERY == 1 else "" for place in range(kind.count)]
     chosen = [name or next(fresh) for name in reused]
@@ -109,7 +111,7 @@ def _choose(kind: Kind, fresh: Iterator[str], taken: list[str]) -> list[str]:
     return chosen
 
 
-def _adapt_namesakes(things: dict[str, Thing]) -> None:
+def _adapt_namesakes(things: dict[str, Entity]) -> None:
     """A film that has a novel's name is the film of that novel."""
     for thing in things.values():
         novel = f"{thing.name} (novel)"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from console.environments.hotpotqa.schema import Kind, Relation
+from console.environments.hotpotqa.schema import EntityKind, Relation
 
-UNIVERSITY = Kind(
+UNIVERSITY = EntityKind(
     "university",
     10,
     "universities",
@@ -49,7 +49,7 @@ UNIVERSITY = Kind(
     ),
 )
 
-STADIUM = Kind(
+STADIUM = EntityKind(
     "stadium",
     18,
     "stadiums",
@@ -95,7 +95,7 @@ STADIUM = Kind(
     ),
 )
 
-BRIDGE = Kind(
+BRIDGE = EntityKind(
     "bridge",
     14,
     "bridges",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.environments.hotpotqa.schema import Kind, Relation
+from console.environments.hotpotqa.schema import EntityKind, Relation
 
 _COMPANY = (
     Relation(
@@ -46,9 +46,9 @@ _BUSINESS = (
 )
 
 
-def _company(name: str, count: int, names: str, called: str, *more: Relation) -> Kind:
+def _company(name: str, count: int, names: str, called: str, *more: Relation) -> EntityKind:
     opens = (f"{{x}} is a {name} of the Tessaly Union.", f"{{x}} is a small {name} with loyal customers.")
-    return Kind(name, count, names, called, "company", opens, _BUSINESS, (*_COMPANY, *more))
+    return EntityKind(name, count, names, called, "company", opens, _BUSINESS, (*_COMPANY, *more))
 
 
 COMPANIES = (
@@ -69,7 +69,7 @@ COMPANIES = (
     ),
 )
 
-CLUB = Kind(
+CLUB = EntityKind(
     "club",
     18,
     "clubs",

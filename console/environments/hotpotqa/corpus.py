@@ -26,7 +26,7 @@ _PUNCTUATION = str.maketrans(string.punctuation, " " * len(string.punctuation))
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WikiPage:
     """One page: a title and its sentences in order."""
 
     title: str
@@ -50,8 +50,8 @@ class Page:
 class Corpus:
     """Pages under their titles, and a full-text index over them."""
 
-    def __init__(self, pages: Iterable[Page]) -> None:
-        self.pages: dict[str, Page] = {}
+    def __init__(self, pages: Iterable[WikiPage]) -> None:
+        self.pages: dict[str, WikiPage] = {}
         for page in pages:
             self.pages.setdefault(page.title, page)
         self._by_case = {key: found[0] for key, found in _by_key(self.pages, _fold).items()}
@@ -63,7 +63,7 @@ class Corpus:
         weakref.finalize(self, self._index.close)
         self.similar = lru_cache(maxsize=8192)(self._similar)
 
-    def find(self, title: str) -> Page | None:
+    def find(self, title: str) -> WikiPage | None:
         """The page of that title; case, blanks and, where only one page fits, punctuation do not matter."""
         found = unescape(title).strip()
         if found not in self.pages:
@@ -87,7 +87,7 @@ class Corpus:
         return tuple(title for (title,) in rows)
 
 
-def _common_words(pages: Iterable[Page]) -> frozenset[str]:
+def _common_words(pages: Iterable[WikiPage]) -> frozenset[str]:
     # Such words hardly change the ranking, yet they make most pages a hit and the query many times slower.
     texts = (" ".join((page.title, *page.sentences)).lower() for page in islice(pages, _SAMPLED_PAGES))
     sampled = [set(_WORD.findall(text)) for text in texts]
@@ -95,7 +95,7 @@ def _common_words(pages: Iterable[Page]) -> frozenset[str]:
     return frozenset(word for word, count in counts.items() if count > max(20, len(sampled) / 5))
 
 
-def _index(pages: Iterable[Page]) -> sqlite3.Connection:
+def _index(pages: Iterable[WikiPage]) -> sqlite3.Connection:
     index = sqlite3.connect(":memory:", check_same_thread=False)
     index.execute(
         "CREATE VIRTUAL TABLE pages USING fts5(title, body, tokenize = 'porter unicode61 remove_diacritics 2')"

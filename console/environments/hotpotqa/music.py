@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from console.environments.hotpotqa.schema import Kind, Relation
+from console.environments.hotpotqa.schema import EntityKind, Relation
 
-BAND = Kind(
+BAND = EntityKind(
     "band",
     24,
     "bands",
@@ -61,7 +61,7 @@ BAND = Kind(
     ),
 )
 
-ALBUM = Kind(
+ALBUM = EntityKind(
     "album",
     30,
     "titles",

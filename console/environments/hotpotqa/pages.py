@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass
 from functools import lru_cache
 
-from console.environments.hotpotqa.almanac import Almanac, Thing, almanac
-from console.environments.hotpotqa.corpus import SHOWN_SENTENCES, Corpus, Page
+from console.environments.hotpotqa.almanac import Almanac, Entity, almanac
+from console.environments.hotpotqa.corpus import SHOWN_SENTENCES, Corpus, WikiPage
 from console.environments.hotpotqa.schema import Relation
 
 _TRAPPED_SHARE = 0.7
@@ -17,7 +17,7 @@ _TRAPPED_SHARE = 0.7
 class Written:
     """A page, and for each fact of its thing the sentence that tells it."""
 
-    page: Page
+    page: WikiPage
     telling: dict[str, str]
 
 
@@ -34,7 +34,7 @@ def embedded_corpus() -> Corpus:
     return Corpus(entry.page for entry in written().values())
 
 
-def _write(thing: Thing, world: Almanac) -> Written:
+def _write(thing: Entity, world: Almanac) -> Written:
     rng = random.Random(f"page {thing.title}")
     telling = {
         relation.name: _sentence(rng.choice(relation.tells), thing, world.value(thing, relation))
@@ -48,10 +48,10 @@ def _write(thing: Thing, world: Almanac) -> Written:
     rng.shuffle(above)
     rng.shuffle(below)
     opening = _sentence(rng.choice(thing.kind.opens), thing)
-    return Written(Page(thing.title, (opening, *above, *below)), telling)
+    return Written(WikiPage(thing.title, (opening, *above, *below)), telling)
 
 
-def _traps(thing: Thing, world: Almanac, rng: random.Random) -> list[str]:
+def _traps(thing: Entity, world: Almanac, rng: random.Random) -> list[str]:
     trapped = [relation for relation in thing.kind.relations if relation.trap and relation.name in thing.deep]
     return [
         _sentence(relation.trap, thing, other=_other(thing, relation, world, rng))
@@ -60,12 +60,12 @@ def _traps(thing: Thing, world: Almanac, rng: random.Random) -> list[str]:
     ]
 
 
-def _other(thing: Thing, relation: Relation, world: Almanac, rng: random.Random) -> str:
+def _other(thing: Entity, relation: Relation, world: Almanac, rng: random.Random) -> str:
     true = thing.facts[relation.name]
     return rng.choice([found.name for found in world.by_kind[relation.target] if found.title != true])
 
 
-def _namesake(thing: Thing, world: Almanac, rng: random.Random) -> list[str]:
+def _namesake(thing: Entity, world: Almanac, rng: random.Random) -> list[str]:
     alike = [
         other.title
         for other in world.things.values()
@@ -76,6 +76,6 @@ def _namesake(thing: Thing, world: Almanac, rng: random.Random) -> list[str]:
     return [f"{thing.title} should not be confused with {chosen}."] if chosen else []
 
 
-def _sentence(pattern: str, thing: Thing, value: str = "", other: str = "") -> str:
+def _sentence(pattern: str, thing: Entity, value: str = "", other: str = "") -> str:
     text = pattern.format(x=thing.name, v=value, o=other)
     return text[0].upper() + text[1:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.environments.hotpotqa.schema import Kind, Relation
+from console.environments.hotpotqa.schema import EntityKind, Relation
 
 _LIFE = (
     "Friends remember a dry sense of humour and very bad handwriting.",
@@ -56,8 +56,8 @@ _PERSON = (
 )
 
 
-def _person(name: str, count: int, opens: str) -> Kind:
-    return Kind(
+def _person(name: str, count: int, opens: str) -> EntityKind:
+    return EntityKind(
         name,
         count,
         "people",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from console.environments.hotpotqa.schema import Kind, Relation
+from console.environments.hotpotqa.schema import EntityKind, Relation
 
-PROVINCE = Kind(
+PROVINCE = EntityKind(
     "province",
     6,
     "provinces",
@@ -40,7 +40,7 @@ PROVINCE = Kind(
     ),
 )
 
-RIVER = Kind(
+RIVER = EntityKind(
     "river",
     12,
     "rivers",
@@ -86,7 +86,7 @@ RIVER = Kind(
     ),
 )
 
-TOWN = Kind(
+TOWN = EntityKind(
     "town",
     42,
     "towns",

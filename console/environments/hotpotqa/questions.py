@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 
-from console.environments.hotpotqa.almanac import Almanac, Thing, almanac, number
+from console.environments.hotpotqa.almanac import Almanac, Entity, almanac, number
 from console.environments.hotpotqa.schema import Relation
 
 _PAIRS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class GeneratedQuestion:
     """One question, its answer, and the facts (title of the page, name of the fact) that give it, in reading order."""
 
     text: str
@@ -29,17 +29,17 @@ class Question:
 
 
 @lru_cache(maxsize=1)
-def bridges() -> tuple[Question, ...]:
+def bridges() -> tuple[GeneratedQuestion, ...]:
     """Every bridge question, in a fixed order."""
     world = almanac()
     return tuple(question for thing in world.things.values() for question in _bridges(thing, world))
 
 
 @lru_cache(maxsize=1)
-def comparisons() -> tuple[Question, ...]:
+def comparisons() -> tuple[GeneratedQuestion, ...]:
     """A fixed choice of comparison questions, as many yes as no."""
     world, rng = almanac(), random.Random("comparisons")
-    found: dict[str, Question] = {}
+    found: dict[str, GeneratedQuestion] = {}
     for things in world.by_kind.values():
         for relation in things[0].kind.relations:
             pairs = [pair for pair in combinations(things, 2) if pair[0].name != pair[1].name]
@@ -49,7 +49,7 @@ def comparisons() -> tuple[Question, ...]:
     return tuple(found.values())
 
 
-def _bridges(thing: Thing, world: Almanac) -> Iterator[Question]:
+def _bridges(thing: Entity, world: Almanac) -> Iterator[GeneratedQuestion]:
     for near in thing.kind.relations:
         if not near.noun:
             continue
@@ -59,21 +59,21 @@ def _bridges(thing: Thing, world: Almanac) -> Iterator[Question]:
             facts = ((thing.title, near.name), (middle.title, far.name))
             answer = world.value(middle, far)
             if answer.lower() not in asked.lower():
-                yield Question(far.asks.format(x=asked), answer, "bridge", facts)
+                yield GeneratedQuestion(far.asks.format(x=asked), answer, "bridge", facts)
 
 
-def _firsts(relation: Relation, pairs: list[tuple[Thing, Thing]]) -> list[Question]:
+def _firsts(relation: Relation, pairs: list[tuple[Entity, Entity]]) -> list[GeneratedQuestion]:
     if not relation.first:
         return []
     return [_first(relation, a, b) for a, b in pairs if a.facts[relation.name] != b.facts[relation.name]][:_PAIRS]
 
 
-def _first(relation: Relation, a: Thing, b: Thing) -> Question:
+def _first(relation: Relation, a: Entity, b: Entity) -> GeneratedQuestion:
     ahead = (max if relation.larger else min)((a, b), key=lambda thing: number(thing.facts[relation.name]))
     return _comparison(relation, relation.first, a, b, ahead.name)
 
 
-def _sames(relation: Relation, pairs: list[tuple[Thing, Thing]]) -> list[Question]:
+def _sames(relation: Relation, pairs: list[tuple[Entity, Entity]]) -> list[GeneratedQuestion]:
     if not relation.same:
         return []
     equal = [pair for pair in pairs if pair[0].facts[relation.name] == pair[1].facts[relation.name]][: _PAIRS // 2]
@@ -84,6 +84,6 @@ def _sames(relation: Relation, pairs: list[tuple[Thing, Thing]]) -> list[Questio
     ]
 
 
-def _comparison(relation: Relation, pattern: str, a: Thing, b: Thing, answer: str) -> Question:
+def _comparison(relation: Relation, pattern: str, a: Entity, b: Entity, answer: str) -> GeneratedQuestion:
     facts = ((a.title, relation.name), (b.title, relation.name))
-    return Question(pattern.format(a=a.called, b=b.called), answer, "comparison", facts)
+    return GeneratedQuestion(pattern.format(a=a.called, b=b.called), answer, "comparison", facts)

@@ -34,7 +34,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class EntityKind:
     """A kind of thing: how many there are, what questions call one, and how a page about it opens and goes on.
 
     `names` is the entry of NAMES that its names come from; `mark` stands in the title where two things share a name.

@@ -7,12 +7,12 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.environments.hotpotqa.almanac import almanac
-from console.environments.hotpotqa.corpus import SHOWN_SENTENCES, Corpus, Page
-from console.environments.hotpotqa.files import corpus_of
+from console.environments.hotpotqa.corpus import SHOWN_SENTENCES, Corpus, WikiPage
 from console.environments.hotpotqa.pages import embedded_corpus, written
-from console.environments.hotpotqa.questions import Question, bridges, comparisons
+from console.environments.hotpotqa.question_files import corpus_of
+from console.environments.hotpotqa.questions import GeneratedQuestion, bridges, comparisons
 from console.environments.hotpotqa.world import Encyclopedia
 from console.errors import BadInput
 
@@ -59,7 +59,7 @@ def _corpus(task: TaskSpec) -> Corpus:
     return corpus_of(str(file)) if file else embedded_corpus()
 
 
-def _keyword(page: Page, fact: Mapping[str, str]) -> str:
+def _keyword(page: WikiPage, fact: Mapping[str, str]) -> str:
     sentence, words = fact["sentence"], fact["sentence"].split()
     openings = (" ".join(words[:count]) for count in range(1, len(words)))
     parts = [fact["keyword"], *openings] if "keyword" in fact else openings
@@ -71,7 +71,7 @@ def _supporting(title: str, name: str) -> dict[str, str]:
     return {"title": title, "sentence": written()[title].telling[name], "keyword": relation.keyword}
 
 
-def _task(question: Question) -> TaskSpec:
+def _task(question: GeneratedQuestion) -> TaskSpec:
     facts = [_supporting(title, fact) for title, fact in question.facts]
     shown = all(fact["sentence"] in written()[fact["title"]].page.sentences[:SHOWN_SENTENCES] for fact in facts)
     gold: dict[str, Any] = {

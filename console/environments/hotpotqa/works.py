@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from console.environments.hotpotqa.schema import Kind, Relation
+from console.environments.hotpotqa.schema import EntityKind, Relation
 
-NOVEL = Kind(
+NOVEL = EntityKind(
     "novel",
     30,
     "titles",
@@ -62,7 +62,7 @@ NOVEL = Kind(
     ),
 )
 
-FILM = Kind(
+FILM = EntityKind(
     "film",
     36,
     "titles",
@@ -129,7 +129,7 @@ FILM = Kind(
     ),
 )
 
-AWARD = Kind(
+AWARD = EntityKind(
     "award",
     8,
     "awards",

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.environments.hotpotqa.answers import exact_match, f1, lenient_match
-from console.environments.hotpotqa.corpus import Corpus, Page
+from console.environments.hotpotqa.corpus import Corpus, WikiPage
 from console.errors import BadInput
 
 STEP_CAP = 6
@@ -36,7 +36,7 @@ class Encyclopedia:
             raise BadInput(f"step_cap is {self._step_cap!r}; give a whole number of at least 1")
         self._lenient = bool(settings.get("lenient_em", False))
         self._steps = 0
-        self._page: Page | None = None
+        self._page: WikiPage | None = None
         self._keyword, self._shown = "", 0
         self._answer: str | None = None
         return f"Question: {self._task.instruction}\nAnswer it with {_GRAMMAR}.", self._info()

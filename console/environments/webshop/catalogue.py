@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
 
-from console.environments.webshop.kinds import Kind, kinds, without_article
-from console.environments.webshop.wording import Draft, bullet, title
+from console.environments.webshop.product_kinds import ProductKind, kinds, without_article
+from console.environments.webshop.product_text import Draft, bullet, title
 
 _SEED = 20221111
 _FAMILIES_PER_KIND = 10
@@ -31,7 +31,7 @@ class Product:
     category: tuple[str, ...]
     query: str
     family: int
-    kind: Kind
+    kind: ProductKind
 
 
 @lru_cache(maxsize=1)
@@ -49,7 +49,7 @@ def catalogue() -> Mapping[str, Product]:
     return made
 
 
-def _first(kind: Kind, rng: Random) -> Draft:
+def _first(kind: ProductKind, rng: Random) -> Draft:
     one, two = rng.sample(kind.traits, 2)
     slots = {"style": rng.choice(kind.styles), "trait": one, "second trait": two, "part": rng.choice(kind.parts)}
     if kind.materials:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from random import Random
 
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.environments.webshop.catalogue import Product, catalogue
-from console.environments.webshop.kinds import without_article
-from console.environments.webshop.phrasing import Wish, instruction
+from console.environments.webshop.instructions import InstructionParts, instruction
+from console.environments.webshop.product_kinds import without_article
 from console.errors import BadInput
 
 _WITH_PRICE = 0.8
@@ -43,10 +43,10 @@ def _task(seed: int, index: int, target: Product) -> TaskSpec:
     return TaskSpec(f"webshop-{seed}-{index}", "webshop", instruction(wish, rng), gold)
 
 
-def _wish(target: Product, rng: Random) -> Wish:
+def _wish(target: Product, rng: Random) -> InstructionParts:
     asked = rng.sample(target.attributes, rng.randint(2, 3))
     kind = target.kind
-    return Wish(
+    return InstructionParts(
         kind=kind,
         style=next((value for value in asked if value in kind.styles), None),
         material=next((value for value in asked if value in kind.materials), None),
@@ -57,7 +57,7 @@ def _wish(target: Product, rng: Random) -> Wish:
     )
 
 
-def _attributes(wish: Wish) -> list[str]:
+def _attributes(wish: InstructionParts) -> list[str]:
     parts = [without_article(wish.part)] if wish.part else []
     return [value for value in (wish.style, wish.material, *wish.traits, *parts) if value]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.environments.webshop.catalogue import Product
 from console.environments.webshop.reward import goal_of
 from console.environments.webshop.search import search

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.environments.webshop.catalogue import Product, catalogue
 from console.environments.webshop.pages import SUB_PAGES, item_page, results_page, start_page, sub_page
 from console.environments.webshop.reward import goal_of, reward

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from console.actors import Actor, Move
-from console.environments.facts import Environment, TaskSpec
+from console.environments.environment import Environment, TaskSpec
 from console.live.players import Players
 
 

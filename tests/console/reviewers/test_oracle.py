@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.reviewers import REVIEWERS, Noise, reviewer
 from console.reviewers.wording import reveals, secrets

@@ -9,11 +9,11 @@ import pytest
 from console.environments import environment
 from console.environments.alfworld.briefs import brief
 from console.environments.alfworld.catalogue import CLEANABLE, FIXED, HEATABLE, HOLDS, KNIVES, SLICEABLE
+from console.environments.alfworld.descriptions import NOTHING_HAPPENS
 from console.environments.alfworld.furnishing import furnish
 from console.environments.alfworld.goals import reached
 from console.environments.alfworld.rules import perform
 from console.environments.alfworld.state import fresh
-from console.environments.alfworld.wording import NOTHING_HAPPENS
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

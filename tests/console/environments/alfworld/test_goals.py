@@ -4,14 +4,18 @@ import pytest
 
 from console.environments.alfworld.briefs import CLEAN, COOL, HEAT, LOOK, PLACE, TWO, Brief
 from console.environments.alfworld.goals import reached
-from console.environments.alfworld.household import Household, Receptacle, Thing
+from console.environments.alfworld.household import Household, HouseholdObject, Receptacle
 from console.environments.alfworld.rules import perform
 from console.environments.alfworld.state import fresh
 
 KINDS = ("countertop", "diningtable", "fridge", "microwave", "sinkbasin")
 PARTS = [Receptacle(kind, 1, place, False) for place, kind in enumerate(KINDS, 1)]
 PARTS += [Receptacle("shelf", 1, 6, False), Receptacle("shelf", 2, 7, False)]
-THINGS = {Thing("mug", 1): "countertop 1", Thing("mug", 2): "countertop 1", Thing("desklamp", 1): "diningtable 1"}
+THINGS = {
+    HouseholdObject("mug", 1): "countertop 1",
+    HouseholdObject("mug", 2): "countertop 1",
+    HouseholdObject("desklamp", 1): "diningtable 1",
+}
 HOUSEHOLD = Household(
     {part.name: part for part in PARTS},
     {thing.name: thing for thing in THINGS},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.environments.alfworld.household import Household, Receptacle, Thing, order
+from console.environments.alfworld.household import Household, HouseholdObject, Receptacle, order
 from console.environments.alfworld.rules import perform
 from console.environments.alfworld.state import fresh
 
@@ -15,12 +15,12 @@ FURNITURE = [
     Receptacle("sinkbasin", 1, 5, False),
 ]
 STARTS = {
-    Thing("apple", 1): "countertop 1",
-    Thing("houseplant", 1): "countertop 1",
-    Thing("desklamp", 1): "countertop 1",
-    Thing("mug", 1): "countertop 1",
-    Thing("knife", 1): "drawer 1",
-    Thing("book", 1): "drawer 2",
+    HouseholdObject("apple", 1): "countertop 1",
+    HouseholdObject("houseplant", 1): "countertop 1",
+    HouseholdObject("desklamp", 1): "countertop 1",
+    HouseholdObject("mug", 1): "countertop 1",
+    HouseholdObject("knife", 1): "drawer 1",
+    HouseholdObject("book", 1): "drawer 2",
 }
 NO = "Nothing happens."
 

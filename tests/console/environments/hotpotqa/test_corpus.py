@@ -2,17 +2,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from console.environments.hotpotqa.corpus import Corpus, Page
+from console.environments.hotpotqa.corpus import Corpus, WikiPage
 
 PAGES = [
-    Page("Otter & Sons", ("Otter & Sons is a bakery.", "It bakes rye bread.")),
-    Page("Milk (band)", ("Milk are a band.", "They play in dairies.")),
-    Page("Milk (film)", ("Milk is a film.",)),
-    Page("UP", ("UP is an acronym.",)),
-    Page("Up", ("Up is a direction.",)),
-    Page("Up!", ("Up! is a shout.",)),
-    Page("Brücke Süd", ("It is a bridge.", "one.", "two.", "three.", "four.", "The sixth sentence names rye.")),
-    Page("Dr. Moss, M.D.", ("A physician.",)),
+    WikiPage("Otter & Sons", ("Otter & Sons is a bakery.", "It bakes rye bread.")),
+    WikiPage("Milk (band)", ("Milk are a band.", "They play in dairies.")),
+    WikiPage("Milk (film)", ("Milk is a film.",)),
+    WikiPage("UP", ("UP is an acronym.",)),
+    WikiPage("Up", ("Up is a direction.",)),
+    WikiPage("Up!", ("Up! is a shout.",)),
+    WikiPage("Brücke Süd", ("It is a bridge.", "one.", "two.", "three.", "four.", "The sixth sentence names rye.")),
+    WikiPage("Dr. Moss, M.D.", ("A physician.",)),
 ]
 
 
@@ -74,7 +74,7 @@ def test_one_corpus_serves_many_threads():
 
 
 def test_words_that_most_pages_hold_do_not_hide_the_telling_one():
-    pages = [Page(f"Lane {number}", ("A lane of the town.",)) for number in range(60)]
-    corpus = Corpus([*pages, Page("Lane Crossing", ("The only crossing of the town.",))])
+    pages = [WikiPage(f"Lane {number}", ("A lane of the town.",)) for number in range(60)]
+    corpus = Corpus([*pages, WikiPage("Lane Crossing", ("The only crossing of the town.",))])
     assert corpus.similar("the crossing of the town")[0] == "Lane Crossing"
     assert len(corpus.similar("the town")) == 5

@@ -2,17 +2,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.environments.hotpotqa import HOTPOTQA, oracle_actions, start, tasks
-from console.environments.hotpotqa.corpus import Corpus, Page
+from console.environments.hotpotqa.corpus import Corpus, WikiPage
 from console.environments.hotpotqa.world import Encyclopedia
 from console.errors import BadInput
 from console.trajectory.checkpoints import is_critical
 
 CORPUS = Corpus(
     [
-        Page("Tin Heron", ("It is a film.", "Two.", "Three.", "Four.", "Five.", "A heron flies.", "The Heron lands.")),
-        Page("Tin Heron Award", ("It is an award.",)),
+        WikiPage(
+            "Tin Heron", ("It is a film.", "Two.", "Three.", "Four.", "Five.", "A heron flies.", "The Heron lands.")
+        ),
+        WikiPage("Tin Heron Award", ("It is an award.",)),
     ]
 )
 TASK = TaskSpec("t", "hotpotqa", "What lands?", {"answer": "The Heron-King"})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.environments.facts import TaskSpec
+from console.environments.environment import TaskSpec
 from console.environments.webshop import WEBSHOP
 from console.environments.webshop.catalogue import catalogue
 from console.environments.webshop.goals import tasks

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from console.environments.webshop.goals import tasks
-from console.environments.webshop.kinds import kinds
-from console.environments.webshop.phrasing import Wish, instruction
+from console.environments.webshop.instructions import InstructionParts, instruction
+from console.environments.webshop.product_kinds import kinds
 
 KINDS = {kind.noun: kind for kind in kinds()}
 
@@ -16,7 +16,7 @@ KINDS = {kind.noun: kind for kind in kinds()}
 def wish(noun, **said):
     """A wish for that kind of thing, with nothing else said but what is given."""
     nothing = {"style": None, "material": None, "traits": [], "part": None, "options": {}, "price": None}
-    return Wish(kind=KINDS[noun], **{**nothing, **said})
+    return InstructionParts(kind=KINDS[noun], **{**nothing, **said})
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from typing import Any
 
 import orjson
 
-from console.environments.facts import TaskSpec
-from console.environments.hotpotqa.corpus import Corpus, Page
+from console.environments.environment import TaskSpec
+from console.environments.hotpotqa.corpus import Corpus, WikiPage
 from console.errors import UnreadableFile
 
 _PARTS = ("question", "answer", "context")
@@ -52,7 +52,7 @@ def _corpus(path: str, _modified_ns: int, _size_bytes: int) -> Corpus:
     for number, record in _records(Path(path)):
         for title, texts in _paragraphs(record, Path(path), number):
             sentences.setdefault(title, {}).update(dict.fromkeys(filter(None, texts)))
-    return Corpus(Page(title, tuple(texts)) for title, texts in sentences.items())
+    return Corpus(WikiPage(title, tuple(texts)) for title, texts in sentences.items())
 
 
 def _task(record: Mapping[str, Any], file: Path, number: int) -> TaskSpec:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from console.environments.webshop.kinds import Kind, without_article
+from console.environments.webshop.product_kinds import ProductKind, without_article
 
 _SMALL = {"for", "with", "and", "in", "on", "of"}
 
@@ -14,7 +14,7 @@ _SMALL = {"for", "with", "and", "in", "on", "of"}
 class Draft:
     """A product not yet put into words; its title names the slots `shown`, its features stand in `order`."""
 
-    kind: Kind
+    kind: ProductKind
     brand: str
     slots: Mapping[str, str]
     price: float

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from console.environments.webshop.kinds import Kind
+from console.environments.webshop.product_kinds import ProductKind
 
 _OPENINGS = (
     "i am looking for {}",
@@ -34,10 +34,10 @@ _SPEAK_FOR_THEMSELVES = ("color", "shade", "finish")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class InstructionParts:
     """What is asked, sorted by how it is said; `parts` keep their articles, `price` is a limit in USD."""
 
-    kind: Kind
+    kind: ProductKind
     style: str | None
     material: str | None
     traits: Sequence[str]
@@ -46,7 +46,7 @@ class Wish:
     price: float | None
 
 
-def instruction(wish: Wish, rng: Random) -> str:
+def instruction(wish: InstructionParts, rng: Random) -> str:
     """The wish as a shopper's sentence, in lower case."""
     before = [wish.style] if wish.style else []
     made_of = [f"made of {wish.material}"] if wish.material else []

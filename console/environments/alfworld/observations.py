@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from console.environments.alfworld.catalogue import HOLLOW
+from console.environments.alfworld.descriptions import HELP, MIDDLE, condition, joined, seen
 from console.environments.alfworld.household import Receptacle
 from console.environments.alfworld.state import MIDDLE_OF_THE_ROOM, State, contents, facing, in_hand, reachable
-from console.environments.alfworld.wording import HELP, MIDDLE, condition, joined, seen
 
 
 def look(state: State) -> str:

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from console.environments.webshop.kinds import kinds, without_article
+from console.environments.webshop.product_kinds import kinds, without_article
 from console.environments.webshop.reward import ALIKE
 from console.environments.webshop.similarity import token_set_ratio
 

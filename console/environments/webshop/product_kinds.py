@@ -13,7 +13,7 @@ _DEPARTMENTS = ("clothing", "home", "care", "grocery", "electronics", "outdoors"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ProductKind:
     """A kind of product: `traits` read "that is ...", `parts` "with ..." (article included), `price` is a range in USD.
 
     `options` are what a buyer chooses, name -> values. `bare` nouns take no article: plurals and substances.
@@ -44,10 +44,10 @@ def without_article(part: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def kinds() -> tuple[Kind, ...]:
+def kinds() -> tuple[ProductKind, ...]:
     """Every kind of the tables, in their order."""
     values = _table("options")
-    found: list[Kind] = []
+    found: list[ProductKind] = []
     for name in _DEPARTMENTS:
         table = _table(name)
         found += [_kind(row, table["department"], values) for row in table["kind"]]
@@ -58,9 +58,9 @@ def _table(name: str) -> dict[str, Any]:
     return tomllib.loads((files(__package__) / "tables" / f"{name}.toml").read_text("utf-8"))
 
 
-def _kind(row: Mapping[str, Any], department: str, values: Mapping[str, list[str]]) -> Kind:
+def _kind(row: Mapping[str, Any], department: str, values: Mapping[str, list[str]]) -> ProductKind:
     low, high = row["price"]
-    return Kind(
+    return ProductKind(
         noun=row["noun"],
         department=department,
         group=row["group"],
