@@ -3,7 +3,7 @@
 A new Actor is one file here and one line in ACTORS.
 """
 
-from console.actors.move import Actor, Move, Reflection, View
+from console.actors.move import Actor, ActorView, Move, Reflection
 from console.actors.react import REACT
 from console.actors.scripted import SCRIPTED
 from console.errors import Unknown
@@ -13,7 +13,7 @@ ACTORS: dict[str, Actor] = {
     "react": REACT,
 }
 
-__all__ = ["ACTORS", "Actor", "Move", "Reflection", "View", "actor"]
+__all__ = ["ACTORS", "Actor", "Move", "Reflection", "ActorView", "actor"]
 
 
 def actor(name: str) -> Actor:

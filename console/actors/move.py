@@ -9,7 +9,7 @@ from console.trajectory import Step
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ActorView:
     """All that an Actor knows: the task, what it has done and seen in this trial, and its memory of earlier trials.
 
     `memory` holds the last entries, oldest first (window 3; Reflexion, InferAct section 4.4): a reviewer's own words,
@@ -49,5 +49,5 @@ class Actor:
 
     name: str
     title: str
-    act: Callable[[View], Awaitable[Move]]
+    act: Callable[[ActorView], Awaitable[Move]]
     reflect: Callable[[Reflection], Awaitable[str]]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
-from console.actors.move import Actor, Move, Reflection, View
+from console.actors.move import Actor, ActorView, Move, Reflection
 from console.llm import LLM, Message, connect
 from console.llm.prompts import name_for, render
 from console.settings import settings
@@ -34,7 +34,7 @@ def react(llm: LLM) -> Actor:
     return Actor("react", "ReAct", partial(act, llm), partial(reflect, llm))
 
 
-async def act(llm: LLM, view: View) -> Move:
+async def act(llm: LLM, view: ActorView) -> Move:
     """The model's next move; raises ModelError where it gives none."""
     return read_move(await _asked(llm, conversation(view), _MOVE_TOKENS, view.seed))
 
@@ -52,7 +52,7 @@ async def reflect(llm: LLM, reflection: Reflection) -> str:
     return " ".join(_PLAN_LABEL.sub("", reply.strip()).split())
 
 
-def conversation(view: View) -> list[Message]:
+def conversation(view: ActorView) -> list[Message]:
     """The trial as a chat: what to do, the task with the memory, then each move and what came of it."""
     task = render(
         name_for("react", view.environment, "task"),
@@ -138,7 +138,7 @@ def _listed(memory: Sequence[str]) -> str:
     return "\n".join(f"- {' '.join(entry.split())}" for entry in memory[-MEMORY_WINDOW:])
 
 
-async def _act(view: View) -> Move:
+async def _act(view: ActorView) -> Move:
     return await act(_model(), view)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlmodel import Session
 
-from console.actors import Move, View
+from console.actors import ActorView, Move
 from console.database import now_ms
 from console.environments.environment import World
 from console.errors import Refused
@@ -124,7 +124,7 @@ async def look_at_end(stage: Stage, trial: Trial) -> None:
 async def _next_move(stage: Stage, trial: Trial) -> Move | None:
     record, run = trial.record, stage.run
     seed = run.seed * 1_009 + record.trial
-    view = View(record.environment, record.instruction, record.opening, record.steps, record.memory, seed)
+    view = ActorView(record.environment, record.instruction, record.opening, record.steps, record.memory, seed)
     try:
         move = await stage.players.actor.act(view)
         return Move(rows.storable(move.thought), rows.storable(move.action))

@@ -13,7 +13,7 @@ from functools import lru_cache
 from sqlmodel import Session, col, select
 
 from console import runs
-from console.actors import View, actor
+from console.actors import ActorView, actor
 from console.designs import Design
 from console.detection import run_checkpoints
 from console.environments import environment
@@ -87,7 +87,7 @@ async def _held(where: Environment, task: TaskSpec, seed: int) -> Trajectory | N
     opening, act = world.reset(seed=seed)[0], actor("scripted").act
     steps: tuple[Step, ...] = ()
     while True:
-        view = View(where.name, task.instruction, opening, steps, (), seed * 1_009)
+        view = ActorView(where.name, task.instruction, opening, steps, (), seed * 1_009)
         move = await act(view)
         if is_critical(move.action, where.critical):
             return paused(task, opening, steps, move.thought, move.action)

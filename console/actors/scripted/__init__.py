@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from console.actors.move import Actor, Move, Reflection, View
+from console.actors.move import Actor, ActorView, Move, Reflection
 from console.actors.scripted import alfworld, hotpotqa, webshop
 from console.errors import Unknown
 
-POLICIES: dict[str, Callable[[View], Move]] = {
+POLICIES: dict[str, Callable[[ActorView], Move]] = {
     "webshop": webshop.move,
     "hotpotqa": hotpotqa.move,
     "alfworld": alfworld.move,
@@ -26,7 +26,7 @@ PLANS: dict[str, Callable[[Reflection], str]] = {
 }
 
 
-async def act(view: View) -> Move:
+async def act(view: ActorView) -> Move:
     """The policy's next move; raises Unknown where there is no policy for the environment."""
     if view.environment not in POLICIES:
         raise Unknown("environment of the scripted Actor", view.environment, POLICIES)

@@ -15,10 +15,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from console.actors.move import Move, Reflection, View
-from console.actors.scripted.chores import Chore, chore
+from console.actors.move import ActorView, Move, Reflection
+from console.actors.scripted.alfworld_state import (
+    HouseholdTask,
+    ObservedHousehold,
+    kind,
+    observe_household,
+    parse_task,
+    receptacles,
+)
 from console.actors.scripted.hints import Advice, advice
-from console.actors.scripted.rooms import Round, go_round, kind, receptacles
 
 _APPLIANCES = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 _MUDDLED = {"heat": "cool", "cool": "heat", "clean": "clean"}
@@ -38,7 +44,7 @@ _ALIKE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Care:
+class HouseholdCare:
     """How carefully it goes about it; `most_places` is how many receptacles it visits in its search."""
 
     most_places: int
@@ -49,13 +55,13 @@ class Care:
     brings_all: bool
 
 
-def move(view: View) -> Move:
+def move(view: ActorView) -> Move:
     """The helper's next move."""
-    asked = chore(view.instruction)
+    asked = parse_task(view.instruction)
     places = receptacles(view.opening)
     if asked is None or not places:
         return Move("I do not understand this task.", "look")
-    found, seen = advice(view.memory), go_round(view.steps)
+    found, seen = advice(view.memory), observe_household(view.steps)
     care = _care(view, asked, found)
     if _believes_done(asked, care, seen):
         return _wander(places, seen, len(view.steps))
@@ -68,7 +74,7 @@ def move(view: View) -> Move:
 
 def plan(reflection: Reflection) -> str:
     """What it means to do differently: other places, another thing, or what it notices that it left out."""
-    asked, seen = chore(reflection.instruction), go_round(reflection.steps)
+    asked, seen = parse_task(reflection.instruction), observe_household(reflection.steps)
     rng = Random(f"plan {reflection.instruction} {len(reflection.memory)}")
     notices = rng.random() < 0.4
     action = reflection.rejected_action.split()
@@ -89,12 +95,12 @@ def plan(reflection: Reflection) -> str:
     return f"I did not see it at {missed}."
 
 
-def _care(view: View, asked: Chore, found: Advice) -> Care:
+def _care(view: ActorView, asked: HouseholdTask, found: Advice) -> HouseholdCare:
     rng = Random(f"helper {view.instruction} {view.opening}")
     restless, shy, careless, forgets, muddles, one = (rng.random() for _ in range(6))
     treated = not asked.treatment or found.about(asked.treatment)
     searches = found.about("places") or found.about("open")
-    return Care(
+    return HouseholdCare(
         most_places=99 if restless > 0.5 or searches else 7 + 4 * len(view.memory),
         opens=shy > 0.25 or found.about("open"),
         exact=careless > 0.25 or found.about("object") or found.wants(asked.thing),
@@ -104,7 +110,7 @@ def _care(view: View, asked: Chore, found: Advice) -> Care:
     )
 
 
-def _suits(name: str, asked: Chore, care: Care, found: Advice) -> bool:
+def _suits(name: str, asked: HouseholdTask, care: HouseholdCare, found: Advice) -> bool:
     if found.refuses(name):
         return False
     if kind(name) == asked.thing:
@@ -112,13 +118,13 @@ def _suits(name: str, asked: Chore, care: Care, found: Advice) -> bool:
     return not care.exact and any({kind(name), asked.thing} <= group for group in _ALIKE)
 
 
-def _believes_done(asked: Chore, care: Care, seen: Round) -> bool:
+def _believes_done(asked: HouseholdTask, care: HouseholdCare, seen: ObservedHousehold) -> bool:
     at_place = [name for name, place in seen.placed.items() if kind(place) == asked.place]
     wanted = asked.count if care.brings_all else 1
     return not asked.looks and not seen.held and len(at_place) >= wanted
 
 
-def _wander(places: tuple[str, ...], seen: Round, steps: int) -> Move:
+def _wander(places: tuple[str, ...], seen: ObservedHousehold, steps: int) -> Move:
     """Looks over the whole room, one place after the other, each once before any comes again."""
     if seen.at and f"examine {seen.at}" not in seen.done:
         return Move("All seems done; I look it over once more.", f"examine {seen.at}")
@@ -131,7 +137,7 @@ def _wander(places: tuple[str, ...], seen: Round, steps: int) -> Move:
     return Move("All seems done; I look round the room.", f"go to {following}")
 
 
-def _reach(place: str, seen: Round) -> Move | None:
+def _reach(place: str, seen: ObservedHousehold) -> Move | None:
     """The next move on the way to a receptacle that is open, None where the helper stands before it."""
     if seen.at != place and f"go to {place}" not in seen.failed:
         return Move(f"I go to {place}.", f"go to {place}")
@@ -140,7 +146,7 @@ def _reach(place: str, seen: Round) -> Move | None:
     return None
 
 
-def _deliver(asked: Chore, care: Care, places: tuple[str, ...], seen: Round) -> Move:
+def _deliver(asked: HouseholdTask, care: HouseholdCare, places: tuple[str, ...], seen: ObservedHousehold) -> Move:
     how = _MUDDLED.get(asked.treatment, "") if care.muddles else asked.treatment
     appliance = next((place for place in places if kind(place) == _APPLIANCES.get(how)), "")
     treat = f"{how} {seen.held} with {appliance}"
@@ -155,11 +161,18 @@ def _deliver(asked: Chore, care: Care, places: tuple[str, ...], seen: Round) -> 
     return Move("I do not know where to put it.", "look")
 
 
-def _goals(asked: Chore, places: tuple[str, ...]) -> list[str]:
+def _goals(asked: HouseholdTask, places: tuple[str, ...]) -> list[str]:
     return sorted((place for place in places if kind(place) == asked.place), key=lambda place: (len(place), place))
 
 
-def _light(asked: Chore, care: Care, found: Advice, view: View, places: tuple[str, ...], seen: Round) -> Move:
+def _light(
+    asked: HouseholdTask,
+    care: HouseholdCare,
+    found: Advice,
+    view: ActorView,
+    places: tuple[str, ...],
+    seen: ObservedHousehold,
+) -> Move:
     for place, things in seen.contents.items():
         lamp = next((thing for thing in things if kind(thing) == asked.place), "")
         if lamp:
@@ -167,7 +180,14 @@ def _light(asked: Chore, care: Care, found: Advice, view: View, places: tuple[st
     return _search(care, found, view, places, seen)
 
 
-def _fetch(asked: Chore, care: Care, found: Advice, view: View, places: tuple[str, ...], seen: Round) -> Move:
+def _fetch(
+    asked: HouseholdTask,
+    care: HouseholdCare,
+    found: Advice,
+    view: ActorView,
+    places: tuple[str, ...],
+    seen: ObservedHousehold,
+) -> Move:
     for place, things in seen.contents.items():
         for name in things:
             take = f"take {name} from {place}"
@@ -176,7 +196,9 @@ def _fetch(asked: Chore, care: Care, found: Advice, view: View, places: tuple[st
     return _search(care, found, view, places, seen)
 
 
-def _search(care: Care, found: Advice, view: View, places: tuple[str, ...], seen: Round) -> Move:
+def _search(
+    care: HouseholdCare, found: Advice, view: ActorView, places: tuple[str, ...], seen: ObservedHousehold
+) -> Move:
     named = bool([place for place in places if _named(place, found)])
     if seen.at in seen.closed and (care.opens or _named(seen.at, found)) and f"open {seen.at}" not in seen.failed:
         return Move("It may be inside.", f"open {seen.at}")
@@ -193,7 +215,7 @@ def _named(place: str, found: Advice) -> bool:
     return found.wants(place) or found.wants(kind(place))
 
 
-def _order(view: View, places: tuple[str, ...], found: Advice) -> Iterator[str]:
+def _order(view: ActorView, places: tuple[str, ...], found: Advice) -> Iterator[str]:
     """The receptacles in the order of its search: those that the memory names first, those that it turns down last."""
     mixed = sorted(places)
     Random(f"round {view.instruction} {view.opening}").shuffle(mixed)

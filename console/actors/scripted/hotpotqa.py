@@ -16,17 +16,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from console.actors.move import Move, Reflection, View
+from console.actors.move import ActorView, Move, Reflection
+from console.actors.scripted.english_text import ParsedQuestion, overlap, parse_question, spans, stems, values
 from console.actors.scripted.hints import Advice, advice
-from console.actors.scripted.leafing import CALL, Page, pages_of
-from console.actors.scripted.reading import Question, overlap, question, spans, stems, values
+from console.actors.scripted.hotpotqa_state import CALL, OpenedPage, opened_pages
 
 _PATIENCE = 6
 _REFUSED = re.compile(r'(?:answer|said|answered|finish\w*) "([^"]{1,120})"', re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Care:
+class ReadingCare:
     """How carefully it reads."""
 
     looks_further: bool
@@ -45,10 +45,10 @@ class Find:
     values: Sequence[str]
 
 
-def move(view: View) -> Move:
+def move(view: ActorView) -> Move:
     """The reader's next move."""
-    asked, found = question(view.instruction), advice(view.memory)
-    care, pages = _care(view, found), pages_of(view.steps)
+    asked, found = parse_question(view.instruction), advice(view.memory)
+    care, pages = _care(view, found), opened_pages(view.steps)
     left = _PATIENCE - len(view.steps)
     if not pages:
         first = asked.entities[0] if asked.entities else view.instruction.rstrip("?")
@@ -80,10 +80,10 @@ def plan(reflection: Reflection) -> str:
     return f'My answer "{call["argument"]}" was refused. {lesson}'
 
 
-def _care(view: View, found: Advice) -> Care:
+def _care(view: ActorView, found: Advice) -> ReadingCare:
     rng = Random(f"reader {view.instruction}")
     lazy, blind, hasty, stubborn = (rng.random() for _ in range(4))
-    return Care(
+    return ReadingCare(
         looks_further=lazy > 0.6 or found.about("further"),
         minds_namesakes=blind > 0.4 or found.about("namesake"),
         goes_on=hasty > 0.2 or found.about("next page"),
@@ -99,7 +99,7 @@ def _refused(found: Advice, instruction: str) -> frozenset[str]:
     return frozenset(answers | names)
 
 
-def _not_found(asked: Question, care: Care, pages: list[Page], left: int) -> Move:
+def _not_found(asked: ParsedQuestion, care: ReadingCare, pages: list[OpenedPage], left: int) -> Move:
     current = pages[-1]
     titles = [title for title in current.similar if title not in {page.asked for page in pages}]
     if care.minds_namesakes:
@@ -109,7 +109,7 @@ def _not_found(asked: Question, care: Care, pages: list[Page], left: int) -> Mov
     return Move("I cannot find it.", f"Finish[{_last_guess(asked, pages, care)}]")
 
 
-def _fits(title: str, name: str, asked: Question) -> int:
+def _fits(title: str, name: str, asked: ParsedQuestion) -> int:
     """How well a title fits a name that was not found: the name in it, then the kind that the question speaks of."""
     mark = title.partition("(")[2].rstrip(")")
     kind = dict(zip(asked.entities, asked.kinds, strict=True)).get(name, "")
@@ -117,13 +117,13 @@ def _fits(title: str, name: str, asked: Question) -> int:
     return named + bool(mark) * (mark == kind if kind else overlap(mark, asked.near) > 0)
 
 
-def _of_namesake(page: Page, asked: Question) -> str:
+def _of_namesake(page: OpenedPage, asked: ParsedQuestion) -> str:
     """The title to search instead where the page is about something of another kind, else nothing."""
     kind = dict(zip(asked.entities, asked.kinds, strict=True)).get(page.asked, "")
     return f"{page.asked} ({kind})" if kind and page.seen and kind not in page.first else ""
 
 
-def _find(page: Page, relations: Sequence[str], form: str, known: Sequence[str], care: Care) -> Find:
+def _find(page: OpenedPage, relations: Sequence[str], form: str, known: Sequence[str], care: ReadingCare) -> Find:
     """The sentence of the page that speaks of most relations and holds a value of that form."""
     best = Find("", 0, ())
     for sentence in page.seen:
@@ -134,7 +134,7 @@ def _find(page: Page, relations: Sequence[str], form: str, known: Sequence[str],
     return best
 
 
-def _keyword(page: Page, relations: Sequence[str], found: Advice) -> str | None:
+def _keyword(page: OpenedPage, relations: Sequence[str], found: Advice) -> str | None:
     """What to look up next on the page: the same once more if it occurs again, else the next of the relations.
 
     Those that the memory names come first.
@@ -146,7 +146,7 @@ def _keyword(page: Page, relations: Sequence[str], found: Advice) -> str | None:
     return next((word for word in keywords if word not in page.looked_up), None)
 
 
-def _bridge(asked: Question, care: Care, found: Advice, pages: list[Page], left: int) -> Move:
+def _bridge(asked: ParsedQuestion, care: ReadingCare, found: Advice, pages: list[OpenedPage], left: int) -> Move:
     opened = [page for page in pages if page.seen]
     known = [*asked.entities, *(page.asked for page in opened)]
     page, last = opened[-1], len(opened) > 1 or not asked.entities
@@ -168,7 +168,7 @@ def _bridge(asked: Question, care: Care, found: Advice, pages: list[Page], left:
     return Move(f"This leads to {middle}.", f"Search[{middle}]")
 
 
-def _compare(asked: Question, care: Care, found: Advice, pages: list[Page], left: int) -> Move:
+def _compare(asked: ParsedQuestion, care: ReadingCare, found: Advice, pages: list[OpenedPage], left: int) -> Move:
     opened = [page for page in pages if page.seen]
     form = "name" if asked.form == "yes" else "number"
     best = _find(opened[-1], asked.relations, form, asked.entities, care)
@@ -187,7 +187,7 @@ def _compare(asked: Question, care: Care, found: Advice, pages: list[Page], left
     return Move("I have read both.", f"Finish[{_compared(asked, opened[-2:], care)}]")
 
 
-def _compared(asked: Question, pages: Sequence[Page], care: Care) -> str:
+def _compared(asked: ParsedQuestion, pages: Sequence[OpenedPage], care: ReadingCare) -> str:
     form = "name" if asked.form == "yes" else "number"
     finds = [_find(page, asked.relations, form, asked.entities, care) for page in pages]
     if asked.form == "yes":
@@ -202,18 +202,18 @@ def _compared(asked: Question, pages: Sequence[Page], care: Care) -> str:
     return asked.entities[ahead]
 
 
-def _pick(best: Find, page: Page, form: str, known: Sequence[str], care: Care) -> str:
+def _pick(best: Find, page: OpenedPage, form: str, known: Sequence[str], care: ReadingCare) -> str:
     if best.values:
         return best.values[0]
     names = [name for name in _names(page, known) if name.lower() not in care.refused]
     return names[0] if names else "unknown"
 
 
-def _names(page: Page, known: Sequence[str]) -> list[str]:
+def _names(page: OpenedPage, known: Sequence[str]) -> list[str]:
     return [name for sentence in page.seen for name in values(sentence, "name", known)]
 
 
-def _last_guess(asked: Question, pages: Sequence[Page], care: Care) -> str:
+def _last_guess(asked: ParsedQuestion, pages: Sequence[OpenedPage], care: ReadingCare) -> str:
     opened = [page for page in pages if page.seen]
     if not opened:
         return "unknown"

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
-from console.actors.move import Move, Reflection, View
+from console.actors.move import ActorView, Move, Reflection
 from console.actors.scripted.hints import Advice, advice, amount_near, last_wanted, vocabulary, words
-from console.actors.scripted.storefront import Offer, Visit, asked_values, visit
+from console.actors.scripted.webshop_state import ListedProduct, ObservedShop, asked_values, observe_shop
 
 _PATIENCE = 15
 _LIMIT = re.compile(r"(?:lower|less|under|below|cheaper|up to|at most|within|max\w*)\D{0,20}?(\d+(?:\.\d+)?)")
@@ -31,7 +31,7 @@ _FILLER = vocabulary(
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ShoppingRequest:
     """What is asked: the words that a product must live up to, and the highest price in USD if one is stated."""
 
     text: str
@@ -40,7 +40,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Care:
+class ShoppingCare:
     """How carefully it shops.
 
     `checked` are the words that the features must bear out, `stressed` those of the wish that the memory names.
@@ -55,12 +55,12 @@ class Care:
     left_alone: frozenset[str]
 
 
-def move(view: View) -> Move:
+def move(view: ActorView) -> Move:
     """The shopper's next move."""
     found = advice(view.memory)
-    asked = wish(view.instruction)
+    asked = shopping_request(view.instruction)
     care = _care(view, asked, found)
-    seen = visit(view.steps)
+    seen = observe_shop(view.steps)
     if seen.page == "start":
         return Move("I search for what the user asked.", f"search[{_query(asked, seen)}]")
     if seen.page == "results":
@@ -72,7 +72,7 @@ def move(view: View) -> Move:
 
 def plan(reflection: Reflection) -> str:
     """What it means to do differently: it leaves the refused product alone, or sees an option that it overlooked."""
-    seen, asked = visit(reflection.steps), wish(reflection.instruction)
+    seen, asked = observe_shop(reflection.steps), shopping_request(reflection.instruction)
     if not reflection.rejected_action:
         return "I ran out of steps while browsing. Next time I decide on the best result in time and buy it."
     wanted = asked_values(seen.options.get(seen.asin, {}), asked.text)
@@ -84,22 +84,22 @@ def plan(reflection: Reflection) -> str:
 
 
 @lru_cache(maxsize=1024)
-def wish(instruction: str) -> Wish:
+def shopping_request(instruction: str) -> ShoppingRequest:
     """The wish in an instruction."""
     text = instruction.lower()
     limit = _LIMIT.search(text)
     bare = _PRICE_PART.sub("", text)
     asked = dict.fromkeys(word for word in words(bare) if word not in _FILLER and (len(word) > 1 or word.isdigit()))
-    return Wish(bare, tuple(asked), float(limit[1]) if limit else None)
+    return ShoppingRequest(bare, tuple(asked), float(limit[1]) if limit else None)
 
 
-def _care(view: View, asked: Wish, found: Advice) -> Care:
+def _care(view: ActorView, asked: ShoppingRequest, found: Advice) -> ShoppingCare:
     rng = Random(f"shopper {view.instruction}")
     blind, overlooks, trusting, dithers, which = (rng.random() for _ in range(5))
     spoken = found.about("price")
     stressed = frozenset(word for word in asked.words if found.names(word))
     reads = bool(stressed) or found.about("features")
-    return Care(
+    return ShoppingCare(
         heeds_price=blind > 0.35 or spoken,
         skipped_option=which if overlooks < 0.4 and not found.about("option") else None,
         checked=frozenset(asked.words) if reads or trusting > 0.8 else frozenset(),
@@ -110,19 +110,19 @@ def _care(view: View, asked: Wish, found: Advice) -> Care:
     )
 
 
-def _limit(asked: Wish, found: Advice) -> float | None:
+def _limit(asked: ShoppingRequest, found: Advice) -> float | None:
     told = amount_near(found, "price")
     if told is None or told <= 0:
         return asked.limit
     return told if asked.limit is None else min(told, asked.limit)
 
 
-def _query(asked: Wish, seen: Visit) -> str:
+def _query(asked: ShoppingRequest, seen: ObservedShop) -> str:
     """The words of the wish; once nothing was found with them, the first half of them."""
     return " ".join(asked.words[: max(2, len(asked.words) // 2)] if seen.searches else asked.words)
 
 
-def _ranked(asked: Wish, care: Care, seen: Visit) -> list[Offer]:
+def _ranked(asked: ShoppingRequest, care: ShoppingCare, seen: ObservedShop) -> list[ListedProduct]:
     """The visible results still to be opened: first those that share most words, what was stressed counting twice.
 
     A brand that it has opened in vain comes later.
@@ -134,12 +134,12 @@ def _ranked(asked: Wish, care: Care, seen: Visit) -> list[Offer]:
     return sorted(fresh, key=lambda offer: (offer.title.split()[0] in tried) - _shared(offer, asked, care))
 
 
-def _shared(offer: Offer, asked: Wish, care: Care) -> int:
+def _shared(offer: ListedProduct, asked: ShoppingRequest, care: ShoppingCare) -> int:
     title = set(words(offer.title))
     return len(title & set(asked.words)) + len(title & care.stressed)
 
 
-def _from_results(asked: Wish, care: Care, seen: Visit, steps: int) -> Move:
+def _from_results(asked: ShoppingRequest, care: ShoppingCare, seen: ObservedShop, steps: int) -> Move:
     ranked = _ranked(asked, care, seen)
     if not care.decides and seen.turned < 3 and len(seen.opened) > seen.turned:
         return Move("Perhaps there is something better on the next page.", "click[Next >]")
@@ -153,7 +153,7 @@ def _from_results(asked: Wish, care: Care, seen: Visit, steps: int) -> Move:
     return Move("I settle for this one.", f"click[{settled[0]}]")
 
 
-def _from_item(asked: Wish, care: Care, found: Advice, seen: Visit, steps: int) -> Move:
+def _from_item(asked: ShoppingRequest, care: ShoppingCare, found: Advice, seen: ObservedShop, steps: int) -> Move:
     options = seen.options.get(seen.asin, {})
     wanted = _wanted(options, asked, care, found)
     left = {name: value for name, value in wanted.items() if seen.chosen.get(name) != value}
@@ -170,7 +170,9 @@ def _from_item(asked: Wish, care: Care, found: Advice, seen: Visit, steps: int) 
     return Move("This is what was asked; I buy it.", "click[Buy Now]")
 
 
-def _wanted(options: dict[str, tuple[str, ...]], asked: Wish, care: Care, found: Advice) -> dict[str, str]:
+def _wanted(
+    options: dict[str, tuple[str, ...]], asked: ShoppingRequest, care: ShoppingCare, found: Advice
+) -> dict[str, str]:
     wanted = asked_values(options, asked.text)
     if care.skipped_option is not None and wanted:
         skipped = sorted(wanted)[int(care.skipped_option * len(wanted))]
@@ -187,7 +189,7 @@ def _picked(value: str, found: Advice) -> bool:
     return any(value in clause.text and _PICKING.search(clause.text) for clause in found.clauses)
 
 
-def _unfit(care: Care, seen: Visit, options: dict[str, tuple[str, ...]]) -> bool:
+def _unfit(care: ShoppingCare, seen: ObservedShop, options: dict[str, tuple[str, ...]]) -> bool:
     """Whether the page of the open product lacks a word that it must bear out."""
     offer = seen.offers.get(seen.asin)
     if offer is None or not care.checked or seen.asin not in seen.features:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from console.actors import ACTORS, Reflection, View
+from console.actors import ACTORS, ActorView, Reflection
 from console.environments import ENVIRONMENTS
 from console.trajectory import Step
 from console.trajectory.checkpoints import is_critical
@@ -64,7 +64,7 @@ def _play(task, memory=(), seed=0):
     opening, info = world.reset()
     steps, ended, repeated = [], False, False
     while len(steps) < environment.step_cap and not ended and not repeated:
-        view = View(task.environment, task.instruction, opening, tuple(steps), tuple(memory), seed)
+        view = ActorView(task.environment, task.instruction, opening, tuple(steps), tuple(memory), seed)
         made = asyncio.run(ACTORS["scripted"].act(view))
         observation, _, ended, _, info = world.step(made.action)
         repeated = task.environment == "alfworld" and bool(steps) and steps[-1].action == made.action

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from console.actors.move import Move, Reflection, View
+from console.actors.move import ActorView, Move, Reflection
 from console.actors.react import REACT, conversation, react, read_move
 from console.environments import ENVIRONMENTS
 from console.llm import LLM, ModelUnavailable, NoModel
@@ -14,7 +14,7 @@ from tests.fakes.answers import Fault
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import in_turn
 
-VIEW = View("webshop", "find me a lamp", "Webshop [Search]", (Step("I search.", "search[lamp]", "two lamps"),))
+VIEW = ActorView("webshop", "find me a lamp", "Webshop [Search]", (Step("I search.", "search[lamp]", "two lamps"),))
 
 
 def with_actor(endpoint, use, **options):
@@ -67,7 +67,7 @@ def test_the_model_is_told_the_task_its_moves_and_what_came_of_them():
 
 
 def test_of_its_memory_it_sees_the_last_three_entries():
-    view = View("alfworld", "put a mug", "You are here.", (), ("alpha", "beta", "gamma\nover two lines", "delta"))
+    view = ActorView("alfworld", "put a mug", "You are here.", (), ("alpha", "beta", "gamma\nover two lines", "delta"))
     told = conversation(view)[1]["content"]
     assert "alpha" not in told
     assert told.index("- beta") < told.index("- gamma over two lines") < told.index("- delta")
@@ -79,7 +79,7 @@ def test_without_memory_nothing_is_said_of_earlier_attempts():
 
 @pytest.mark.parametrize("environment", ["webshop", "hotpotqa", "alfworld", "tau-bench", "generic"])
 def test_every_environment_can_be_told(environment):
-    assert len(conversation(View(environment, "a task", "a start", ()))) == 2
+    assert len(conversation(ActorView(environment, "a task", "a start", ()))) == 2
 
 
 def test_a_reply_that_is_too_short_is_asked_for_again():
@@ -135,7 +135,7 @@ def test_a_whole_trial_is_played():
         opening, _ = world.reset()
         steps, ended = [], False
         while not ended:
-            move = await actor.act(View("hotpotqa", task.instruction, opening, tuple(steps)))
+            move = await actor.act(ActorView("hotpotqa", task.instruction, opening, tuple(steps)))
             observation, _, ended, _, info = world.step(move.action)
             steps.append(Step(move.thought, move.action, observation))
         return steps, info

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import pytest
 
-from console.actors import ACTORS, View
+from console.actors import ACTORS, ActorView
 from console.environments import ENVIRONMENTS
 from console.reviewers import Case
 from console.trajectory import Outcome, Step, Trajectory
@@ -39,7 +39,7 @@ def _play(environment, task, seed):
     opening, info = world.reset()
     steps, ended = [], False
     while len(steps) < environment.step_cap and not ended:
-        view = View(task.environment, task.instruction, opening, tuple(steps), (), seed)
+        view = ActorView(task.environment, task.instruction, opening, tuple(steps), (), seed)
         move = asyncio.run(ACTORS["scripted"].act(view))
         observation, _, ended, _, info = world.step(move.action)
         steps.append(Step(move.thought, move.action, observation))

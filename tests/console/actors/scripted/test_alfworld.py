@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.actors.scripted.chores import Chore, chore
+from console.actors.scripted.alfworld_state import HouseholdTask, parse_task
 from console.environments import ENVIRONMENTS
 
 TASKS = ENVIRONMENTS["alfworld"].tasks(1, 60)
@@ -11,25 +11,25 @@ TASKS = ENVIRONMENTS["alfworld"].tasks(1, 60)
 @pytest.mark.parametrize(
     ("instruction", "expected"),
     [
-        ("put a apple in fridge.", Chore("apple", "fridge")),
-        ("put some mug on desk.", Chore("mug", "desk")),
-        ("look at teddybear under the desklamp.", Chore("teddybear", "desklamp", looks=True)),
-        ("examine the book with the desklamp.", Chore("book", "desklamp", looks=True)),
-        ("put a clean egg in countertop.", Chore("egg", "countertop", "clean")),
-        ("heat some potato and put it in countertop.", Chore("potato", "countertop", "heat")),
-        ("put a cool tomato in microwave.", Chore("tomato", "microwave", "cool")),
-        ("put two pillow in sofa.", Chore("pillow", "sofa", count=2)),
-        ("find two pen and put them in drawer.", Chore("pen", "drawer", count=2)),
+        ("put a apple in fridge.", HouseholdTask("apple", "fridge")),
+        ("put some mug on desk.", HouseholdTask("mug", "desk")),
+        ("look at teddybear under the desklamp.", HouseholdTask("teddybear", "desklamp", looks=True)),
+        ("examine the book with the desklamp.", HouseholdTask("book", "desklamp", looks=True)),
+        ("put a clean egg in countertop.", HouseholdTask("egg", "countertop", "clean")),
+        ("heat some potato and put it in countertop.", HouseholdTask("potato", "countertop", "heat")),
+        ("put a cool tomato in microwave.", HouseholdTask("tomato", "microwave", "cool")),
+        ("put two pillow in sofa.", HouseholdTask("pillow", "sofa", count=2)),
+        ("find two pen and put them in drawer.", HouseholdTask("pen", "drawer", count=2)),
         ("sing a song", None),
     ],
 )
 def test_chores_are_understood(instruction, expected):
-    assert chore(instruction) == expected
+    assert parse_task(instruction) == expected
 
 
 def test_every_task_of_the_environment_is_understood():
     for task in TASKS:
-        found = chore(task.instruction)
+        found = parse_task(task.instruction)
         assert (found.thing, found.place) == (task.gold["thing"], task.gold["receptacle"])
 
 

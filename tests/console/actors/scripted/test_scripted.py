@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.actors import ACTORS, Reflection, View
+from console.actors import ACTORS, ActorView, Reflection
 from console.environments import ENVIRONMENTS
 from console.errors import Unknown
 from console.trajectory import Step
@@ -61,7 +61,7 @@ def test_a_trial_can_be_taken_up_at_any_step(name, play):
     task = ENVIRONMENTS[name].tasks(1, 3)[2]
     trial = play(task, seed=1)
     for done in reversed(range(len(trial.steps))):
-        view = View(name, task.instruction, trial.opening, tuple(trial.steps[:done]), (), 1)
+        view = ActorView(name, task.instruction, trial.opening, tuple(trial.steps[:done]), (), 1)
         assert act(view).action == trial.actions[done]
 
 
@@ -81,7 +81,7 @@ def test_without_memory_trying_again_changes_nothing(name, play):
 )
 def test_no_text_stops_it(name, memory, instruction, opening, steps):
     done = tuple(Step("", action, observation) for action, observation in steps)
-    made = act(View(name, instruction, opening, done, tuple(memory)))
+    made = act(ActorView(name, instruction, opening, done, tuple(memory)))
     assert made.action
     plan = asyncio.run(SCRIPTED.reflect(Reflection(name, instruction, done, "", tuple(memory))))
     assert plan
@@ -113,4 +113,4 @@ def test_words_beyond_all_reason_are_not_read(name, play):
 
 def test_an_environment_without_a_policy_is_named():
     with pytest.raises(Unknown, match="webshop"):
-        act(View("chess", "win", "", ()))
+        act(ActorView("chess", "win", "", ()))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from console.actors.scripted.reading import sentences
+from console.actors.scripted.english_text import sentences
 from console.trajectory import Step
 
 CALL = re.compile(r"^\s*(?P<name>\w+)\[(?P<argument>.*)\]\s*$", re.DOTALL)
@@ -15,7 +15,7 @@ _RESULT = re.compile(r"^\(Result (\d+) / (\d+)\) ")
 
 
 @dataclass(slots=True)
-class Page:
+class OpenedPage:
     """A page that a search opened: its sentences seen so far, what was looked up on it, and if that occurs again."""
 
     asked: str
@@ -26,9 +26,9 @@ class Page:
     similar: list[str] = field(default_factory=list)
 
 
-def pages_of(steps: Sequence[Step]) -> list[Page]:
+def opened_pages(steps: Sequence[Step]) -> list[OpenedPage]:
     """The pages searched so far, in order; what a lookup found stands before what was seen first."""
-    pages: list[Page] = []
+    pages: list[OpenedPage] = []
     for step in steps:
         call = CALL.match(step.action)
         name = call["name"].lower() if call else ""
@@ -43,10 +43,10 @@ def pages_of(steps: Sequence[Step]) -> list[Page]:
     return pages
 
 
-def _opened(asked: str, observation: str) -> Page:
+def _opened(asked: str, observation: str) -> OpenedPage:
     if not observation.startswith("Could not find"):
         found = sentences(observation)
-        return Page(asked, found[0], found)
+        return OpenedPage(asked, found[0], found)
     similar = _SIMILAR.search(observation)
     titles = re.findall(r"'([^']+)'|\"([^\"]+)\"", similar["titles"]) if similar else []
-    return Page(asked, similar=[one or other for one, other in titles])
+    return OpenedPage(asked, similar=[one or other for one, other in titles])

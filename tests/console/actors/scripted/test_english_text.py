@@ -2,11 +2,11 @@
 
 import pytest
 
-from console.actors.scripted.reading import question, sentences, spans, values
+from console.actors.scripted.english_text import parse_question, sentences, spans, values
 
 
 def test_a_bridge_question_has_a_near_and_a_far_part():
-    asked = question("At which university did the designer of Old Toll Bridge study?")
+    asked = parse_question("At which university did the designer of Old Toll Bridge study?")
     assert asked.entities == ("Old Toll Bridge",)
     assert asked.near == ("designer",)
     assert asked.far[0] == "study"
@@ -14,14 +14,14 @@ def test_a_bridge_question_has_a_near_and_a_far_part():
 
 
 def test_a_relative_clause_belongs_to_the_near_part():
-    asked = question("In which town was the band that recorded the album The Hollow Lantern formed?")
+    asked = parse_question("In which town was the band that recorded the album The Hollow Lantern formed?")
     assert (asked.entities, asked.kinds) == (("The Hollow Lantern",), ("album",))
     assert {"band", "recorded"} <= set(asked.near)
     assert "town" in asked.far
 
 
 def test_a_comparison_names_two():
-    asked = question("Who was born first, the film director Edric Fossgrave or the film director Garrow Innisby?")
+    asked = parse_question("Who was born first, the film director Edric Fossgrave or the film director Garrow Innisby?")
     assert asked.entities == ("Edric Fossgrave", "Garrow Innisby")
     assert asked.kinds == ("film director", "film director")
     assert asked.compares
@@ -39,7 +39,7 @@ def test_a_comparison_names_two():
     ],
 )
 def test_the_form_of_the_answer(text, form):
-    assert question(text).form == form
+    assert parse_question(text).form == form
 
 
 def test_names_are_whole():

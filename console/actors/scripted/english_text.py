@@ -47,7 +47,7 @@ _ALIKE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ParsedQuestion:
     """A question taken apart: what it names, of which kinds, and what it asks of them.
 
     `near` are the words that lead from the first name to another thing, `far` those that ask something of that thing,
@@ -68,7 +68,7 @@ class Question:
 
 
 @lru_cache(maxsize=1024)
-def question(text: str) -> Question:
+def parse_question(text: str) -> ParsedQuestion:
     """The question taken apart."""
     entities = tuple(dict.fromkeys(spans(text)))
     kinds = tuple(_kind(text, entity) for entity in entities)
@@ -77,7 +77,7 @@ def question(text: str) -> Question:
         rest = rest.replace(f"the {kind} {entity}" if kind else entity, "#").replace(entity, "#")
     compares = len(entities) > 1 and bool(re.search(r"# (?:or|and) |\bboth\b|\bsame\b", rest))
     near, far = _parts(rest)
-    return Question(entities, kinds, near, far, _form(text), compares)
+    return ParsedQuestion(entities, kinds, near, far, _form(text), compares)
 
 
 def _parts(rest: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -16,7 +16,7 @@ _CLICKED = re.compile(r"^You have clicked (?P<value>.+)\.\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ListedProduct:
     """One line of a results page; `price` in USD."""
 
     asin: str
@@ -25,13 +25,13 @@ class Offer:
 
 
 @dataclass(slots=True)
-class Visit:
+class ObservedShop:
     """Where the shopper stands and what it has read; `page` is start, results, item or sub."""
 
     page: str = "start"
     searches: int = 0
     turned: int = 0
-    offers: dict[str, Offer] = field(default_factory=dict)
+    offers: dict[str, ListedProduct] = field(default_factory=dict)
     visible: list[str] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
     features: dict[str, str] = field(default_factory=dict)
@@ -45,9 +45,9 @@ class Visit:
         return self.opened[-1] if self.opened else ""
 
 
-def visit(steps: Iterable[Step]) -> Visit:
+def observe_shop(steps: Iterable[Step]) -> ObservedShop:
     """The visit that these steps amount to."""
-    seen = Visit()
+    seen = ObservedShop()
     for step in steps:
         _read(seen, step.action, step.observation)
     return seen
@@ -63,7 +63,7 @@ def asked_values(options: dict[str, tuple[str, ...]], text: str) -> dict[str, st
     return found
 
 
-def _read(seen: Visit, action: str, observation: str) -> None:
+def _read(seen: ObservedShop, action: str, observation: str) -> None:
     click = _CLICK.match(action)
     target = click["target"].strip() if click else ""
     clicked = _CLICKED.match(observation)
@@ -86,13 +86,13 @@ def _read(seen: Visit, action: str, observation: str) -> None:
         seen.failed.add(action.strip())
 
 
-def _offered(seen: Visit, match: re.Match[str]) -> str:
+def _offered(seen: ObservedShop, match: re.Match[str]) -> str:
     price = float(match["price"].replace(",", ""))
-    seen.offers.setdefault(match["asin"], Offer(match["asin"], match["title"], price))
+    seen.offers.setdefault(match["asin"], ListedProduct(match["asin"], match["title"], price))
     return match["asin"]
 
 
-def _open(seen: Visit, target: str, observation: str) -> None:
+def _open(seen: ObservedShop, target: str, observation: str) -> None:
     seen.page = "item"
     if target.upper() in seen.offers:
         seen.opened.append(target.upper())
@@ -103,7 +103,7 @@ def _open(seen: Visit, target: str, observation: str) -> None:
     }
 
 
-def _choose(seen: Visit, value: str) -> None:
+def _choose(seen: ObservedShop, value: str) -> None:
     for name, values in seen.options.get(seen.asin, {}).items():
         if value in values:
             seen.chosen[name] = value

@@ -1,4 +1,7 @@
-"""What the scripted helper in the household has seen and done in a trial, read back from its steps."""
+"""A household task in words, taken apart.
+
+What the scripted helper in the household has seen and done in a trial, read back from its steps.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,64 @@ from functools import lru_cache
 
 from console.trajectory import Step
 
+_ARTICLE = r"(?:a |an |the |some |one )?"
+_LOOK = re.compile(
+    rf"\b(?:look at|examine) {_ARTICLE}(?P<thing>[a-z]+) (?:under|with|by|in|using) {_ARTICLE}(?P<place>[a-z]+)"
+)
+_TWO = re.compile(
+    rf"\b(?:put|find) two (?P<thing>[a-z]+?)(?: and put them)? (?:in/on|in|on) {_ARTICLE}(?P<place>[a-z]+)"
+)
+_TREAT = re.compile(
+    rf"\b(?P<how>[a-z]+) {_ARTICLE}(?P<thing>[a-z]+) and put (?:it|them) (?:in/on|in|on) {_ARTICLE}(?P<place>[a-z]+)"
+)
+_PUT = re.compile(
+    rf"\bput {_ARTICLE}(?:(?P<how>[a-z]+) )?(?P<thing>[a-z]+) (?:in/on|in|on) {_ARTICLE}(?P<place>[a-z]+)"
+)
+_HOW = {"clean": "clean", "wash": "clean", "rinse": "clean", "hot": "heat", "heat": "heat", "warm": "heat"} | {
+    "cook": "heat",
+    "cool": "cool",
+    "cold": "cool",
+    "chill": "cool",
+    "chilled": "cool",
+    "heated": "heat",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HouseholdTask:
+    """What thing goes where, how many of it, and what is to be done to it before; `looks` at it under `place`."""
+
+    thing: str
+    place: str
+    treatment: str = ""
+    count: int = 1
+    looks: bool = False
+
+
+@lru_cache(maxsize=1024)
+def parse_task(instruction: str) -> HouseholdTask | None:
+    """The chore in an instruction, None where it is worded in a way that is not understood."""
+    text = instruction.lower()
+    if match := _LOOK.search(text):
+        return HouseholdTask(match["thing"], match["place"], looks=True)
+    if match := _TWO.search(text):
+        return HouseholdTask(match["thing"], match["place"], count=2)
+    for pattern in (_TREAT, _PUT):
+        if match := pattern.search(text):
+            return HouseholdTask(match["thing"], match["place"], _HOW.get(match["how"] or "", ""))
+    return None
+
+
 _NAMED = re.compile(r"\ba ([a-z]+ \d+)")
 _SIGHT = re.compile(r"(?:On the|The) ([a-z]+ \d+)(?:, you see| is open\. In it, you see) (.*)$", re.DOTALL)
 _CLOSED = re.compile(r"The ([a-z]+ \d+) is closed")
 _TAKEN = re.compile(r"^You (?:pick up|take) the ([a-z]+ \d+) from the ([a-z]+ \d+)")
-_PUT = re.compile(r"^You (?:move|put) the ([a-z]+ \d+) (?:to|in/on) the ([a-z]+ \d+)")
+_PUT_DOWN = re.compile(r"^You (?:move|put) the ([a-z]+ \d+) (?:to|in/on) the ([a-z]+ \d+)")
 _TREATED = re.compile(r"^You (clean|heat|cool) the ([a-z]+ \d+) using")
 
 
 @dataclass(slots=True)
-class Round:
+class ObservedHousehold:
     """Where the helper stands, what it holds, and what it knows of each receptacle; things by their numbered names."""
 
     at: str = ""
@@ -43,9 +94,9 @@ def kind(name: str) -> str:
     return name.rpartition(" ")[0]
 
 
-def go_round(steps: Iterable[Step]) -> Round:
+def observe_household(steps: Iterable[Step]) -> ObservedHousehold:
     """What these steps amount to."""
-    seen = Round()
+    seen = ObservedHousehold()
     for step in steps:
         seen.done.add(step.action.strip())
         if step.observation.strip().startswith("Nothing happens"):
@@ -56,7 +107,7 @@ def go_round(steps: Iterable[Step]) -> Round:
     return seen
 
 
-def _look_round(seen: Round, action: str, observation: str) -> None:
+def _look_round(seen: ObservedHousehold, action: str, observation: str) -> None:
     if action.startswith("go to "):
         seen.at = action.removeprefix("go to ")
         if seen.at not in seen.visited:
@@ -70,13 +121,13 @@ def _look_round(seen: Round, action: str, observation: str) -> None:
         seen.contents[sight[1]] = _NAMED.findall(sight[2])
 
 
-def _handle(seen: Round, observation: str) -> None:
+def _handle(seen: ObservedHousehold, observation: str) -> None:
     if taken := _TAKEN.match(observation):
         seen.held = taken[1]
         seen.placed.pop(taken[1], None)
         if taken[1] in seen.contents.get(taken[2], ()):
             seen.contents[taken[2]].remove(taken[1])
-    elif put := _PUT.match(observation):
+    elif put := _PUT_DOWN.match(observation):
         seen.held = ""
         seen.placed[put[1]] = put[2]
         seen.contents.setdefault(put[2], []).append(put[1])
