@@ -14,12 +14,12 @@ import orjson
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
-from console import events
 from console.analysis.metrics.calibration import brier, expected_calibration_error
 from console.detectors import UNPARSED
 from console.detectors.parts.recalibration import CURVES, Curve, learn
 from console.errors import BadInput, Refused, Unknown
 from console.judging import keep_verdicts
+from console.runs import audit_log
 from console.trajectory import Label
 from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
@@ -74,7 +74,7 @@ def recalibrate(
     rows = [_row(one, report.detector, _probability(one, curve, unseen), told, now_ms) for one in verdicts]
     for start in range(0, len(rows), _AT_ONCE):
         keep_verdicts(session, rows[start : start + _AT_ONCE])
-    events.record(session, run, "detector recalibrated", now_ms, detail={**asdict(report), "curve": None})
+    audit_log.record(session, run, "detector recalibrated", now_ms, detail={**asdict(report), "curve": None})
     return report
 
 

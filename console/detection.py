@@ -12,7 +12,6 @@ from sqlalchemy import not_, update
 from sqlmodel import col
 
 from console import panel, runs, standing
-from console.costs import Costs
 from console.database import writing
 from console.detection_report import Detection, DetectionReport
 from console.detectors import UNPARSED, Detector, detector
@@ -21,6 +20,7 @@ from console.flagging import enqueue
 from console.judging import keep_verdicts, verdict_row
 from console.llm import ClientUsage
 from console.panel import Job
+from console.runs.costs import Costs
 from console.unjudged import Backlog, Page
 from console.unjudged import run_checkpoints as run_checkpoints
 from storage import tables

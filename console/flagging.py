@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from sqlmodel import Session, col, select
 
-from console import costs, runs
+from console import runs
 from console.database import now_ms, reading, review_queue
+from console.runs import costs
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables

@@ -13,12 +13,12 @@ import orjson
 from sqlalchemy import insert, update
 from sqlmodel import Session, col, select
 
-from console import costs
 from console.database import now_ms
 from console.detectors import Detector, Verdict, detector
 from console.detectors.parts.bench import Bench
 from console.detectors.parts.clients import Asking, Clients, Setup
 from console.detectors.verdict import Spent
+from console.runs import costs
 from console.standing import routing_name, stands
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables

@@ -10,12 +10,13 @@ from typing import Any
 import orjson
 from sqlmodel import Session, col, func, select
 
-from console import costs, review, runs
+from console import review, runs
 from console.database import now_ms, reading, review_queue
 from console.environments.environment import TaskSpec
 from console.errors import BadInput, Unknown
 from console.reviewers import POLICIES, Case, Noise, Opinion, reviewer
 from console.reviewers.policies import Candidate
+from console.runs import costs
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables

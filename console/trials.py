@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlmodel import Session, col, func, select
 
-from console import events, runs
+from console import runs
 from console.database import now_ms, review_queue, writing
 from console.detection import detect
 from console.errors import Refused
@@ -20,7 +20,8 @@ from console.live import engine
 from console.live.answers import RUNS_ACTION, is_feedback, standing
 from console.live.lineage import links
 from console.live.report import Advance
-from console.trajectories import Prepared, insert_prepared
+from console.runs import audit_log
+from console.runs.ingest import Prepared, insert_prepared
 from console.trajectory import Outcome
 from storage import tables
 from storage.tables import ItemStatus, RunKind
@@ -181,9 +182,9 @@ def _unlock(session: Session, run: tables.Run, trajectory: tables.Trajectory, do
     if records:
         _reveal(session, run, records)
         done.revealed += 1
-    elif not events.happened(session, run, "no recorded next trial", subject):
+    elif not audit_log.happened(session, run, "no recorded next trial", subject):
         done.nothing_recorded += 1
-        events.record(session, run, "no recorded next trial", now_ms(), actor="replay", subject=subject)
+        audit_log.record(session, run, "no recorded next trial", now_ms(), actor="replay", subject=subject)
 
 
 def _recorded(

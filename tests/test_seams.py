@@ -13,8 +13,8 @@ from console.cli import app
 from console.detectors import DETECTORS, Detector
 from console.environments import ENVIRONMENTS
 from console.environments.environment import Environment
-from console.importers import IMPORTERS
-from console.importers.records import Importer
+from console.runs.importers import IMPORTERS
+from console.runs.importers.records import Importer
 
 ROOT = Path(__file__).resolve().parents[1]
 

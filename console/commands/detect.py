@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from console import costs, detection, runs
+from console import detection, runs
 from console.commands.output import Json, emit_json, progress, say, show_table
 from console.database import reading
 from console.detection_report import DetectionReport
@@ -18,6 +18,7 @@ from console.detectors import DETECTORS
 from console.detectors.parts.clients import Asking
 from console.errors import BadInput, Refused
 from console.llm import ClientUsage
+from console.runs import costs
 
 Methods = Annotated[
     str, typer.Option(help=f"Detectors, comma-separated: {', '.join(DETECTORS)}; NAME@MODEL binds one to a model.")

@@ -51,7 +51,7 @@ def curve(
 ) -> None:
     """Count the misalignments that inspections catch, for each detector and order of inspection."""
     from console import oversight  # numpy and scipy, which few commands need
-    from console.downloads import as_csv
+    from console.runs.export.formats import as_csv
 
     with reading() as session:
         there = oversight.pool(session, runs.get(session, run), labels)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from console import importing, runs, trials
+from console import runs, trials
 from console.actors import ACTORS
 from console.commands.output import Json, emit_json, say, show_table
 from console.commands.playing import play, said, task_counts
@@ -15,6 +15,7 @@ from console.database import now_ms, reading, writing
 from console.errors import BadInput, Refused
 from console.live import engine, releasing, starting
 from console.live.players import playable
+from console.runs import ingest
 from storage.tables import RunKind
 
 app = typer.Typer(
@@ -171,7 +172,7 @@ def budget(
     as_json: Json = False,
 ) -> None:
     """Set the inspection budget of every trial of a run; it cannot go below what is spent."""
-    wanted = importing.set_budget(run, cap)
+    wanted = ingest.set_budget(run, cap)
     _tell({"run": run, "cap": wanted}, as_json, f"Every trial of {run} has {wanted} inspections.")
 
 

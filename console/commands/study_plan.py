@@ -17,7 +17,7 @@ from console.designs import Design, Place, allocate, balance, sample_tasks
 from console.designs.balance import promise
 from console.designs.files import load
 from console.errors import BadInput
-from console.exports import format_of
+from console.runs.export.formats import format_of
 from console.studies import creating, listing, sources
 
 NameOrFile = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A study's name, or a design as YAML.")]

@@ -12,7 +12,7 @@ from console.commands.output import Json, emit_json, say, show_table
 from console.commands.plain_rows import plain_rows
 from console.database import now_ms, reading
 from console.errors import Unknown
-from console.exporting.whole import whole
+from console.runs.export.atomic_file import atomic_file
 from console.studies import creating
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
@@ -59,7 +59,7 @@ def report(
         told = study_report.Told(now_ms(), results.data_version(session, study.id or 0))
     if out.suffix.lower() == ".zip":
         packed = study_report.bundle(design, frames, told)
-        with whole(out) as stream:
+        with atomic_file(out) as stream:
             stream.write(packed)
         written = [out]
     else:

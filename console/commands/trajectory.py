@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from console import browsing, importing, runs, showing
+from console import runs, showing
 from console.commands.output import Json, emit_json, progress, say, show_table
 from console.database import reading
 from console.errors import BadInput
-from console.importers import IMPORTERS
-from console.trajectories import FileReport
+from console.runs import ingest, trajectory_list
+from console.runs.importers import IMPORTERS
+from console.runs.ingest import FileReport
 
 app = typer.Typer(
     help="Import agent logs, list trajectories, open one.",
@@ -44,7 +45,7 @@ def import_logs(
     runs.parse_budget(budget)
     reports = [_import_one(path, run, format) for path in _files(paths)]
     if budget is not None and any(not report.rejected for report in reports):
-        importing.set_budget(run, budget)
+        ingest.set_budget(run, budget)
     document = {
         "files": [report.to_dict() for report in reports],
         "imported": sum(report.imported for report in reports),
@@ -54,13 +55,13 @@ def import_logs(
         emit_json(document)
     else:
         for report in reports:
-            for good, sentence in importing.sentences(report):
+            for good, sentence in ingest.sentences(report):
                 if good:
                     say(sentence)
         if document["imported"]:
             say(f"Next: inferact detect {run} --method rules")
     if document["rejected"]:
-        raise BadInput("\n".join(text for report in reports for good, text in importing.sentences(report) if not good))
+        raise BadInput("\n".join(text for report in reports for good, text in ingest.sentences(report) if not good))
 
 
 @app.command("list", epilog="Example: inferact trajectory list --run hotpot --json")
@@ -71,7 +72,7 @@ def list_trajectories(
     """List the trajectories of a run."""
     with reading() as session:
         wanted = [runs.get(session, run)] if run else runs.every(session)
-        rows = [{"run": found.name, **row} for found in wanted for row in browsing.rows(session, found)]
+        rows = [{"run": found.name, **row} for found in wanted for row in trajectory_list.rows(session, found)]
     if as_json:
         emit_json(rows)
         return
@@ -86,7 +87,7 @@ def show(
 ) -> None:
     """Show one trajectory whole, with what came after its critical action."""
     with reading() as session:
-        record = browsing.load(session, trajectory_id)
+        record = trajectory_list.load(session, trajectory_id)
     if as_json:
         emit_json({"trajectory_id": trajectory_id, **record.to_dict()})
     else:
@@ -105,4 +106,4 @@ def _files(paths: list[Path]) -> Iterator[Path]:
 def _import_one(path: Path, run: str, format: str) -> FileReport:
     with progress(path.name) as (bar, task):
         size = path.stat().st_size if path.exists() else None
-        return importing.import_file(path, run, format, lambda done: bar.update(task, completed=done, total=size))
+        return ingest.import_file(path, run, format, lambda done: bar.update(task, completed=done, total=size))

@@ -9,17 +9,17 @@ import orjson
 from console.designs.allocation import Place
 from console.designs.design import Design, conditions
 from console.designs.factors import FACTORS
-from console.exports import Column, Kind, Row
+from console.runs.export.formats import Column, ColumnKind, Row
 
 COLUMNS: tuple[Column, ...] = (
     Column("study"),
     Column("participant"),
     Column("kind"),
-    Column("rule", Kind.JSON),
-    Column("position", Kind.INTEGER),
+    Column("rule", ColumnKind.JSON),
+    Column("position", ColumnKind.INTEGER),
     Column("condition"),
     *(Column(name) for name in FACTORS),
-    Column("tasks", Kind.JSON),
+    Column("tasks", ColumnKind.JSON),
 )
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from sqlmodel import Session, col, select, update
 
-from console import costs, events
 from console.detectors import Detector, Verdict, detector
 from console.gate.answer import Reason
 from console.gate.placing import placed
 from console.gate.question import Question
 from console.gate.stored import added
 from console.judging import verdict_row
+from console.runs import audit_log, costs
 from console.trajectory import Outcome
 from storage import tables
 from storage.queue import NewItem
@@ -77,7 +77,7 @@ def _queued(
 ) -> int:
     if FAILED in verdict["parameters"]:
         detail = {"trajectory_id": verdict["trajectory_id"], "reason": verdict["rationale"]}
-        events.record(session, run, "detector failed", now_ms, actor="gate", detail=detail)
+        audit_log.record(session, run, "detector failed", now_ms, actor="gate", detail=detail)
     item = NewItem(
         run_id=run.id or 0,
         trial=question.record.trial,

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from sqlmodel import Session, col, func, select
 
-from console import events
 from console.gate.answer import GateDecision, Reason
 from console.gate.asking import FAILED
 from console.gate.replies import APPROVE, REJECT, Case, closed, reply, ruling, told_again
 from console.gate.stored import intend, intent_of, move
 from console.live.answers import standing
+from console.runs import audit_log
 from console.trajectory import Outcome
 from storage import tables
 from storage.queue import answering, places
@@ -103,7 +103,9 @@ def _withdrawn(session: Session, case: Case, reason: Reason, policy: str, now_ms
     if broken and (policy == APPROVE or reason is Reason.BUDGET_SPENT):
         reason = Reason.DETECTOR_FAILED
     detail = {"item_id": item_id, "policy": policy, "let run": runs, "action": case.question.action}
-    events.record(session, case.run, f"gate: {reason}", now_ms, actor="gate", subject=f"item {item_id}", detail=detail)
+    audit_log.record(
+        session, case.run, f"gate: {reason}", now_ms, actor="gate", subject=f"item {item_id}", detail=detail
+    )
     if runs:
         return _let_run(session, case, reason, case.question.action, None, now_ms)
     return closed(session, case, reason, now_ms, feedback=ruling(case, answers).feedback)

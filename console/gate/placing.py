@@ -14,7 +14,7 @@ from console.gate.recording import reopened
 from console.gate.stored import added
 from console.live.rows import write
 from console.runs import patterns
-from console.trajectories import Prepared, prepare
+from console.runs.ingest import Prepared, prepare
 from console.trajectory import Step, Trajectory, from_json
 from storage import tables
 

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from sqlmodel import Session, select
 
-from console import events
 from console.errors import Unknown
 from console.live.rows import UNKNOWN_EXECUTION, stopped, write
-from console.runs import patterns
+from console.runs import audit_log, patterns
 from console.trajectory import Outcome, Step, Trajectory, from_json
 from storage import tables
 
@@ -38,7 +37,7 @@ def lose(session: Session, run: tables.Run, intent_id: int, now_ms: int) -> None
         return
     write(session, intent.trajectory_id, stopped(record, Outcome.ERROR, UNKNOWN_EXECUTION), patterns(run))
     detail = {"trajectory_id": intent.trajectory_id, "intent_id": intent_id, "action": intent.action}
-    events.record(session, run, f"gate: {UNKNOWN_EXECUTION}", now_ms, actor="gate", detail=detail)
+    audit_log.record(session, run, f"gate: {UNKNOWN_EXECUTION}", now_ms, actor="gate", detail=detail)
 
 
 def reopened(record: Trajectory) -> Trajectory:

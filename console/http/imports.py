@@ -8,13 +8,13 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from console import importing
 from console.errors import BadInput
 from console.http.answers import answer
 from console.http.bodies import as_file
 from console.http.schema import FileImported, Imported
 from console.http.threads import in_thread
-from console.trajectories import FileReport
+from console.runs import ingest
+from console.runs.ingest import FileReport
 
 
 async def import_log(request: Request) -> Response:
@@ -26,7 +26,7 @@ async def import_log(request: Request) -> Response:
     name, format = query.get("name", "body"), query.get("format", "auto")
     async with as_file(request, name) as path:
         report = await in_thread(_import, path, name, run, format)
-    said = [sentence for good, sentence in importing.sentences(report) if not good]
+    said = [sentence for good, sentence in ingest.sentences(report) if not good]
     file = FileImported.model_validate(report.to_dict())
     document = Imported(
         files=[file], imported=report.imported, rejected=int(bool(report.rejected)), error="; ".join(said) or None
@@ -35,5 +35,5 @@ async def import_log(request: Request) -> Response:
 
 
 def _import(path: Path, name: str, run: str, format: str) -> FileReport:
-    report = importing.import_file(path, run, format, lambda _: None)
+    report = ingest.import_file(path, run, format, lambda _: None)
     return replace(report, path=name)

@@ -12,7 +12,7 @@ import orjson
 
 from console.errors import BadInput
 from console.gate import Gate, GateDecision
-from console.importers.parts.messages import (
+from console.runs.importers.parts.messages import (
     Message,
     call_text,
     first_user_message,

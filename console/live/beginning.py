@@ -9,7 +9,7 @@ from sqlalchemy import insert
 from sqlmodel import Session, col
 
 from console.environments.environment import TaskSpec
-from console.trajectories import prepare
+from console.runs.ingest import prepare
 from console.trajectory import Outcome, Trajectory
 from console.trajectory.checkpoints import digest
 from storage import tables

@@ -5,7 +5,6 @@ from __future__ import annotations
 from sqlalchemy import update
 from sqlmodel import col, select
 
-from console import events
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused
 from console.live import engine
@@ -13,6 +12,7 @@ from console.live.lock import alone
 from console.live.players import Players, players_of
 from console.live.report import Advance
 from console.live.rows import RELEASED
+from console.runs import audit_log
 from console.trajectory import Outcome
 from storage import tables
 from storage.queue import HALTED
@@ -63,5 +63,5 @@ def _let_go(run: tables.Run, trial: int | None) -> int:
         gone = select(item.trajectory_id).where(col(item.id).in_(held), item.status == ItemStatus.CANCELLED)
         ids = list(session.exec(gone))
         session.execute(update(record).where(col(record.id).in_(ids)).values(released_by=RELEASED))
-        events.record(session, run, "released", now_ms(), actor="engine", detail={"trajectories": len(ids)})
+        audit_log.record(session, run, "released", now_ms(), actor="engine", detail={"trajectories": len(ids)})
     return len(ids)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from sqlmodel import Session, select
 
-from console import events
 from console.database import now_ms, writing
 from console.live import rows
 from console.live.beginning import fresh, insert_trials
@@ -14,6 +13,7 @@ from console.live.memories import UNSOLVED, window
 from console.live.report import Advance
 from console.live.stage import NO_FEEDBACK
 from console.live.work import latest
+from console.runs import audit_log
 from console.trajectory import Outcome, Trajectory
 from storage import tables
 
@@ -29,7 +29,7 @@ def next_trials(run: tables.Run, done: Advance) -> list[int]:
         made = insert_trials(session, run, [_again(session, row) for row in wanted], now_ms())
         done.revealed += len(made)
         if made:
-            events.record(session, run, "next trial", now_ms(), actor="engine", detail={"tasks": len(made)})
+            audit_log.record(session, run, "next trial", now_ms(), actor="engine", detail={"tasks": len(made)})
     return made
 
 

@@ -10,9 +10,9 @@ import orjson
 from sqlalchemy import bindparam, insert, update
 from sqlmodel import Session, col, select
 
-from console import events
 from console.environments.environment import TaskSpec
-from console.trajectories import count_critical
+from console.runs import audit_log
+from console.runs.ingest import count_critical
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import digest
 from storage import tables
@@ -143,7 +143,7 @@ def stop(session: Session, run: tables.Run, trial: Trial, outcome: Outcome, reas
     trial.record = stopped(trial.record, outcome, reason)
     write(session, trial.id, trial.record, orjson.loads(run.critical))
     detail = {"trajectory_id": trial.id, "reason": reason}
-    events.record(session, run, f"trial {outcome}", at_ms, actor="engine", subject=trial.name, detail=detail)
+    audit_log.record(session, run, f"trial {outcome}", at_ms, actor="engine", subject=trial.name, detail=detail)
 
 
 def storable(text: str) -> str:

@@ -15,11 +15,12 @@ from sqlalchemy import func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col
 
-from console import costs, scored
+from console import scored
 from console.errors import BadInput
 from console.oversight.checkpoints import Key, checkpoints_of
 from console.oversight.labels import adjudicated, settled_in, true_labels
 from console.oversight.reviewed import reviewed
+from console.runs import costs
 from console.standing import routing_name
 from console.trajectory import Outcome
 from storage import tables

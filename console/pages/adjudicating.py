@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import streamlit as st
 from sqlmodel import Session
 
-from console import browsing
 from console.database import now_ms, reading, writing
 from console.errors import ConsoleError
 from console.pages import keys
@@ -15,6 +14,7 @@ from console.pages.hat import current_hat
 from console.pages.said import note
 from console.results import adjudicating
 from console.results.adjudicating import MAX_NOTE, Disagreement, Of
+from console.runs import trajectory_list
 from console.trajectory import Label
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from console.widgets.empty_state import show_empty_state
@@ -67,7 +67,7 @@ def _current(of: Of, found: Sequence[Disagreement]) -> Disagreement | None:
 
 def _checkpoint(session: Session, item_id: int) -> Checkpoint:
     item = session.get_one(tables.Item, item_id)
-    record = browsing.load(session, item.trajectory_id)
+    record = trajectory_list.load(session, item.trajectory_id)
     return checkpoint_at(record, item.step, CheckpointKind(item.kind))
 
 

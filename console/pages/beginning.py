@@ -9,13 +9,14 @@ from typing import Any
 
 import streamlit as st
 
-from console import importing, runs, trials
+from console import runs, trials
 from console.detectors import DETECTORS
-from console.importers import IMPORTERS
 from console.live import engine, starting
 from console.live.players import playable
 from console.pages.chosen_run import keep
 from console.pages.said import guarded, note
+from console.runs import ingest
+from console.runs.importers import IMPORTERS
 from console.widgets.problem import show_problem
 from storage import tables
 
@@ -44,10 +45,10 @@ def _import(files: Sequence[Any], name: str, format: str) -> None:
             path = Path(folder) / str(number) / Path(file.name).name
             path.parent.mkdir()
             path.write_bytes(file.getbuffer())
-            report = importing.import_file(path, name, format, lambda _done: None)
+            report = ingest.import_file(path, name, format, lambda _done: None)
             report.path = file.name
             bar.progress((number + 1) / len(files), text=f"{number + 1} of {len(files)} files")
-            note(*importing.sentences(report))
+            note(*ingest.sentences(report))
     keep(name)
     st.rerun()
 

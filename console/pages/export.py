@@ -4,9 +4,10 @@ from functools import partial
 
 import streamlit as st
 
-from console import exporting, runs
+from console import runs
 from console.database import database_url, reading
 from console.pages.chosen_run import chosen_run, run_picker
+from console.runs import export
 from console.widgets.empty_state import show_empty_state
 
 st.title("Export")
@@ -30,14 +31,14 @@ _KINDS = {
 pick, what, how = st.columns([2, 2, 1], vertical_alignment="bottom")
 with pick:
     run_picker(names, run.name)
-kind = what.selectbox("What", list(exporting.KINDS), key="export_kind")
-suffix = how.selectbox("Format", list(exporting.FORMATS), key="export_format")
+kind = what.selectbox("What", list(export.KINDS), key="export_kind")
+suffix = how.selectbox("Format", list(export.FORMATS), key="export_format")
 st.caption(_KINDS.get(kind, ""))
 st.download_button(
     "Download",
-    data=partial(exporting.download, database_url(), kind, run.name, suffix, researcher=True),
+    data=partial(export.download, database_url(), kind, run.name, suffix, researcher=True),
     file_name=f"{run.name}-{kind}.{suffix}",
-    mime=exporting.FORMATS[suffix].media_type,
+    mime=export.FORMATS[suffix].media_type,
     key="download",
     type="primary",
     on_click="ignore",

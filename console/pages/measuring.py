@@ -13,8 +13,8 @@ from console.analysis.charts import CHARTS
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import Confusion, effective_reliability, macro_f1
 from console.database import reading
-from console.downloads import as_csv
 from console.evaluation import matrix, weighted
+from console.runs.export.formats import as_csv
 from console.survey import Survey, survey
 from console.widgets.chart import show_chart
 from console.widgets.figure_table import Cell, Heading, show_figures

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from console import browsing, runs, trials
+from console import runs, trials
 from console.database import reading
 from console.errors import Unknown
+from console.runs import trajectory_list
 from console.widgets.earlier_trials import diff_of_actions
 from console.widgets.lineage import show_lineage
 from console.widgets.problem import show_problem
@@ -20,9 +21,9 @@ def show(run: tables.Run, opened: int) -> None:
     st.button("Back to the list", key="back", icon=":material/arrow_back:", type="tertiary", on_click=_close)
     try:
         with reading() as session:
-            record = browsing.load(session, opened)
-            history = trials.lineage(session, run, browsing.task_of(session, opened))
-            before = browsing.previous(session, opened)
+            record = trajectory_list.load(session, opened)
+            history = trials.lineage(session, run, trajectory_list.task_of(session, opened))
+            before = trajectory_list.previous(session, opened)
     except Unknown as refusal:
         show_problem(str(refusal))
         return

@@ -12,7 +12,7 @@ import streamlit as st
 from console import oversight, runs
 from console.analysis.charts import CHARTS
 from console.database import database_url, reading
-from console.downloads import as_csv
+from console.runs.export.formats import as_csv
 from console.widgets.chart import show_chart
 
 _BY_ORDER, _BY_DETECTOR = "orders of one detector", "detectors in one order"

@@ -11,7 +11,7 @@ from console.designs import FACTORS, Design, Place, allocate, balance, condition
 from console.designs.balance import Tally, promise
 from console.designs.files import dump
 from console.designs.table import COLUMNS, rows
-from console.downloads import as_csv
+from console.runs.export.formats import as_csv
 from console.widgets.rows_table import show_rows
 
 _KINDS = {"human": "person", "oracle": "oracle", "noisy": "noisy", "rules": "rules"}

@@ -7,12 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from console import detection, importing, runs, trials
+from console import detection, runs, trials
 from console.database import now_ms, writing
 from console.detectors import DETECTORS
 from console.pages.beginning import bar_of
 from console.pages.said import guarded, note
-from console.suggestions import Suggestion
+from console.runs import ingest
+from console.runs.critical_suggestions import Suggestion
 from storage import tables
 
 
@@ -56,7 +57,7 @@ def budget_form(run: tables.Run) -> None:
 
 
 def _set_budget(run_name: str, wanted: str) -> None:
-    cap = importing.set_budget(run_name, wanted or None)
+    cap = ingest.set_budget(run_name, wanted or None)
     note((True, f"Every trial of {run_name} has {'no cap' if cap is None else f'{cap} inspections'}."))
     st.rerun()
 

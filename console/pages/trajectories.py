@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from console import browsing, runs
+from console import runs
 from console.database import reading
 from console.pages import opening
 from console.pages.chosen_run import chosen_run, run_picker
+from console.runs import trajectory_list
 from console.trajectory import Label, Outcome
 from console.widgets.empty_state import show_empty_state
 
@@ -37,7 +38,7 @@ text = search.text_input("Search in task and id", key="search", placeholder="wor
 outcomes = outcome.multiselect("Outcome", list(Outcome), key="outcomes", placeholder="any")
 labels = label.multiselect("Gold label", [*Label, "none"], key="labels", placeholder="any")
 number = trial.number_input("Trial", min_value=0, value=None, step=1, key="trial", placeholder="any")
-wanted = browsing.Filter(text=text, outcomes=tuple(outcomes), labels=tuple(labels), trial=number)
+wanted = trajectory_list.Filter(text=text, outcomes=tuple(outcomes), labels=tuple(labels), trial=number)
 
 opened = int(st.query_params["id"]) if st.query_params.get("id", "").isdigit() else None
 if opened is not None:
@@ -45,10 +46,10 @@ if opened is not None:
     st.stop()
 
 with reading() as session:
-    total = browsing.count(session, run, wanted)
+    total = trajectory_list.count(session, run, wanted)
     pages = max(1, -(-total // _PAGE))
     page = min(st.session_state.get("page", 1), pages)
-    frame = browsing.page(session, run, wanted, offset=(page - 1) * _PAGE, limit=_PAGE)
+    frame = trajectory_list.page(session, run, wanted, offset=(page - 1) * _PAGE, limit=_PAGE)
 
 if not total:
     show_empty_state("Nothing matches", "Change the search or the filters above.")

@@ -10,11 +10,11 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from console.analysis.statistics.feedback_words import word_count
-from console.exporting.decisions import next_outcome
 from console.results.adjudicating import Of, settled
 from console.results.arms import Arm, arms, practice, tidy
 from console.results.gold import gold_labels
 from console.results.units import unit_of
+from console.runs.export.decisions import next_outcome
 from storage.tables import ProbePurpose, Table
 
 _tables = Table.metadata.tables

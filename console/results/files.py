@@ -11,12 +11,11 @@ from typing import Any, BinaryIO
 
 import pandas as pd
 
-from console.downloads import as_csv
 from console.errors import BadInput, Unknown
-from console.exporting.whole import whole
-from console.exports import FORMATS, Kind, csv
-from console.exports.columns import Page
 from console.results.dictionary import FACTOR, FRAMES, Field, columns, fields, rows, table, typed
+from console.runs.export.atomic_file import atomic_file
+from console.runs.export.formats import FORMATS, ColumnKind, as_csv, csv
+from console.runs.export.formats.columns import Page
 
 DICTIONARY = "dictionary.csv"
 _ZIP = "zip"
@@ -32,7 +31,7 @@ def export(frames: Mapping[str, pd.DataFrame], path: Path) -> int:
     suffix = path.suffix.removeprefix(".").lower()
     if suffix not in (*FORMATS, _ZIP):
         raise Unknown("export format", suffix, [*FORMATS, _ZIP])
-    with whole(path) as stream:
+    with atomic_file(path) as stream:
         if suffix == _ZIP:
             stream.write(archive(frames))
             return sum(map(len, frames.values()))
@@ -56,7 +55,7 @@ def write(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
         raise BadInput(f"{folder} cannot be made ({failed.strerror}); choose another --out.") from failed
     written = []
     for name, content in _contents(frames).items():
-        with whole(folder / name) as stream:
+        with atomic_file(folder / name) as stream:
             stream.write(content)
         written.append(folder / name)
     return written
@@ -111,9 +110,9 @@ def _milliseconds(text: str) -> int:
     return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
 
 
-_PARSED: dict[Kind, Callable[[str], Any]] = {
-    Kind.INTEGER: int,
-    Kind.NUMBER: float,
-    Kind.TRUTH: {"true": True, "false": False}.__getitem__,
-    Kind.TIME: _milliseconds,
+_PARSED: dict[ColumnKind, Callable[[str], Any]] = {
+    ColumnKind.INTEGER: int,
+    ColumnKind.NUMBER: float,
+    ColumnKind.TRUTH: {"true": True, "false": False}.__getitem__,
+    ColumnKind.TIME: _milliseconds,
 }

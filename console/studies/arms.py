@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from sqlmodel import Session
 
-from console import events, runs, trials
+from console import runs, trials
 from console.actors import actor
 from console.database import now_ms, reading, writing
 from console.designs import Design
@@ -22,6 +22,7 @@ from console.live import engine, starting
 from console.live.lock import alone
 from console.live.players import Players
 from console.live.report import Advance
+from console.runs import audit_log
 from console.studies import sources
 from console.studies.creating import design_of
 from console.studies.stages import is_open
@@ -143,7 +144,7 @@ def _in_their_words(run: tables.Run) -> Iterator[None]:
 
 def _note(run: tables.Run, problem: str) -> None:
     with writing() as session:
-        events.record(session, run, HELD_UP, now_ms(), actor="study", detail={"problem": problem})
+        audit_log.record(session, run, HELD_UP, now_ms(), actor="study", detail={"problem": problem})
 
 
 def _make(session: Session, assignment: tables.Assignment) -> None:

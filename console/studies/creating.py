@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import orjson
 from sqlmodel import Session, col, select
 
-from console import events
 from console.database import now_ms, reading, writing
 from console.designs import Design, Place, allocate, conditions, sample_tasks
 from console.designs.factors import unattended
 from console.detectors import detector
 from console.errors import BadInput, Refused, Unknown
+from console.runs import audit_log
 from console.studies import known, sources
 from console.studies.sharing import share_out
 from console.studies.stages import letters
@@ -40,7 +40,7 @@ def create(design: Design, at_ms: int) -> tables.Study:
         session.add(study)
         session.flush()
         _fill(session, study, design, places)
-        events.record(session, None, "study created", at_ms, subject=study.name)
+        audit_log.record(session, None, "study created", at_ms, subject=study.name)
         session.flush()
         session.expunge(study)
     return study
@@ -136,7 +136,7 @@ def _become(name: str, status: StudyStatus) -> tables.Study:
             if status is StudyStatus.CLOSED:
                 study.closed_ms = at_ms
             session.add(study)
-            events.record(session, None, f"study {status}", at_ms, subject=name)
+            audit_log.record(session, None, f"study {status}", at_ms, subject=name)
         session.flush()
         session.expunge(study)
     return study

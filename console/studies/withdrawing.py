@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager
 from sqlalchemy import update
 from sqlmodel import Session, col, func, select
 
-from console import events
 from console.database import database_url, now_ms, reading, writing
 from console.errors import ConsoleError, Refused, Unknown
 from console.live.lock import alone
+from console.runs import audit_log
 from console.studies import desk, erasing, joining
 from console.studies.creating import design_of
 from console.studies.sessions import own_runs
@@ -84,7 +84,7 @@ def _remove(participant_id: int) -> None:
         session.flush()
         for run_id in ids:
             erasing.empty(session, session.get_one(tables.Run, run_id), f"withdrawn-{letters(12)}")
-        events.record(session, None, "participant withdrew", now_ms(), actor="study", subject=study.name)
+        audit_log.record(session, None, "participant withdrew", now_ms(), actor="study", subject=study.name)
     overwrite_freed(database_url())
 
 
@@ -109,4 +109,4 @@ def _anonymise(participant_id: int) -> None:
         participant.code, participant.answers, participant.secret = new, "{}", None
         participant.completion_code, participant.stage = None, Stage.WITHDRAWN
         session.add(participant)
-        events.record(session, None, "participant withdrew", now_ms(), actor="study", subject=study.name)
+        audit_log.record(session, None, "participant withdrew", now_ms(), actor="study", subject=study.name)

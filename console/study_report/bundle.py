@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from console.designs import Design
-from console.exporting.whole import whole
 from console.results import files
+from console.runs.export.atomic_file import atomic_file
 from console.study_report.page import Told, html
 
 REPORT = "report.html"
@@ -19,7 +19,7 @@ def write(design: Design, frames: Mapping[str, pd.DataFrame], told: Told, folder
     """Writes report.html and every table as CSV into the folder; raises BadInput where it cannot."""
     page = html(design, frames, told).encode()
     written = files.write(frames, folder)
-    with whole(folder / REPORT) as stream:
+    with atomic_file(folder / REPORT) as stream:
         stream.write(page)
     return [folder / REPORT, *written]
 

@@ -15,10 +15,10 @@ from plotly.offline import get_plotlyjs
 
 from console.analysis.charts import CHARTS
 from console.designs import Design
-from console.exports.columns import iso
 from console.results.analysis import analysis
 from console.results.dictionary import table as dictionary
 from console.results.files import factors_of
+from console.runs.export.formats.columns import iso
 from console.study_report import methods
 from console.study_report.cells import Table, table
 from console.study_report.overseeing import oversight

@@ -19,9 +19,10 @@ from urllib.request import urlopen
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from console import detection, importing
+from console import detection
 from console.detection_report import Detection
 from console.detectors.parts.clients import Asking
+from console.runs import ingest
 from console.settings import settings
 from console.trajectory import Step, Trajectory
 from tests.fakes.endpoint import serving
@@ -146,7 +147,7 @@ def imported(name: str, count: int, environment: str = "webshop") -> str:
     path = Path(os.environ["INFERACT_DATA_DIR"]) / f"{name}.jsonl"
     record = {"webshop": order, "alfworld": chore}[environment]
     path.write_text("".join(record(name, number).to_json() + "\n" for number in range(count)))
-    importing.import_file(path, name, "auto", lambda _done: None)
+    ingest.import_file(path, name, "auto", lambda _done: None)
     return name
 
 

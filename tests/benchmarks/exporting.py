@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from sqlalchemy import insert
 from sqlalchemy.dialects import sqlite
 
-from console.exporting import KINDS, export
-from console.exporting.source import statement
+from console.runs.export import KINDS, export
+from console.runs.export.query import statement
 from console.trajectory.checkpoints import digest
 from storage.engine import engine
 from storage.tables import Table

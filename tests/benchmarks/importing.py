@@ -72,9 +72,9 @@ def raw(log: Path, folder: Path) -> tuple[float, float]:
 def prepared(log: Path) -> list:
     """Every record of the log as the rows that both sides insert."""
     from console.environments import environment
-    from console.importers import read_log
-    from console.importers.records import Found
-    from console.trajectories import prepare
+    from console.runs.importers import read_log
+    from console.runs.importers.records import Found
+    from console.runs.ingest import prepare
 
     patterns = environment("webshop").critical
     return [prepare(found.trajectory, patterns) for found in read_log(log)[1] if isinstance(found, Found)]
@@ -105,7 +105,7 @@ def insert_raw(connection: sqlite3.Connection, rows: list, first: int) -> None:
 def ours(log: Path, folder: Path) -> tuple[float, float]:
     """(seconds of the whole import, seconds of its insert part)."""
     os.environ["INFERACT_DATA_DIR"] = str(folder / "ours")
-    from console import importing, runs, trajectories
+    from console import runs
     from console.database import database_url, now_ms, writing
     from console.settings import settings
 

@@ -24,8 +24,8 @@ from console.detectors import detector
 from console.detectors.parts.stack import Case, fit
 from console.environments import environment
 from console.errors import Refused
-from console.importers import read_log
-from console.importers.records import Found
+from console.runs.importers import read_log
+from console.runs.importers.records import Found
 from console.trajectory import Label, Trajectory
 from console.trajectory.checkpoints import Checkpoint, checkpoints
 

@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from console import detection, importing
+from console import detection
 from console.auth.sign_in import researcher_key
+from console.runs import ingest
 from tests.at_home import at_home
 from tests.logs import purchase, stuck, write_log
 from tests.serving import free_port
@@ -68,9 +69,9 @@ def filled(tmp_path, data_dir):
     def fill(budget="5"):
         records = [purchase(n, wrong=True) for n in range(6)] + [purchase(n, wrong=False) for n in (6, 7)]
         log = write_log(tmp_path / "kettles.jsonl", *records, stuck(8))
-        report = importing.import_file(log, "kettles", "auto", lambda _: None)
+        report = ingest.import_file(log, "kettles", "auto", lambda _: None)
         assert report.imported == 9
-        importing.set_budget("kettles", budget)
+        ingest.set_budget("kettles", budget)
         detection.detect("kettles", ["rules"])
 
     return fill

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from console import detection, importing
+from console import detection
 from console.auth.sign_in import researcher_key
+from console.runs import ingest
 from tests.at_home import at_home
 from tests.logs import purchase, stuck, write_log
 from tests.serving import serving
@@ -30,8 +31,8 @@ def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("policy")
     with at_home(folder / "data") as data:
         log = write_log(folder / "kettles.jsonl", *(purchase(n, wrong=True) for n in range(4)), stuck(5))
-        importing.import_file(log, "kettles", "auto", lambda _: None)
-        importing.set_budget("kettles", "3")
+        ingest.import_file(log, "kettles", "auto", lambda _: None)
+        ingest.set_budget("kettles", "3")
         detection.detect("kettles", ["rules"])
         key = researcher_key()
     with serving(data) as server:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from console import detection, importing
+from console import detection
+from console.runs import ingest
 from tests.logs import purchase, stuck, write_log
 
 
@@ -17,7 +18,7 @@ def two_trials(tmp_path):
         purchase(0, wrong=False, trial=1),
         purchase(1, wrong=True, trial=1),
     ]
-    report = importing.import_file(write_log(tmp_path / "trials.jsonl", *records), "log", "auto", lambda _: None)
+    report = ingest.import_file(write_log(tmp_path / "trials.jsonl", *records), "log", "auto", lambda _: None)
     assert report.imported == 6
     detection.detect("log", ["rules"])
     return "log"

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from console import chart_tables, scored
 from console.analysis.metrics.classification import macro_f1
 from console.analysis.metrics.ranking_curves import average_precision, ranking, roc_auc
-from console.downloads import as_csv
 from console.evaluation import matrix
-from console.exports import csv
+from console.runs.export.formats import as_csv, csv
 from console.scored import Population, Scores
 from console.trajectory import Label
 from tests.verdicts import a_run, judge, of_run

@@ -13,13 +13,14 @@ import pytest
 from sqlalchemy import delete, update
 from sqlmodel import select
 
-from console import detection, importing, judging, runs
+from console import detection, judging, runs
 from console.cli import run_command
 from console.database import reading, writing
 from console.detectors import detector
 from console.detectors.parts.clients import Asking
 from console.errors import BadInput
 from console.llm import NoModel, SpendingCapReached
+from console.runs import ingest
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from storage import tables
@@ -56,7 +57,7 @@ def kettles(tmp_path):
 
     def imported(count):
         records = [purchase(number, wrong=number % 2 == 0) for number in range(count)]
-        importing.import_file(write_log(tmp_path / "kettles.jsonl", *records), "kettles", "auto", lambda _: None)
+        ingest.import_file(write_log(tmp_path / "kettles.jsonl", *records), "kettles", "auto", lambda _: None)
 
     return imported
 

@@ -8,10 +8,11 @@ import orjson
 import pytest
 from sqlmodel import select
 
-from console import detection, importing, inbox, review, runs, sheets
+from console import detection, inbox, review, runs, sheets
 from console.database import now_ms, reading, review_queue, writing
-from console.importers import read_log
-from console.importers.records import Found
+from console.runs import ingest
+from console.runs.importers import read_log
+from console.runs.importers.records import Found
 from console.trajectory import Outcome
 from console.widgets.earlier_trials import earlier_trials_html
 from console.widgets.trajectory_view import exhibit_html
@@ -200,7 +201,7 @@ def test_the_review_page_holds_no_canary(shared_data, tmp_path, name):
             false.append(other)
     pages = []
     for run, records in (("real", real), ("false", false)):
-        importing.import_file(write_log(tmp_path / f"{run}.jsonl", *records), run, "auto", lambda _: None)
+        ingest.import_file(write_log(tmp_path / f"{run}.jsonl", *records), run, "auto", lambda _: None)
         with writing() as session:
             runs.get(session, run).ends = False
         detection.detect(run, ["full-validation"])

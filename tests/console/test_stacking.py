@@ -6,12 +6,13 @@ import pytest
 from sqlmodel import select
 from typer.testing import CliRunner
 
-from console import detection, evaluation, importing, review, runs, stacking
+from console import detection, evaluation, review, runs, stacking
 from console.commands.detector import app
 from console.database import now_ms, reading, review_queue, writing
 from console.detectors import detector, stacked
 from console.detectors.parts import stack as stacks
 from console.errors import BadInput, Refused, Unknown
+from console.runs import ingest
 from console.settings import settings
 from storage import tables
 from tests.fakes.endpoint import serving
@@ -23,7 +24,7 @@ from tests.logs import purchase, write_log
 def kettles(tmp_path):
     """Forty purchases with gold labels, judged by three offline detectors."""
     records = [purchase(number, wrong=number % 2 == 0) for number in range(40)]
-    importing.import_file(write_log(tmp_path / "kettles.jsonl", *records), "kettles", "auto", lambda _: None)
+    ingest.import_file(write_log(tmp_path / "kettles.jsonl", *records), "kettles", "auto", lambda _: None)
     detection.detect("kettles", ["rules", "random"], seed=4)
     return "kettles"
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from console import evaluation, survey
-from console.downloads import as_csv
+from console.runs.export.formats import as_csv
 from console.trajectory import Label
 from tests.verdicts import a_run, judge, of_run
 
@@ -41,7 +41,7 @@ def test_the_best_stands_first_and_the_left_out_are_counted(run):
 
 
 def test_its_version_changes_with_the_budget(run):
-    from console.importing import set_budget
+    from console.runs.ingest import set_budget
 
     before = of_run(run, survey.version)
     set_budget(run, "3")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from console import importing, review, runs, trials
+from console import review, runs, trials
 from console.cli import run_command
 from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
@@ -19,6 +19,7 @@ from console.live import starting
 from console.live.engine import resume
 from console.live.lock import alone
 from console.review import Answer
+from console.runs import ingest
 from console.settings import settings
 from storage.tables import Ask, Item, Trajectory
 from tests.logs import purchase, write_log
@@ -30,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def replay(tmp_path):
     """A replay run of one task, wrong in trial 0 and right in trial 1, that waits for a reviewer."""
     records = [purchase(0, wrong=True), purchase(0, wrong=False, trial=1)]
-    importing.import_file(write_log(tmp_path / "two.jsonl", *records), "log", "auto", lambda _: None)
+    ingest.import_file(write_log(tmp_path / "two.jsonl", *records), "log", "auto", lambda _: None)
     trials.start_replay("again", "log", "rules", undo_ms=0)
     return "again"
 

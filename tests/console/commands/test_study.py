@@ -6,7 +6,7 @@ import pytest
 
 from console.cli import run_command
 from console.designs import Place, balance
-from console.exports.csv import read
+from console.runs.export.formats.csv import read
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 
 from console.detectors import DETECTORS
 from console.environments import environment
-from console.importers import read_log
-from console.importers.records import Found
+from console.runs.importers import read_log
+from console.runs.importers.records import Found
 from console.trajectory import Outcome, Step, from_json
 from console.trajectory.checkpoints import checkpoints
 

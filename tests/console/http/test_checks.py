@@ -7,8 +7,8 @@ import httpx
 import pytest
 from sqlmodel import select
 
-from console import browsing
 from console.database import reading
+from console.runs import trajectory_list
 from storage import tables
 
 
@@ -33,7 +33,7 @@ def test_what_the_detector_does_not_flag_may_run_at_once_and_its_result_is_kept(
     assert (first.status_code, first.json()) == (200, {"check_id": check_id, "recorded": True})
     assert (again.status_code, again.json()) == (200, {"check_id": check_id, "recorded": False})
     with reading() as session:
-        record = browsing.load(session, int(check_id.split("-")[0]))
+        record = trajectory_list.load(session, int(check_id.split("-")[0]))
     assert record.steps[-1].observation == "bought"
 
 

@@ -6,7 +6,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from console import detection, importing
+from console import detection
+from console.runs import ingest
 from tests.logs import purchase, stuck, write_log
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -16,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[3]
 def kettles(tmp_path, data_dir):
     """An archive run of five purchases, three of them wrong, and a stuck trial; judged, with three inspections."""
     records = [purchase(n, wrong=n < 3) for n in range(5)]
-    importing.import_file(write_log(tmp_path / "kettles.jsonl", *records, stuck(5)), "kettles", "auto", lambda _: None)
-    importing.set_budget("kettles", "3")
+    ingest.import_file(write_log(tmp_path / "kettles.jsonl", *records, stuck(5)), "kettles", "auto", lambda _: None)
+    ingest.set_budget("kettles", "3")
     detection.detect("kettles", ["rules"])
     return "kettles"
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from console import detection, importing, review, runs
+from console import detection, review, runs
 from console.database import now_ms, reading, review_queue, writing
 from console.results.adjudicating import Of, revisions
 from console.review import Answer
+from console.runs import ingest
 from tests.logs import purchase, write_log
 
 WORDS = "canary-of-bob"
@@ -15,7 +16,7 @@ WORDS = "canary-of-bob"
 def disputed(tmp_path, data_dir):
     """A run of three items: two reviewers agree on the first one and disagree on the others."""
     log = write_log(tmp_path / "kettles.jsonl", *[purchase(n, wrong=n < 2) for n in range(3)])
-    importing.import_file(log, "kettles", "auto", lambda _: None)
+    ingest.import_file(log, "kettles", "auto", lambda _: None)
     with writing() as session:
         run = runs.get(session, "kettles")
         run.reviews_per_item = 2

@@ -7,10 +7,10 @@ import pytest
 from sqlmodel import select
 from streamlit.testing.v1 import AppTest
 
-from console import importing
 from console.auth.sign_in import Identity, Role, cookie_of, identity_of, participant_cookie, secret_of
 from console.database import now_ms, reading, review_queue, writing
 from console.designs import Design
+from console.runs import ingest
 from console.studies import creating, joining, sessions, withdrawing
 from storage import tables
 from tests.console.pages.conftest import ROOT
@@ -296,7 +296,7 @@ def test_what_came_after_the_action_and_the_gold_never_stand_in_the_page(tmp_pat
         gold = {**bought.gold, "name": "target-canary", "note": "gold-canary"}
         records.append(replace(bought, steps=(*bought.steps[:-1], last), gold=gold))
         records.append(replace(records[-1], trial=1))
-    importing.import_file(write_log(tmp_path / "log.jsonl", *records), "log", "auto", lambda _: None)
+    ingest.import_file(write_log(tmp_path / "log.jsonl", *records), "log", "auto", lambda _: None)
     replayed = {"source": {"actor": "replay", "run": "log"}, "tasks": 4, "trials": 2}
     _, state = at_work(study(**replayed))
     at = visit(state)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from console import importing
 from console.database import database_url
 from console.errors import BadInput
+from console.runs import ingest
 from console.studies import joining, simulated
 from storage import tables
 from storage.check import check
@@ -16,7 +16,7 @@ def log(tmp_path):
     """An archive of fourteen purchases: the even ones wrong at first and right in trial 1, the odd ones right."""
     records = [purchase(number, wrong=number % 2 == 0) for number in range(14)]
     records += [purchase(number, wrong=False, trial=1) for number in range(0, 14, 2)]
-    report = importing.import_file(write_log(tmp_path / "log.jsonl", *records), "log", "auto", lambda _: None)
+    report = ingest.import_file(write_log(tmp_path / "log.jsonl", *records), "log", "auto", lambda _: None)
     assert report.imported == 21
     return "log"
 

@@ -9,7 +9,7 @@ from sqlalchemy import text
 from console import results, runs
 from console.database import database_url, now_ms, reading, review_queue
 from console.errors import Refused
-from console.exporting import FORMATS, KINDS, export
+from console.runs.export import FORMATS, KINDS, export
 from console.studies import joining, sessions, withdrawing
 from storage import tables
 from storage.check import check

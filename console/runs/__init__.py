@@ -1,0 +1,242 @@
+"""Runs: start one, list them, say how each trial stands, set its critical actions and its inspection budget."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from sqlalchemy import Integer, case, cast, func
+from sqlalchemy import select as sa_select
+from sqlmodel import Session, col, select
+
+from console.errors import BadInput, Refused, Unknown
+from console.runs import audit_log, critical_suggestions
+from console.runs.success import successes
+from console.trajectory import Outcome, from_json
+from console.trajectory.checkpoints import calls
+from storage import tables
+from storage.queue import Queue
+from storage.tables import ItemStatus, RunKind
+
+_NAME = re.compile(r"[\w][\w.@ -]{0,79}")
+
+
+def create(session: Session, name: str, kind: RunKind, now_ms: int, **fields: Any) -> tables.Run:
+    """A new, empty run; raises Refused if the name is taken and BadInput if it cannot be a name."""
+    check_name(name)
+    if find(session, name) is not None:
+        raise Refused(f"There is already a run named {name!r}; choose another name.")
+    run = tables.Run(name=name, kind=kind, environment="", created_ms=now_ms, **fields)
+    session.add(run)
+    session.flush()
+    audit_log.record(session, run, "run created", now_ms, detail={"kind": kind})
+    return run
+
+
+def check_name(name: str) -> None:
+    """Raises BadInput where the text cannot be a run's name."""
+    if not _NAME.fullmatch(name):
+        raise BadInput(f"{name!r} cannot name a run: use up to 80 letters, digits, blanks and . _ - @.")
+
+
+def free_name(session: Session, wanted: str) -> str:
+    """That name, or where a run has it already the first of `name @2`, `name @3`, ... that none has."""
+    number, name = 1, wanted
+    while find(session, name) is not None:
+        number += 1
+        name = f"{wanted} @{number}"
+    return name
+
+
+def find(session: Session, name: str) -> tables.Run | None:
+    """The run of that name, or None."""
+    return session.exec(select(tables.Run).where(tables.Run.name == name)).first()
+
+
+def get(session: Session, name: str) -> tables.Run:
+    """The run of that name; raises Unknown, naming those there are."""
+    run = find(session, name)
+    if run is None:
+        raise Unknown("run", name, [run.name for run in every(session)])
+    return run
+
+
+def every(session: Session, *, of_studies: bool = False) -> list[tables.Run]:
+    """All runs, the newest first; those of studies' participants only with `of_studies`."""
+    statement = select(tables.Run).order_by(col(tables.Run.id).desc())
+    if not of_studies:
+        statement = statement.where(col(tables.Run.study_id).is_(None))
+    return list(session.exec(statement))
+
+
+def archive(session: Session, name: str, now_ms: int) -> tables.Run:
+    """The run that imported logs go to: the one of that name, or a new one."""
+    run = find(session, name)
+    if run is None:
+        return create(session, name, RunKind.ARCHIVE, now_ms)
+    if run.kind != RunKind.ARCHIVE:
+        raise Refused(f"Run {name!r} is not an archive; import into a run of its own name.")
+    if run.study_id is not None:
+        raise Refused(f"Run {name!r} belongs to a participant of a study; import into a run of its own name.")
+    return run
+
+
+def summary(session: Session, run: tables.Run) -> dict[str, Any]:
+    """One line of `run list --json`."""
+    record, item = tables.Trajectory, tables.Item
+    trials = session.exec(select(func.count(func.distinct(record.trial))).where(record.run_id == run.id)).one()
+    trajectories = session.exec(select(func.count()).select_from(record).where(record.run_id == run.id)).one()
+    waiting = select(func.count()).select_from(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
+    return {
+        "run": run.name,
+        "kind": run.kind,
+        "environment": run.environment,
+        "actor": run.actor,
+        "trials": trials,
+        "trajectories": trajectories,
+        "detector": run.detector,
+        "threshold": run.threshold,
+        "waiting": session.exec(waiting).one(),
+        "blind": run.blind,
+    }
+
+
+def status(session: Session, run: tables.Run) -> dict[str, Any]:
+    """How each trial of a run stands, in the shape of `run status --json`; a live run has two counts of success."""
+    flagged, budgets = _flagged(session, run), _budgets(session, run)
+    counted = successes(session, run) if run.kind == RunKind.LIVE else {}
+    trials = []
+    for row in _outcomes(session, run):
+        counts = dict(zip(("trial", "tasks", *_COUNTED), row, strict=True))
+        trial = counts["trial"]
+        counts |= {"flagged": flagged.get(trial, 0), **counted.get(trial, {})}
+        trials.append({**counts, "budget": budgets.get(trial, _NO_BUDGET)})
+    return {"run": run.name, "trials": trials}
+
+
+def patterns(run: tables.Run) -> list[str]:
+    """The run's critical-action patterns."""
+    found: list[str] = orjson.loads(run.critical)
+    return found
+
+
+def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> None:
+    """Replaces the critical-action patterns; checkpoints that are already judged stay as they are."""
+    cleaned = list(dict.fromkeys(pattern.strip() for pattern in wanted if pattern.strip()))
+    run.critical = orjson.dumps(cleaned).decode()
+    session.add(run)
+    audit_log.record(session, run, "critical actions set", now_ms, detail={"patterns": cleaned})
+
+
+def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> list[critical_suggestions.Suggestion]:
+    """Further tools that look critical among the first `limit` trajectories; a person confirms them."""
+    body, record = tables.TrajectoryBody, tables.Trajectory
+    statement = (
+        select(body.body)
+        .join(record, col(record.id) == body.trajectory_id)
+        .where(record.run_id == run.id)
+        .order_by(col(record.id))
+        .limit(limit)
+    )
+    counts: dict[str, int] = {}
+    for text in session.exec(statement):
+        for step in from_json(text).steps:
+            for call in calls(step.action):
+                counts[call.name] = counts.get(call.name, 0) + 1
+    return critical_suggestions.suggest(counts.items(), patterns(run))
+
+
+def set_budget(session: Session, run: tables.Run, wanted: str | None) -> None:
+    """Sets the cap per trial: a number of inspections, or `P%` of the non-halted of trial 0; None leaves it open."""
+    run.budget_cap, run.budget_percent = parse_budget(wanted)
+    session.add(run)
+
+
+def parse_budget(wanted: str | None) -> tuple[int | None, float | None]:
+    """(cap, percent) of `50` or `50%`; raises BadInput."""
+    if wanted is None:
+        return None, None
+    text = wanted.strip()
+    try:
+        if text.endswith("%"):
+            percent = float(text[:-1])
+            if not 0 <= percent <= 100:
+                raise ValueError
+            return None, percent
+        if int(text) < 0:
+            raise ValueError
+        return int(text), None
+    except ValueError:
+        raise BadInput(f"A budget is a whole number such as 50 or a percentage such as 50%, not {wanted!r}.") from None
+
+
+def cap(session: Session, run: tables.Run) -> int | None:
+    """The cap of every trial: ceil(P x non-halted of trial 0) where it is a percentage (InferAct, section 4.4)."""
+    if run.budget_percent is None:
+        return run.budget_cap
+    record = tables.Trajectory
+    first = session.exec(select(func.min(record.trial)).where(record.run_id == run.id)).one()
+    statement = (
+        select(func.count())
+        .select_from(record)
+        .where(record.run_id == run.id, record.trial == first, record.recorded_outcome != Outcome.HALTED)
+    )
+    return math.ceil(round(run.budget_percent * session.exec(statement).one() / 100, 9))
+
+
+def open_budgets(queue: Queue, run_id: int, trials: Sequence[int], wanted: int | None, *, again: bool = False) -> None:
+    """Opens the budget of each trial with that cap; one that is open stays frozen unless `again`."""
+    for trial in trials:
+        if again or queue.budget(run_id=run_id, trial=trial) is None:
+            queue.open_budget(run_id=run_id, trial=trial, cap=wanted)
+
+
+def iso(ms: int | None) -> str | None:
+    """An ISO-8601 time in UTC with milliseconds, of milliseconds since 1970."""
+    if ms is None:
+        return None
+    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+_COUNTED = tuple(str(word) for word in Outcome)
+_NO_BUDGET = {"cap": None, "used": 0, "left": None}
+
+
+def _outcomes(session: Session, run: tables.Run) -> Sequence[Any]:
+    record = tables.Trajectory
+    counted = [func.sum(cast(case((col(record.outcome) == word, 1), else_=0), Integer)) for word in _COUNTED]
+    statement = (
+        sa_select(col(record.trial), func.count(), *counted)
+        .where(col(record.run_id) == run.id)
+        .group_by(col(record.trial))
+        .order_by(col(record.trial))
+    )
+    return session.execute(statement).all()
+
+
+def _flagged(session: Session, run: tables.Run) -> dict[int, int]:
+    item = tables.Item
+    statement = (
+        select(item.trial, func.count(func.distinct(item.trajectory_id)))
+        .where(item.run_id == run.id, item.kind != "halted")
+        .group_by(col(item.trial))
+    )
+    return dict(session.exec(statement).all())
+
+
+def _budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
+    budget = tables.Budget
+    statement = select(budget).where(budget.run_id == run.id, budget.scope == "")
+    return {
+        row.trial: {
+            "cap": row.cap,
+            "used": row.used,
+            "left": None if row.cap is None else row.cap - row.used,
+            "halted": row.halted,
+        }
+        for row in session.exec(statement)
+    }

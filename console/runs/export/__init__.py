@@ -1,0 +1,88 @@
+"""A run's records as a file: decisions, items, trajectories, verdicts, budget, events.
+
+A new kind is one file here and one line in KINDS.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+from sqlmodel import col, select
+
+from console.errors import Refused, Unknown
+from console.runs.export.atomic_file import atomic_file
+from console.runs.export.budget import BUDGET
+from console.runs.export.decisions import DECISIONS
+from console.runs.export.events import EVENTS
+from console.runs.export.formats import FORMATS, Format, format_of
+from console.runs.export.items import ITEMS
+from console.runs.export.query import ExportQuery, Open, pages
+from console.runs.export.trajectories import TRAJECTORIES
+from console.runs.export.verdicts import VERDICTS
+from storage import tables
+from storage.engine import reading
+
+KINDS: dict[str, ExportQuery] = {
+    "decisions": DECISIONS,
+    "items": ITEMS,
+    "trajectories": TRAJECTORIES,
+    "verdicts": VERDICTS,
+    "budget": BUDGET,
+    "events": EVENTS,
+}
+
+__all__ = ["FORMATS", "KINDS", "download", "export"]
+
+_GOLD = "gold_label"
+_OUTCOME = "next_trial_outcome"
+
+
+def export(url: str, kind: str, run_name: str, path: Path, *, researcher: bool = True) -> int:
+    """Writes a run's records to a file whose suffix names the format, whole or not at all; returns how many rows.
+
+    Raises Unknown for a kind, run or format that there is not, BadInput where the file cannot be written.
+    """
+    format = format_of(path)
+    with atomic_file(path) as stream:
+        return _write(partial(reading, url), kind, run_name, format, stream, researcher)
+
+
+def download(url: str, kind: str, run_name: str, format: str, *, researcher: bool) -> bytes:
+    """A run's records as the bytes of a csv, jsonl or parquet file; raises as `export` does, and Refused.
+
+    Only researchers get gold labels, and the kinds that tell outcomes.
+    """
+    if format not in FORMATS:
+        raise Unknown("export format", format, FORMATS)
+    stream = BytesIO()
+    _write(partial(reading, url), kind, run_name, FORMATS[format], stream, researcher)
+    return stream.getvalue()
+
+
+def _write(opened: Open, kind: str, run_name: str, format: Format, stream: BinaryIO, researcher: bool) -> int:
+    if kind not in KINDS:
+        raise Unknown("export", kind, KINDS)
+    source = KINDS[kind]
+    if source.for_researchers and not researcher:
+        raise Refused(f"The {kind} of a run tell how its trials ended; only researchers may export them.")
+    run = _find(opened, run_name)
+    hidden = set() if researcher else {_GOLD, _OUTCOME} if run.blind else {_GOLD}
+    shown = [index for index, column in enumerate(source.columns) if column.name not in hidden]
+    columns = [source.columns[index] for index in shown]
+    found = pages(opened, source, run)
+    if hidden:
+        found = ([tuple(row[index] for index in shown) for row in page] for page in found)
+    return format.write(columns, found, stream)
+
+
+def _find(opened: Open, name: str) -> tables.Run:
+    with opened() as session:
+        run = session.exec(select(tables.Run).where(tables.Run.name == name)).first()
+        if run is None:
+            listed = select(tables.Run.name).where(col(tables.Run.study_id).is_(None))
+            raise Unknown("run", name, session.exec(listed).all())
+        session.expunge(run)
+        return run

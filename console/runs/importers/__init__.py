@@ -1,0 +1,76 @@
+"""Readers of the logs that others write.
+
+A new format is one file here and one line in IMPORTERS; what formats share is in `parts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from console.errors import Unknown, UnreadableFile
+from console.runs.importers import (
+    alfworld_expert,
+    canonical,
+    inferact,
+    openai_messages,
+    reflexion_react,
+    tau_bench,
+    webshop_react,
+)
+from console.runs.importers.companions import companion_sentence
+from console.runs.importers.parts.file_start import beginning_of
+from console.runs.importers.records import Entry, Importer, Progress
+
+IMPORTERS: dict[str, Importer] = {
+    "jsonl": canonical.IMPORTER,
+    "reflexion-react": reflexion_react.IMPORTER,
+    "webshop-react": webshop_react.IMPORTER,
+    "tau-bench": tau_bench.IMPORTER,
+    "alfworld-expert": alfworld_expert.IMPORTER,
+    "inferact": inferact.IMPORTER,
+    "openai-messages": openai_messages.IMPORTER,
+}
+
+_HEAD_BYTES = 2**16
+_LONG_HEAD_BYTES = 2**23
+
+
+def read_log(path: Path, format: str = "auto", progress: Progress | None = None) -> tuple[str, Iterator[Entry]]:
+    """The name of the format, and the entries as they are read; raises UnreadableFile, or Unknown for a format."""
+    if format != "auto" and format not in IMPORTERS:
+        raise Unknown("log format", format, ["auto", *IMPORTERS])
+    head = beginning_of(path, _HEAD_BYTES)
+    importer = _recognised(path, head) if format == "auto" else IMPORTERS[format]
+    if format != "auto" and not importer.recognises(path, head):
+        _refuse_companion(path, head)
+    return importer.name, _entries(importer, path, progress)
+
+
+def _recognised(path: Path, head: bytes) -> Importer:
+    for size in (_HEAD_BYTES, _LONG_HEAD_BYTES):
+        # One record may be so long that its telling fields come late.
+        beginning = head if size == len(head) or len(head) < _HEAD_BYTES else beginning_of(path, size)
+        for importer in IMPORTERS.values():
+            if importer.recognises(path, beginning):
+                return importer
+    _refuse_companion(path, head)
+    known = ", ".join(IMPORTERS)
+    reason = f"no known log format was recognised in it; if it is one of {known}, name it with --format"
+    raise UnreadableFile(str(path), reason)
+
+
+def _refuse_companion(path: Path, head: bytes) -> None:
+    if sentence := companion_sentence(head):
+        raise UnreadableFile(str(path), sentence)
+
+
+def _entries(importer: Importer, path: Path, progress: Progress | None) -> Iterator[Entry]:
+    empty = True
+    for entry in importer.read(path, progress):
+        empty = False
+        yield entry
+    if empty:
+        raise UnreadableFile(
+            str(path), f"there is no record of the format {importer.name} in it; name another --format"
+        )

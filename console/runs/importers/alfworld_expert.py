@@ -1,0 +1,95 @@
+"""Expert runs of ALFWorld, one JSON object each: the game file, and actions with their observations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import orjson
+
+from console.errors import UnreadableFile
+from console.runs.importers.parts.json_records import Record, objects, required_list
+from console.runs.importers.parts.messages import text_of
+from console.runs.importers.parts.outline import base_of, outline
+from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
+from console.trajectory import Outcome, Step, Trajectory
+
+_NAME = "alfworld-expert"
+_MARKS = ((".expert_traj", ".gamefile"), (".expert_traj[].action",))
+_SENTENCES = {
+    "pick_and_place_simple": "put a {thing} in or on the {place}",
+    "pick_clean_then_place_in_recep": "clean a {thing} and put it in or on the {place}",
+    "pick_heat_then_place_in_recep": "heat a {thing} and put it in or on the {place}",
+    "pick_cool_then_place_in_recep": "cool a {thing} and put it in or on the {place}",
+    "pick_two_obj_and_place": "find two of {thing} and put both in or on the {place}",
+    "pick_and_place_with_movable_recep": "put a {thing} into a {holder}, and that in or on the {place}",
+    "look_at_obj_in_light": "look at a {thing} in the light of the {place}",
+}
+_SUFFIX = re.compile(r"___\d+\s*$")
+_TASK = "Your task is to:"
+_COMPANION = "alfworld_tasks_suffix.json"
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether the records have an expert_traj."""
+    return base_of(outline(head), *_MARKS) is not None
+
+
+def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """The runs; task sentences come from alfworld_tasks_suffix.json beside the file, or from the game's name."""
+    goals = _goals(path.with_name(_COMPANION))
+    for record in objects(path, progress, *_MARKS):
+        yield Found(record.line, with_critical_action(_trajectory(path, record, goals)))
+
+
+def _trajectory(path: Path, record: Record, goals: Mapping[str, str]) -> Trajectory:
+    entries = required_list(record, path, "expert_traj")
+    if not all(isinstance(entry, dict) for entry in entries):
+        raise UnreadableFile(str(path), "an entry of expert_traj is not an object with an action", record.line)
+    steps = tuple(Step(action=text_of(e.get("action")), observation=text_of(e.get("observation"))) for e in entries)
+    game = game_of(record.value.get("gamefile")) or f"line-{record.line}"
+    opening, _, task = goals.get(game, "").rpartition(_TASK)
+    source = {"file": path.name, "line": record.line, "format": _NAME}
+    if "env_name" in record.value:
+        source["env_name"] = record.value["env_name"]
+    return Trajectory(
+        task_id=game,
+        environment="alfworld",
+        instruction=_SUFFIX.sub("", task).strip() or _sentence(game),
+        steps=steps,
+        outcome=Outcome.FINISHED if steps else Outcome.ERROR,
+        source=source,
+        extra=record.notes,
+        opening=opening.strip(),
+    )
+
+
+def game_of(gamefile: object) -> str:
+    """The last two folders of a game's path: its task and its trial; empty where there are none."""
+    first = gamefile[0] if isinstance(gamefile, list) and gamefile else gamefile
+    folders = [part for part in first.split("/")[:-1] if part] if isinstance(first, str) else []
+    return "/".join(folders[-2:])
+
+
+def _goals(companion: Path) -> dict[str, str]:
+    """Task texts by game; none where the companion is missing or is something else."""
+    try:
+        entries = orjson.loads(companion.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    entries = entries if isinstance(entries, list) else []
+    tasks = [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("goal"), str)]
+    return {game_of(task.get("gamefile")): task["goal"] for task in tasks}
+
+
+def _sentence(game: str) -> str:
+    """A task sentence put together from a task folder's name, such as `pick_two_obj_and_place-CD-None-Safe-308`."""
+    kind, *names = game.partition("/")[0].split("-")
+    if len(names) < 3 or kind not in _SENTENCES:
+        return game
+    thing, holder, place = (name.lower() for name in names[:3])
+    return _SENTENCES[kind].format(thing=thing, holder=holder, place=place)
+
+
+IMPORTER = Importer(_NAME, "ALFWorld expert runs", recognises, read)

@@ -1,0 +1,37 @@
+"""The console's own form: one trajectory a line, as `Trajectory.to_json` writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from console.errors import BadInput, UnreadableFile
+from console.runs.importers.parts.json_records import json_records
+from console.runs.importers.parts.outline import base_of, outline
+from console.runs.importers.records import Entry, Found, Importer, Progress
+from console.trajectory import from_dict
+
+_MARKS = ((".task_id", ".instruction", ".steps"), (".task_id", ".trial", ".environment"))
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether the records have a task_id, an instruction and steps."""
+    return base_of(outline(head), *_MARKS) is not None
+
+
+def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """The trajectories as they were exported; raises UnreadableFile at a record that is none."""
+    for record in json_records(path, progress, *_MARKS):
+        if not isinstance(record.value, dict):
+            raise UnreadableFile(str(path), "this record is not a JSON object", record.line)
+        try:
+            trajectory = from_dict(record.value)
+        except BadInput as bad:
+            raise UnreadableFile(str(path), str(bad), record.line) from bad
+        if record.replaced:
+            trajectory = replace(trajectory, extra={**trajectory.extra, **record.notes})
+        yield Found(record.line, trajectory)
+
+
+IMPORTER = Importer("jsonl", "Canonical trajectories, one JSON object a line", recognises, read)

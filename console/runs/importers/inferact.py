@@ -1,0 +1,111 @@
+"""The trajectory files of the InferAct reference: one JSON object a task, its steps as chat messages under `path`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from console.errors import UnreadableFile
+from console.runs.importers.parts.inferact_paths import RecordedPath, Said, alfworld_path, hotpotqa_path, webshop_path
+from console.runs.importers.parts.json_records import Record, objects, required_list
+from console.runs.importers.parts.messages import text_of
+from console.runs.importers.parts.outline import base_of, outline
+from console.runs.importers.parts.rewards import number_of, result_of
+from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
+from console.trajectory import Outcome, Trajectory
+
+_NAME = "inferact"
+_MARKS = ((".path[].type", ".path[].data"), (".path", ".trace_correct"), (".path", ".is_halted"))
+_TRIAL_FOLDER = re.compile(r"(?:^|[_-])trial[_-]?(\d+)$", re.IGNORECASE)
+_PATHS: dict[str, Callable[[Sequence[Said]], RecordedPath]] = {
+    "webshop": webshop_path,
+    "hotpotqa": hotpotqa_path,
+    "alfworld": alfworld_path,
+}
+_NOT_GOLD = frozenset({"path", "trace_correct", "is_halted", "reflection", "env_name", "label"})
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether there is a path of typed messages."""
+    return base_of(outline(head), *_MARKS) is not None
+
+
+def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """The task of the file, named after it; raises UnreadableFile where it has no path."""
+    for order, record in enumerate(objects(path, progress, *_MARKS)):
+        task_id = f"{path.stem}-{order}" if order else path.stem
+        yield Found(record.line, with_critical_action(_trajectory(path, record, task_id)))
+
+
+def _trajectory(path: Path, record: Record, task_id: str) -> Trajectory:
+    fields = record.value
+    messages = _messages(path, record)
+    environment = _environment(fields, messages)
+    told = _PATHS[environment](messages)
+    outcome, gold = _result(fields)
+    folder = _TRIAL_FOLDER.search(path.parent.name)
+    trajectory = Trajectory(
+        task_id=task_id,
+        environment=environment,
+        instruction=told.instruction,
+        steps=told.steps,
+        trial=int(folder[1]) if folder else 0,
+        outcome=outcome,
+        gold=gold,
+        source={"file": path.name, "line": record.line, "format": _NAME}
+        | {name: fields[name] for name in ("env_name",) if name in fields},
+        extra=record.notes,
+        opening=told.opening,
+        memory=(*_reflections(fields.get("reflection")), *told.memory),
+    )
+    return trajectory if told.steps else replace(trajectory, outcome=Outcome.ERROR, gold={})
+
+
+def _messages(path: Path, record: Record) -> list[Said]:
+    found = required_list(record, path, "path")
+    if not all(isinstance(message, dict) for message in found):
+        raise UnreadableFile(str(path), "a message of the path is not an object with a type and data", record.line)
+    return [(_speaker(message), _content(message)) for message in found]
+
+
+def _speaker(message: Mapping[str, Any]) -> str:
+    return "ai" if message.get("type", message.get("role")) in ("ai", "assistant") else "human"
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    data = message.get("data")
+    return text_of((data if isinstance(data, dict) else message).get("content"))
+
+
+def _environment(fields: Mapping[str, Any], messages: Sequence[Said]) -> str:
+    if "true_item" in fields or any("[SEP]" in text for _, text in messages):
+        return "webshop"
+    asks = any(text.lstrip().startswith("Question:") for _, text in messages[:1])
+    return "hotpotqa" if asks or "golden_answer" in fields else "alfworld"
+
+
+def _result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+    gold = {name: value for name, value in fields.items() if name not in _NOT_GOLD}
+    gold |= {"answer": fields["golden_answer"]} if "golden_answer" in fields else {}
+    correct = number_of(fields.get("trace_correct"))
+    if fields.get("is_halted") is True:
+        return Outcome.HALTED, gold
+    if correct is None:
+        return Outcome.FINISHED, gold
+    outcome, label = result_of(correct)
+    return outcome, {"label": str(label), **gold}
+
+
+def _reflections(value: object) -> Iterator[str]:
+    """The reflections in a list, or in a text of bullets."""
+    lines = value if isinstance(value, list) else value.splitlines() if isinstance(value, str) else []
+    for line in lines:
+        text = text_of(line).strip().removeprefix("- ").strip()
+        if text and not text.startswith(("Reflections:", "You have attempted")):
+            yield text
+
+
+IMPORTER = Importer(_NAME, "Trajectory files of the InferAct reference", recognises, read)

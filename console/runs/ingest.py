@@ -1,0 +1,271 @@
+"""Importing a file into a run, start to end: read it whole, then one short write transaction.
+
+Logs in, trajectories out: import all or nothing per file, list, open.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+from sqlalchemy import select
+from sqlmodel import Session, col
+
+from console import runs
+from console.database import now_ms, reading, review_queue, writing
+from console.environments import environment
+from console.errors import BadInput, UnreadableFile
+from console.runs.importers import IMPORTERS, read_log
+from console.runs.importers.records import Duplicate, Found, Skipped
+from console.trajectory import Trajectory, checkpoints
+from storage import tables
+from storage.intake import insert_trajectories
+
+_BATCH = 1_000
+_IN_MEMORY = 64 * 2**20
+_TOO_DEEP = "the JSON is nested too deeply; flatten it, or leave out what no reviewer would read"
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What became of one file: every record read is imported, a duplicate, skipped, or names its reason."""
+
+    path: str
+    format: str = ""
+    read: int = 0
+    imported: int = 0
+    duplicates: int = 0
+    skipped: int = 0
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[dict[str, Any]] = field(default_factory=list)
+    environments: set[str] = field(default_factory=set)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape that `trajectory import --json` prints per file."""
+        return {
+            "path": self.path,
+            "format": self.format,
+            "read": self.read,
+            "imported": self.imported,
+            "duplicates": self.duplicates,
+            "skipped": self.skipped,
+            "rejected": self.rejected,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A trajectory as rows: its task, its own row, and its canonical JSON."""
+
+    task: dict[str, Any]
+    row: dict[str, Any]
+    body: str
+
+
+@dataclass(slots=True)
+class Spool:
+    """A file that was read to its end without a fault, waiting for one short write transaction."""
+
+    report: FileReport
+    lines: IO[bytes]
+
+    def close(self) -> None:
+        """Drops the temporary file."""
+        self.lines.close()
+
+
+def read_file(
+    path: Path,
+    format: str = "auto",
+    patterns: Sequence[str] = (),
+    progress: Callable[[int], None] | None = None,
+) -> Spool:
+    """The whole file, read and checked, on a temporary file; raises UnreadableFile and leaves nothing behind.
+
+    `patterns` are the run's own critical patterns; those of each record's environment count beside them.
+    """
+    report = FileReport(path=str(path))
+    report.format, records = read_log(path, format, progress)
+    lines = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (the spool owns it until the transaction has run)
+    try:
+        for record in records:
+            report.read += 1
+            _spool(record, report, lines, patterns)
+    except orjson.JSONEncodeError as deep:
+        lines.close()
+        raise UnreadableFile(str(path), _TOO_DEEP) from deep
+    except BaseException:
+        lines.close()
+        raise
+    lines.seek(0)
+    return Spool(report, lines)
+
+
+def store(session: Session, run: tables.Run, spool: Spool, now_ms: int) -> FileReport:
+    """Inserts what the run does not hold yet; a record known by its content is a duplicate."""
+    _widen_critical(session, run, spool.report.environments)
+    known: set[str] = set()
+    for batch in _batches(spool.lines):
+        imported = insert_fresh(session, run, batch, known, now_ms)
+        spool.report.imported += imported
+        spool.report.duplicates += len(batch) - imported
+    return spool.report
+
+
+def insert_fresh(session: Session, run: tables.Run, batch: Sequence[Prepared], known: set[str], now_ms: int) -> int:
+    """Inserts those of the batch that the run does not hold by content; returns how many. `known` grows by them."""
+    fresh = _unknown(session, run, batch, known)
+    _insert(session, run, fresh, now_ms)
+    return len(fresh)
+
+
+def prepare(record: Trajectory, patterns: Sequence[str]) -> Prepared:
+    """The row, the task and the body of a trajectory, ready to insert."""
+    task = {
+        "task_key": record.task_id,
+        "environment": record.environment,
+        "instruction": record.instruction,
+        "instruction_digest": hashlib.sha256(record.instruction.encode()).hexdigest(),
+    }
+    row = {
+        "trial": record.trial,
+        "environment": record.environment,
+        "outcome": str(record.outcome),
+        "recorded_outcome": str(record.outcome),
+        "label": record.label,
+        "carried_over": record.carried_over,
+        "critical_action": record.critical_action,
+        "n_steps": len(record.steps),
+        "n_critical": count_critical(record, patterns),
+        "digest": record.content_digest(),
+        "source": orjson.dumps(dict(record.source)).decode(),
+    }
+    return Prepared(task, row, record.to_json())
+
+
+def insert_prepared(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> list[int]:
+    """Inserts trajectories with their tasks and bodies; returns their ids in the order given."""
+    _insert(session, run, records, now_ms)
+    record = tables.Trajectory
+    digests = [one.row["digest"] for one in records]
+    statement = select(col(record.digest), col(record.id)).where(
+        col(record.run_id) == run.id, col(record.digest).in_(digests)
+    )
+    ids: dict[str, int] = {row[0]: row[1] for row in session.execute(statement)}
+    return [ids[digest] for digest in digests]
+
+
+def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:
+    """Critical actions that were executed, failed ones included."""
+    refused = environment(record.environment).not_executed
+    return sum(
+        checkpoints.count_critical(step.action, patterns)
+        for step in record.steps
+        if not step.observation.lstrip().startswith(refused or ("\0",))
+    )
+
+
+def _spool(record: Found | Skipped | Duplicate, report: FileReport, lines: IO[bytes], patterns: Sequence[str]) -> None:
+    if isinstance(record, Found):
+        name = record.trajectory.environment
+        report.environments.add(name)
+        try:
+            ready = prepare(record.trajectory, (*patterns, *environment(name).critical))
+        except orjson.JSONEncodeError as deep:
+            raise UnreadableFile(report.path, _TOO_DEEP, record.line) from deep
+        lines.write(orjson.dumps([ready.task, ready.row]) + b"\n" + ready.body.encode() + b"\n")
+        return
+    report.notes.append({"line": record.line, "reason": record.reason})
+    if isinstance(record, Duplicate):
+        report.duplicates += 1
+    else:
+        report.skipped += 1
+
+
+def _batches(lines: Iterable[bytes]) -> Iterator[list[Prepared]]:
+    stream = iter(lines)
+    while pairs := list(islice(zip(stream, stream, strict=True), _BATCH)):
+        yield [_prepared(head, body) for head, body in pairs]
+
+
+def _prepared(head: bytes, body: bytes) -> Prepared:
+    task, row = orjson.loads(head)
+    return Prepared(task, row, body[:-1].decode())
+
+
+def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared], known: set[str]) -> list[Prepared]:
+    digests = [record.row["digest"] for record in batch]
+    column = col(tables.Trajectory.digest)
+    statement = select(column).where(col(tables.Trajectory.run_id) == run.id, column.in_(digests))
+    known.update(session.execute(statement).scalars())
+    fresh = []
+    for record, digest in zip(batch, digests, strict=True):
+        if digest not in known:
+            known.add(digest)
+            fresh.append(record)
+    return fresh
+
+
+def _insert(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> None:
+    common = {"run_id": run.id, "created_ms": now_ms}
+    insert_trajectories(session, [{**one.task, **one.row, **common, "body": one.body} for one in records])
+
+
+def _widen_critical(session: Session, run: tables.Run, environments: set[str]) -> None:
+    patterns: list[str] = orjson.loads(run.critical)
+    for name in sorted(environments - set(run.environment.split(","))):
+        patterns += [pattern for pattern in environment(name).critical if pattern not in patterns]
+    run.critical = orjson.dumps(patterns).decode()
+    run.environment = ",".join(sorted({*run.environment.split(","), *environments} - {""}))
+    session.add(run)
+
+
+def import_file(path: Path, run_name: str, format: str, progress: Callable[[int], None]) -> FileReport:
+    """What became of one file; one that cannot be read is reported as rejected and leaves nothing behind."""
+    if format != "auto" and format not in IMPORTERS:
+        raise BadInput(f"There is no format {format!r}; use auto or one of {', '.join(IMPORTERS)}.")
+    runs.check_name(run_name)
+    try:
+        spool = read_file(path, format, _patterns(run_name), progress)
+    except UnreadableFile as broken:
+        return FileReport(path=str(path), rejected=[{"line": broken.line, "reason": broken.reason}])
+    try:
+        with writing() as session:
+            return store(session, runs.archive(session, run_name, now_ms()), spool, now_ms())
+    finally:
+        spool.close()
+
+
+def set_budget(run_name: str, wanted: str | None) -> int | None:
+    """Sets the budget of every trial of a run; returns the cap that it comes to, None for no cap."""
+    with writing() as session:
+        run = runs.get(session, run_name)
+        runs.set_budget(session, run, wanted)
+        session.flush()
+        run_id, cap = run.id or 0, runs.cap(session, run)
+        open_trials = [row["trial"] for row in runs.status(session, run)["trials"]]
+    runs.open_budgets(review_queue(), run_id, open_trials, cap, again=True)
+    return cap
+
+
+def sentences(report: FileReport) -> list[tuple[bool, str]]:
+    """(good news?, sentence) for each thing that a person should know about a file."""
+    if report.rejected:
+        return [(False, str(UnreadableFile(report.path, one["reason"], one["line"]))) for one in report.rejected]
+    said = (
+        f"{report.path} ({report.format}): {report.read} read, {report.imported} imported, "
+        f"{report.duplicates} duplicate, {report.skipped} skipped"
+    )
+    return [(True, said), *((True, f"  line {note['line']}: {note['reason']}") for note in report.notes)]
+
+
+def _patterns(run_name: str) -> list[str]:
+    with reading() as session:
+        found = runs.find(session, run_name)
+        return runs.patterns(found) if found else []
