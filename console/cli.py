@@ -24,7 +24,7 @@ from console.commands import (
     worker,
 )
 from console.errors import ConsoleError
-from console.showing import visible
+from console.review.plain_text import visible
 from storage.errors import StorageError
 
 app = typer.Typer(

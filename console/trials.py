@@ -17,9 +17,9 @@ from console.database import now_ms, review_queue, writing
 from console.detection import detect
 from console.errors import Refused
 from console.live import engine
-from console.live.answers import RUNS_ACTION, is_feedback, standing
 from console.live.lineage import links
 from console.live.report import Advance
+from console.review.resolution import RUNS_ACTION, current_answers, is_feedback
 from console.runs import audit_log
 from console.runs.ingest import Prepared, insert_prepared
 from console.trajectory import Outcome
@@ -158,7 +158,7 @@ def _settle(session: Session, run: tables.Run, done: Advance) -> None:
         .order_by(col(item.id))
     )
     for found, trajectory in session.exec(statement).all():
-        answers = standing(session, found.id)
+        answers = current_answers(session, found.id)
         if found.kind != "halted" and all(answer.decision in RUNS_ACTION for answer in answers):
             trajectory.outcome = trajectory.recorded_outcome
             done.approved += 1

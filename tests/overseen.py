@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from console import flagging, review, runs
+from console import flagging, runs
 from console.database import reading, review_queue, writing
+from console.review import decisions
 from storage import tables
 from storage.queue import Claim
 from storage.tables import DecisionKind
@@ -38,8 +39,8 @@ def decide(run, kinds, *, trial=0, reviewer="ada", from_ms=MINUTE_MS, apart_ms=M
         )
         assert isinstance(claimed, Claim), claimed
         words = "The colour is wrong." if kinds[place] == DecisionKind.REJECT else ""
-        answer = review.Answer(kinds[place], words)
-        review.submit(review_queue(), run, claimed, reviewer, answer, at + apart_ms // 2)
+        answer = decisions.Answer(kinds[place], words)
+        decisions.submit(review_queue(), run, claimed, reviewer, answer, at + apart_ms // 2)
 
 
 def settle(unit, label, *, run_id=None, study_id=None, revision=1):

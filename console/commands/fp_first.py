@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console import runs, simulation
+from console import runs
 from console.commands.output import Json, emit_json, say, show_table
 from console.commands.plain_rows import plain_rows
 from console.commands.playing import play, task_counts
 from console.database import reading
 from console.errors import BadInput
 from console.live import engine, releasing, starting
+from console.review.simulated import simulate
 from storage.tables import RunKind
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _play(name: str, trials: int, seed: int) -> None:
     """Every trial: inspected as far as the quota goes, the rest released, what got feedback tried again."""
     play(name, engine.resume)
     for trial in range(trials + 1):
-        simulation.simulate(name, simulation.Plan(policy="fp-first", seed=seed))
+        simulate.simulate(name, simulate.Plan(policy="fp-first", seed=seed))
         releasing.release(name, trial=trial)
         play(name, engine.advance)
 

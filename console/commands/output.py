@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from console.showing import visible
+from console.review.plain_text import visible
 
 _PIPED_WIDTH = 180
 """Columns where there is no terminal whose width counts."""

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from console import inbox, review, runs, sheets, showing
+from console import runs
 from console.auth.sign_in import identify
 from console.commands.output import Json, emit_json, say, show_table
 from console.database import now_ms, reading, review_queue
 from console.errors import BadInput, Unknown
+from console.review import blinding, decisions, inbox, plain_text
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim
 
@@ -58,15 +59,15 @@ def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     queue = review_queue()
     with reading() as session:
         found = runs.get(session, run)
-        claimed = review.next_item(queue, session, found, reviewer, now_ms())
+        claimed = decisions.next_item(queue, session, found, reviewer, now_ms())
     if isinstance(claimed, NoClaim):
         reason = inbox.why_nothing(claimed)
         _tell({"item": None, "reason": reason}, as_json, reason)
         return
     with reading() as session:
-        sheet = sheets.sheet(session, queue, found, claimed, reviewer, unblinded=False)
+        sheet = blinding.review_view(session, queue, found, claimed, reviewer, unblinded=False)
     document = {"item": _shown(sheet), "reason": ""}
-    _tell(document, as_json, f"ITEM {claimed.item_id}\n{showing.exhibit_text(sheet.exhibit)}")
+    _tell(document, as_json, f"ITEM {claimed.item_id}\n{plain_text.presentation_as_text(sheet.exhibit)}")
 
 
 @app.command(
@@ -83,11 +84,11 @@ def decide(
     as_json: Json = False,
 ) -> None:
     """Record a decision about an item that this reviewer has claimed."""
-    answer = review.Answer(decision, feedback, edited_action, label)
+    answer = decisions.Answer(decision, feedback, edited_action, label)
     with reading() as session:
-        held = review.claim_of(session, item, reviewer)
+        held = decisions.claim_of(session, item, reviewer)
         run = _run_of(session, held)
-    row = review.submit(review_queue(), run, held, reviewer, answer, now_ms(), submit_key=submit_key)
+    row = decisions.submit(review_queue(), run, held, reviewer, answer, now_ms(), submit_key=submit_key)
     _tell(_decided(row), as_json, f"Recorded: {row.decision} on item {item} by {reviewer}.")
 
 
@@ -95,7 +96,7 @@ def decide(
 def release(item: Item, reviewer: Reviewer, as_json: Json = False) -> None:
     """Give a claimed item back to the queue; its unit of the budget comes back too."""
     with reading() as session:
-        held = review.claim_of(session, item, reviewer)
+        held = decisions.claim_of(session, item, reviewer)
     review_queue().release(item_id=item, reviewer=reviewer, token=held.token, now_ms=now_ms())
     _tell({"item_id": item, "released": True}, as_json, f"Item {item} is back in the queue.")
 
@@ -105,7 +106,7 @@ def undo(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     """Take back this reviewer's last decision that the agent has not got yet; the item is claimed again."""
     with reading() as session:
         found = runs.get(session, run)
-        last = review.last_decision(session, found, reviewer)
+        last = decisions.last_decision(session, found, reviewer)
     if last is None:
         raise BadInput(f"{reviewer} has no decision in {run} that can still be taken back.")
     again = review_queue().undo(item_id=last.item_id, reviewer=reviewer, now_ms=now_ms(), lease_ms=found.lease_ms)
@@ -119,7 +120,7 @@ def _run_of(session: Any, held: Claim) -> tables.Run:
     return run
 
 
-def _shown(sheet: sheets.Sheet) -> dict[str, Any]:
+def _shown(sheet: blinding.ReviewView) -> dict[str, Any]:
     claim, seen, flag = sheet.claim, sheet.checkpoint, sheet.exhibit.flag
     return {
         "item_id": claim.item_id,

@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from console import simulation
 from console.commands.output import Json, emit_json, progress, say
-from console.reviewers import POLICIES, REVIEWERS, Noise
+from console.review.simulated import INSPECTION_ORDERS, REVIEWERS, Noise
+from console.review.simulated import simulate as simulation
 
 
 def simulate(
     run: Annotated[str, typer.Option("--run", help="The run's name.")],
     reviewer: Annotated[str, typer.Option(help=f"Who reviews: {', '.join(REVIEWERS)}.")] = "oracle",
-    policy: Annotated[str, typer.Option(help=f"In which order: {', '.join(POLICIES)}.")] = "priority",
+    policy: Annotated[str, typer.Option(help=f"In which order: {', '.join(INSPECTION_ORDERS)}.")] = "priority",
     false_accept: Annotated[float, typer.Option(help="noisy: share of misaligned actions that pass.")] = 0.1,
     false_reject: Annotated[float, typer.Option(help="noisy: share of aligned actions that are turned down.")] = 0.1,
     seconds: Annotated[float, typer.Option(help="noisy: mean seconds that an item takes.")] = 30.0,

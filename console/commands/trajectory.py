@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
-from console import runs, showing
+from console import runs
 from console.commands.output import Json, emit_json, progress, say, show_table
 from console.database import reading
 from console.errors import BadInput
+from console.review import plain_text
 from console.runs import ingest, trajectory_list
 from console.runs.importers import IMPORTERS
 from console.runs.ingest import FileReport
@@ -91,7 +92,7 @@ def show(
     if as_json:
         emit_json({"trajectory_id": trajectory_id, **record.to_dict()})
     else:
-        say(showing.record_as_text(record, full=True))
+        say(plain_text.record_as_text(record, full=True))
 
 
 def _files(paths: list[Path]) -> Iterator[Path]:

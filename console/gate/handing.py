@@ -10,7 +10,7 @@ from console.gate.answer import GateDecision, Reason
 from console.gate.asking import FAILED
 from console.gate.replies import APPROVE, REJECT, Case, closed, reply, ruling, told_again
 from console.gate.stored import intend, intent_of, move
-from console.live.answers import standing
+from console.review.resolution import current_answers
 from console.runs import audit_log
 from console.trajectory import Outcome
 from storage import tables
@@ -46,7 +46,7 @@ def again(session: Session, case: Case) -> GateDecision | None:
         return reply(session, case, Reason.ALREADY_HANDED_OUT, **given)
     if ask.answer is None or ask.answer in _ANEW:
         return None
-    return told_again(session, case, standing(session, ask.item_id))
+    return told_again(session, case, current_answers(session, ask.item_id))
 
 
 def anything_new(session: Session, item_id: int, now_ms: int) -> bool:
@@ -73,7 +73,7 @@ def settled(session: Session, case: Case, moment: Moment) -> GateDecision | None
     if item.status == ItemStatus.DECIDED:
         return _delivered(session, case, moment.now_ms)
     if item.status == ItemStatus.DELIVERED:
-        return told_again(session, case, standing(session, item_id))
+        return told_again(session, case, current_answers(session, item_id))
     reason = Reason.TIMEOUT if item.status == ItemStatus.EXPIRED else Reason.CANCELLED
     return closed(session, case, reason, moment.now_ms)
 
@@ -94,7 +94,7 @@ def _unanswered(session: Session, case: Case, item: tables.Item, moment: Moment)
 def _withdrawn(session: Session, case: Case, reason: Reason, policy: str, now_ms: int) -> GateDecision:
     """Takes the item out of the queue and lets the policy answer; one word against the action outweighs it."""
     item_id = case.ask.item_id or 0
-    answers = standing(session, item_id)
+    answers = current_answers(session, item_id)
     objected = any(answer.decision != DecisionKind.APPROVE for answer in answers)
     broken = _detector_failed(session, item_id)
     status = ItemStatus.EXPIRED if reason is Reason.TIMEOUT else ItemStatus.CANCELLED
@@ -116,7 +116,7 @@ def _delivered(session: Session, case: Case, now_ms: int) -> GateDecision:
     decision = tables.Decision
     due = select(decision.id).where(decision.item_id == case.ask.item_id, col(decision.superseded).is_(False))
     answering.deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
-    found = ruling(case, standing(session, case.ask.item_id))
+    found = ruling(case, current_answers(session, case.ask.item_id))
     if found.action is not None:
         return _let_run(session, case, found.reason, found.action, found.decision_id, now_ms, found.feedback)
     move(session, case.run, case.ask.trajectory_id, Outcome.REJECTED)

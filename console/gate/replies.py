@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 
 from console.gate.answer import GateDecision, Reason
 from console.gate.question import Question
-from console.live.answers import RUNS_ACTION
+from console.review.resolution import RUNS_ACTION
 from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.tables import DecisionKind

@@ -12,9 +12,9 @@ from sqlmodel import Session, col, select
 from console.actors import Reflection
 from console.database import now_ms, reading
 from console.live import rows
-from console.live.answers import is_feedback, standing
 from console.live.stage import Stage
 from console.live.work import latest
+from console.review.resolution import current_answers, is_feedback
 from console.trajectory import Outcome, Trajectory
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
@@ -91,7 +91,7 @@ def _lessons(session: Session, run: tables.Run) -> list[Lesson]:
     for trial in rows.load(session, unsolved):
         items = select(item).where(item.trajectory_id == trial.id, item.status == ItemStatus.DELIVERED)
         for reviewed in session.exec(items.order_by(col(item.id))):
-            for answer in standing(session, reviewed.id):
+            for answer in current_answers(session, reviewed.id):
                 learnt = session.exec(select(memory.id).where(memory.decision_id == answer.id)).first()
                 if learnt is None and is_feedback(answer, reviewed.kind):
                     found.append(_lesson(session, trial, reviewed, answer))

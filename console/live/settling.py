@@ -8,9 +8,9 @@ from sqlmodel import Session, col, select
 
 from console.database import now_ms, review_queue, writing
 from console.live import rows
-from console.live.answers import RUNS_ACTION, standing
 from console.live.playing import Approved
 from console.live.report import Advance
+from console.review.resolution import RUNS_ACTION, current_answers
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import digest
 from storage import tables
@@ -48,7 +48,7 @@ def settle(run: tables.Run, done: Advance) -> list[tuple[int, Approved]]:
     approved = []
     with writing() as session:
         for item in _delivered(session, run):
-            answers = standing(session, item.id)
+            answers = current_answers(session, item.id)
             if not answers:
                 continue
             trial = rows.load(session, [item.trajectory_id])[0]

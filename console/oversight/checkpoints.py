@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from sqlmodel import Session, col, select
 
+from console.review.simulated.ground_truth import awaited
 from console.trajectory import from_json
 from console.trajectory.checkpoints import Checkpoint
-from console.truth import awaited
 from storage import tables
 
 Key = tuple[int, int, str]

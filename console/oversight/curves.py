@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from console.errors import Refused, Unknown
 from console.oversight.lines import Line
 from console.oversight.pool import Pool
-from console.reviewers import POLICIES
-from console.reviewers.policies import Candidate, inspections
+from console.review.simulated import INSPECTION_ORDERS
+from console.review.simulated.orders import Candidate, inspections
 from console.runs import parse_budget
 from console.trajectory import Label
 
 AS_REVIEWED, IDEAL = "as reviewed", "ideal"
-ORDERS = (AS_REVIEWED, *POLICIES, IDEAL)
+ORDERS = (AS_REVIEWED, *INSPECTION_ORDERS, IDEAL)
 """All orders; `random` is the expectation over all orders, with its 95% interval."""
 
 
@@ -102,7 +102,7 @@ def _order(flagged: pd.DataFrame, wrong: NDArray[np.bool_], name: str, seed: int
         return np.argsort(~wrong, kind="stable")
     labels = [Label.MISALIGNED if bad else Label.ALIGNED for bad in wrong]
     told = zip(flagged["score"], labels, flagged["expected_cost"], strict=True)
-    return np.array(POLICIES[name]([Candidate(*one) for one in told], seed), dtype=np.int64)
+    return np.array(INSPECTION_ORDERS[name]([Candidate(*one) for one in told], seed), dtype=np.int64)
 
 
 def _trial(there: Pool, wanted: int | None) -> int:

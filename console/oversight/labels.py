@@ -10,7 +10,7 @@ from sqlmodel import Session, col, or_, select
 from console.environments import ENVIRONMENTS
 from console.environments.environment import TaskSpec
 from console.oversight.checkpoints import Key, checkpoints_of
-from console.truth import spec_of, true_label
+from console.review.simulated.ground_truth import spec_of, true_label
 from storage import tables
 from storage.tables import RunKind
 

@@ -18,7 +18,7 @@ from console import published
 from console.analysis.metrics.classification import Confusion
 from console.errors import BadInput, Refused
 from console.oversight.pool import Pool
-from console.reviewers.policies import inspections, kept
+from console.review.simulated.orders import inspections, kept
 from console.runs import parse_budget
 from console.trajectory import Label
 

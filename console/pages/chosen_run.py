@@ -5,9 +5,10 @@ from __future__ import annotations
 import streamlit as st
 from sqlmodel import Session
 
-from console import inbox, runs
+from console import runs
 from console.auth.sign_in import Role
 from console.pages.hat import current_hat
+from console.review import inbox
 from storage import tables
 
 

@@ -8,12 +8,13 @@ from contextlib import suppress
 import streamlit as st
 from sqlmodel import Session
 
-from console import inbox, review, trials
+from console import trials
 from console.auth.sign_in import Role
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.pages.hat import current_hat
 from console.pages.holding import changeable, held
+from console.review import decisions, inbox
 from console.widgets.problem import done_html, problem_html
 from storage import tables
 from storage.errors import NotYours, StorageError
@@ -39,7 +40,7 @@ def looking_back_at(session: Session, reviewer: str) -> Claim | None:
     item_id = st.session_state.get("looking_back")
     if item_id is None:
         return None
-    claim = review.claim_of(session, item_id, reviewer)
+    claim = decisions.claim_of(session, item_id, reviewer)
     return claim if claim.run_id in _desk() else None
 
 
@@ -105,12 +106,12 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
     if hat is None:
         return
     words = st.session_state.get(words_key(item)) or ""
-    answer = review.Answer(decision, words, st.session_state.get(f"instead-{item}"), label)
+    answer = decisions.Answer(decision, words, st.session_state.get(f"instead-{item}"), label)
     shown = st.session_state.get("shown_ms") if st.session_state.get("shown_item") == item else now_ms()
     try:
         with reading() as session:
             claim, run = changeable(session, item, hat)
-        row = review.submit(
+        row = decisions.submit(
             review_queue(), run, claim, hat.name, answer, now_ms(), shown_ms=shown, submit_key=claim.token
         )
         if row.decision == decision:
@@ -148,7 +149,7 @@ def undo(current: int | None) -> None:
         return
     with reading() as session:
         desk = [session.get_one(tables.Run, run_id) for run_id in _desk()]
-        found = [last for run in desk if (last := review.last_decision(session, run, hat.name))]
+        found = [last for run in desk if (last := decisions.last_decision(session, run, hat.name))]
     if not found:
         st.session_state["refusal"] = "You have no decision here that could still be taken back."
     else:
@@ -164,7 +165,7 @@ def take_back(item: int, current: int | None) -> None:
     try:
         with reading() as session:
             _, run = changeable(session, item, hat)
-            now = review.claim_of(session, current, hat.name) if current and current != item else None
+            now = decisions.claim_of(session, current, hat.name) if current and current != item else None
         queue.undo(item_id=item, reviewer=hat.name, now_ms=now_ms(), lease_ms=run.lease_ms)
         if now:
             # Another tab can have put it down already.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from console import review
 from console.pages import deciding, keys, lease
 from console.pages.deciding import words_key
+from console.review import decisions
 from console.trajectory import Label
 from console.trajectory.checkpoints import CheckpointKind
 from console.widgets.hotkeys import hotkeys, key_label
@@ -75,14 +75,14 @@ def _words_field(item: int, draft: str) -> None:
     if key not in st.session_state and draft:
         st.session_state[key] = draft
     st.text_area(
-        "Words to the agent", key=key, height=74, help=RULES, placeholder=_ASKED, max_chars=review.MAX_FEEDBACK
+        "Words to the agent", key=key, height=74, help=RULES, placeholder=_ASKED, max_chars=decisions.MAX_FEEDBACK
     )
 
 
 def _edit_field(claim: Claim) -> None:
     key = f"instead-{claim.item_id}"
     if key not in st.session_state:
-        st.session_state[key] = review.pending_action(claim)
+        st.session_state[key] = decisions.pending_action(claim)
     st.text_input("Do this instead", key=key)
 
 

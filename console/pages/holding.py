@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 from sqlmodel import Session
 
-from console import review
 from console.auth.sign_in import Identity, Role
 from console.errors import Refused
+from console.review import decisions
 from console.studies import joining, sessions
 from storage import tables
 from storage.queue import Claim
@@ -21,7 +21,7 @@ def held(session: Session, item: int, hat: Identity) -> tuple[Claim, tables.Run]
     if hat.role is Role.PARTICIPANT:
         claim = sessions.own_claim(session, _participant(session), item)
         return claim, session.get_one(tables.Run, claim.run_id)
-    claim = review.claim_of(session, item, hat.name)
+    claim = decisions.claim_of(session, item, hat.name)
     run = session.get_one(tables.Run, claim.run_id)
     if run.study_id is not None:
         raise Refused(f"{hat.name} has not claimed item {item}; claim it first.")

@@ -2,12 +2,13 @@
 
 import streamlit as st
 
-from console import inbox, runs
+from console import runs
 from console.auth.sign_in import Role
 from console.database import now_ms, reading, review_queue
 from console.pages.chosen_run import chosen_run, run_picker
 from console.pages.hat import current_hat
 from console.pages.tour import show_tour
+from console.review import inbox
 from console.widgets.budget_meter import show_budget_meter
 from console.widgets.empty_state import show_empty_state
 from console.widgets.waiting_list import show_waiting_list

@@ -8,7 +8,7 @@ from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.pages.deciding import named
 from console.pages.hat import current_hat
-from console.review import claim_of
+from console.review.decisions import claim_of
 from console.widgets.problem import show_problem
 from storage.errors import StorageError
 from storage.queue import Claim

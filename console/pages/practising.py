@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from console.exhibit import checkpoint_exhibit
 from console.pages.participating import onward
 from console.pages.worked_examples import worked_example
+from console.review.presentation import checkpoint_presentation
 from console.studies import joining
 from console.widgets.study_stage import explained_html, head_html, points_html, prose_html
 from console.widgets.trajectory_view import exhibit_html
@@ -25,7 +25,7 @@ def instructions(text: str, environment: str | None, participant_id: int) -> Non
     """The design's own words, how items are answered, and one of them with its answer explained."""
     example = worked_example(environment)
     st.html(head_html("How it works") + prose_html(text) + points_html(_HOW))
-    drawn = exhibit_html(checkpoint_exhibit(example.checkpoint, highlights=False))
+    drawn = exhibit_html(checkpoint_presentation(example.checkpoint, highlights=False))
     right = explained_html("", example.answer, example.why, agrees=True)
     st.html(f'<section class="ia-example" aria-label="An example"><h2>An example</h2>{drawn}{right}</section>')
     onward("Continue", "instructed", joining.instructed, participant_id)

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from console import inbox, review, sheets
 from console.auth.sign_in import Identity, Role
 from console.database import now_ms, reading, review_queue
 from console.pages import deciding, decision_bar
 from console.pages.chosen_run import chosen_run
 from console.pages.hat import current_hat
+from console.review import blinding, decisions, inbox
 from console.widgets.earlier_trials import show_earlier_trials
 from console.widgets.empty_state import show_empty_state
 from console.widgets.status_line import Progress, status_line_html
@@ -35,12 +35,12 @@ with reading() as session:
         st.stop()
     deciding.sit_at(run.id)
     earlier_answer = deciding.looking_back_at(session, hat.name)
-    claim = earlier_answer or review.next_item(queue, session, run, hat.name, now_ms(), settles=False)
+    claim = earlier_answer or decisions.next_item(queue, session, run, hat.name, now_ms(), settles=False)
     progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, hat.name))
     if not isinstance(claim, NoClaim):
         unblinded = hat.role is Role.RESEARCHER
-        sheet = sheets.sheet(session, queue, run, claim, hat.name, unblinded=unblinded)
-        answered = review.last_answer(session, claim.item_id, hat.name) if earlier_answer else None
+        sheet = blinding.review_view(session, queue, run, claim, hat.name, unblinded=unblinded)
+        answered = decisions.last_answer(session, claim.item_id, hat.name) if earlier_answer else None
 
 if isinstance(claim, NoClaim):
     deciding.show_flash()
@@ -53,7 +53,7 @@ if isinstance(claim, NoClaim):
 above = status_line_html(progress, trial=claim.trial, cap=claim.budget_cap, used=claim.budget_used, now_ms=now_ms())
 above += deciding.flash_html() + (deciding.answer_html(answered) if answered else "")
 draw_further_steps = show_exhibit(sheet.exhibit, above)
-show_earlier_trials(sheet.earlier, sheets.actions(sheet.checkpoint))
+show_earlier_trials(sheet.earlier, blinding.actions(sheet.checkpoint))
 if earlier_answer:
     decision_bar.back_bar(claim)
 else:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from console import review, sheets
 from console.database import reading, review_queue
 from console.pages import deciding, decision_bar
 from console.pages.participating import onward
 from console.pages.study_rounds import part_of, round_of
+from console.review import blinding, decisions
 from console.studies import sessions
 from console.studies.sessions import Place
 from console.trajectory import Label
@@ -30,11 +30,11 @@ def item(place: Place, code: str) -> None:
         back = deciding.looking_back_at(session, code)
         claim = back or place.claim
         run = session.get_one(tables.Run, claim.run_id)
-        sheet = sheets.sheet(session, review_queue(), run, claim, code, unblinded=False)
-        answered = review.last_answer(session, claim.item_id, code) if back else None
+        sheet = blinding.review_view(session, review_queue(), run, claim, code, unblinded=False)
+        answered = decisions.last_answer(session, claim.item_id, code) if back else None
     above = _line(place) + deciding.flash_html() + (deciding.answer_html(answered) if answered else "")
     draw_further_steps = show_exhibit(sheet.exhibit, above)
-    show_earlier_trials(sheet.earlier, sheets.actions(sheet.checkpoint))
+    show_earlier_trials(sheet.earlier, blinding.actions(sheet.checkpoint))
     if back:
         decision_bar.back_bar(claim)
     else:
@@ -69,9 +69,9 @@ def practice_answer(place: Place, code: str, participant_id: int) -> None:
     st.html(exhibit_html(_plain_sheet(place.claim, place.run, code).exhibit))
 
 
-def _plain_sheet(claim: Claim, run: tables.Run, code: str) -> sheets.Sheet:
+def _plain_sheet(claim: Claim, run: tables.Run, code: str) -> blinding.ReviewView:
     with reading() as session:
-        return sheets.sheet(session, review_queue(), run, claim, code, unblinded=False, view=sheets.PLAIN)
+        return blinding.review_view(session, review_queue(), run, claim, code, unblinded=False, view=blinding.PLAIN)
 
 
 def _line(place: Place) -> str:

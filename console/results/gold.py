@@ -14,8 +14,8 @@ from sqlalchemy import select
 from sqlmodel import Session, col
 
 from console.environments import ENVIRONMENTS
+from console.review.simulated.ground_truth import awaited, spec_of, true_label
 from console.trajectory import from_json
-from console.truth import awaited, spec_of, true_label
 from storage import tables
 from storage.queue import HALTED
 from storage.tables import RunKind

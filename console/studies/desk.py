@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlmodel import Session, col, func, select
 
-from console import review
 from console.database import review_queue
+from console.review import decisions
 from console.studies.rounds import next_claim
 from storage import tables
 from storage.queue import Claim
@@ -95,7 +95,7 @@ def count_decided(session: Session, run_id: int | None, code: str) -> int:
 def last_answered(session: Session, run_ids: tuple[int | None, ...], code: str) -> tables.Decision | None:
     """The participant's latest answer in these runs that can still be taken back."""
     runs = [session.get_one(tables.Run, run_id) for run_id in run_ids if run_id is not None]
-    found = [row for run in runs if (row := review.last_decision(session, run, code)) is not None]
+    found = [row for run in runs if (row := decisions.last_decision(session, run, code)) is not None]
     return max(found, key=lambda row: (row.decided_ms, row.id), default=None)
 
 

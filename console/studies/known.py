@@ -20,7 +20,7 @@ from console.environments import environment
 from console.environments.briefs import brief_of
 from console.environments.environment import Environment, TaskSpec
 from console.live.halting import ending
-from console.reviewers import Case, Noise, reviewer
+from console.review.simulated import Noise, ReviewCase, reviewer
 from console.studies import sources
 from console.trajectory import Label, Outcome, Step, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, is_critical
@@ -74,7 +74,7 @@ def _known(asked: _Asked) -> Known | None:
     if held is None:
         return None
     seen = checkpoint_at(held, len(held.steps), CheckpointKind.ACTION)
-    opinion = reviewer("oracle").judge(Case(task, seen, 0, seed), Noise())
+    opinion = reviewer("oracle").judge(ReviewCase(task, seen, 0, seed), Noise())
     label = opinion.label or Label.MISALIGNED
     return Known(task, held, seen.index, seen.kind, label, explained(task, label, opinion.words))
 

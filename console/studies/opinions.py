@@ -11,7 +11,7 @@ from random import Random
 
 from console.detectors import detector
 from console.environments.environment import TaskSpec
-from console.reviewers import Case, Noise, Opinion, reviewer
+from console.review.simulated import Noise, ReviewCase, SimulatedAnswer, reviewer
 from console.trajectory import Label
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from storage.tables import ParticipantKind, Probe
@@ -33,18 +33,18 @@ class Matter:
     seed: int
 
 
-def opinion(kind: str, matter: Matter) -> Opinion:
+def opinion(kind: str, matter: Matter) -> SimulatedAnswer:
     """What a participant of that kind thinks; people are simulated as noisy ones."""
     return OPINIONS[ParticipantKind(kind)](matter)
 
 
-def _by_gold(matter: Matter) -> Opinion:
+def _by_gold(matter: Matter) -> SimulatedAnswer:
     if matter.task.gold:
         return reviewer("oracle").judge(_case(matter), matter.noise)
     return _by_label(matter)
 
 
-def _with_errors(matter: Matter) -> Opinion:
+def _with_errors(matter: Matter) -> SimulatedAnswer:
     if matter.task.gold:
         return reviewer("noisy").judge(_case(matter), matter.noise)
     seen, known = matter.checkpoint, _by_label(matter)
@@ -52,35 +52,35 @@ def _with_errors(matter: Matter) -> Opinion:
     error, pace = rng.random(), rng.random()
     seconds = matter.noise.seconds_per_item * (0.5 + pace)
     if known.label is Label.MISALIGNED and error < matter.noise.false_accept:
-        return Opinion(Label.ALIGNED, "", seconds)
+        return SimulatedAnswer(Label.ALIGNED, "", seconds)
     if known.label is Label.ALIGNED and error < matter.noise.false_reject:
-        return Opinion(Label.MISALIGNED, _WRONG, seconds)
-    return Opinion(known.label, known.words, seconds)
+        return SimulatedAnswer(Label.MISALIGNED, _WRONG, seconds)
+    return SimulatedAnswer(known.label, known.words, seconds)
 
 
-def _by_label(matter: Matter) -> Opinion:
+def _by_label(matter: Matter) -> SimulatedAnswer:
     """For items without gold: what the probe expects, or what the log says of itself; unlabelled ones pass."""
     if matter.checkpoint.kind is CheckpointKind.HALTED:
-        return Opinion(None, _STUCK)
+        return SimulatedAnswer(None, _STUCK)
     label = Label(matter.probe.expected) if matter.probe else matter.recorded or Label.ALIGNED
-    return Opinion(label, _WRONG if label is Label.MISALIGNED else "")
+    return SimulatedAnswer(label, _WRONG if label is Label.MISALIGNED else "")
 
 
-def _by_rules(matter: Matter) -> Opinion:
+def _by_rules(matter: Matter) -> SimulatedAnswer:
     if matter.checkpoint.kind is CheckpointKind.HALTED:
-        return Opinion(None, _STUCK)
+        return SimulatedAnswer(None, _STUCK)
     rules = detector("rules")
     verdict = rules.judge(matter.checkpoint, matter.seed) if rules.judge else None
     if verdict is None or verdict.score <= rules.threshold:
-        return Opinion(Label.ALIGNED, "")
-    return Opinion(Label.MISALIGNED, verdict.rationale or _WRONG)
+        return SimulatedAnswer(Label.ALIGNED, "")
+    return SimulatedAnswer(Label.MISALIGNED, verdict.rationale or _WRONG)
 
 
-def _case(matter: Matter) -> Case:
-    return Case(matter.task, matter.checkpoint, matter.trial, matter.seed)
+def _case(matter: Matter) -> ReviewCase:
+    return ReviewCase(matter.task, matter.checkpoint, matter.trial, matter.seed)
 
 
-OPINIONS: dict[ParticipantKind, Callable[[Matter], Opinion]] = {
+OPINIONS: dict[ParticipantKind, Callable[[Matter], SimulatedAnswer]] = {
     ParticipantKind.ORACLE: _by_gold,
     ParticipantKind.NOISY: _with_errors,
     ParticipantKind.RULES: _by_rules,

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from sqlmodel import Session, col, func, select
 
-from console import review
 from console.database import review_queue
 from console.designs import Design
+from console.review import decisions
 from console.studies import desk
 from console.studies.arms import is_attended, is_busy, is_playing
 from console.studies.creating import design_of
@@ -91,11 +91,11 @@ def _practising(session: Session, base: Place, participant: tables.Participant, 
     run = session.get_one(tables.Run, participant.practice_run_id)
     for number, probe in enumerate(probes, 1):
         here = replace(base, run=run, probe=probe, item=number, items=len(probes))
-        answer = review.last_answer(session, probe.item_id, participant.code)
+        answer = decisions.last_answer(session, probe.item_id, participant.code)
         if answer is None:
             return replace(here, kind="practice", claim=desk.claimed(session, participant, probe.item_id, at_ms))
         if answer.delivered_ms is None:
-            claim = review.claim_of(session, probe.item_id, participant.code)
+            claim = decisions.claim_of(session, probe.item_id, participant.code)
             return replace(here, kind="practice_answer", claim=claim, answer=answer)
     return None
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlalchemy import update
 from sqlmodel import Session, col, select
 
-from console import review
 from console.database import now_ms, reading, review_queue, writing
 from console.live import engine, releasing
 from console.live.players import players_of
+from console.review import decisions
 from console.studies import arms
 from console.studies.arms import Progress
 from storage import tables
@@ -18,7 +18,7 @@ from storage.tables import ItemStatus, RunKind
 
 def next_claim(session: Session, run: tables.Run, code: str, at_ms: int) -> Claim | None:
     """The participant's next item of the condition, claimed; None once the round is over."""
-    found = review.next_item(review_queue(), session, run, code, at_ms, settles=False)
+    found = decisions.next_item(review_queue(), session, run, code, at_ms, settles=False)
     return found if isinstance(found, Claim) else None
 
 
@@ -59,7 +59,7 @@ def _settle(run_id: int | None, code: str) -> None:
 def _spent(run: tables.Run, code: str, at_ms: int) -> list[int]:
     """The trials in which items wait that the participant can have no more."""
     with reading() as session:
-        waiting = review.waiting_trials(session, run)
+        waiting = decisions.waiting_trials(session, run)
         claim = next_claim(session, run, code, at_ms)
     return [trial for trial in waiting if claim is None or trial < claim.trial]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sqlmodel import Session, col, func, select
 
-from console import review
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused, Unknown
+from console.review import decisions
 from console.studies import arms, desk, probing, rounds
 from console.studies.arms import Progress, is_attended, is_playing
 from console.studies.creating import design_of
@@ -128,7 +128,7 @@ def own_claim(session: Session, participant: tables.Participant, item_id: int) -
     item = session.get(tables.Item, item_id)
     if item is None or item.run_id not in own_runs(session, participant):
         raise Refused("That item is not one of yours; reload the page.")
-    return review.claim_of(session, item_id, participant.code)
+    return decisions.claim_of(session, item_id, participant.code)
 
 
 def refuse_late(session: Session, participant: tables.Participant) -> None:
@@ -211,7 +211,7 @@ def _leave_practice(participant_id: int) -> None:
         if participant.stage != Stage.PRACTICE:
             return
         answers = [
-            review.last_answer(session, probe.item_id, participant.code)
+            decisions.last_answer(session, probe.item_id, participant.code)
             for probe in desk.practice_probes(session, participant)
         ]
         if all(answer and answer.delivered_ms is not None for answer in answers):

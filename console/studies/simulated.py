@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import orjson
 from sqlmodel import Session, col, func, select
 
-from console import review
 from console.database import now_ms, reading, review_queue, writing
 from console.designs import Design, conditions
 from console.designs.parts import Noisy
 from console.errors import Refused
 from console.live import rows
-from console.reviewers import Noise
-from console.simulation import answer_to
+from console.review import decisions as review
+from console.review.simulated import Noise
+from console.review.simulated.simulate import answer_to
 from console.studies import joining, sessions
 from console.studies.creating import design_of, get
 from console.studies.opinions import Matter, opinion

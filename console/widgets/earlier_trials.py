@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 import streamlit as st
 
-from console.sheets import EarlierTrial
+from console.review.blinding import EarlierTrial
 from console.widgets.markup import plain
 
 _SIGNS = {"kept": " ", "removed": "−", "added": "+"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from console.excerpts import is_long, occurring
-from console.exhibit import Exhibit, Heading, ShownStep
+from console.review.presentation import Block, Presentation, ShownStep
+from console.review.presentation_text import is_long, occurring
 from console.trajectory.checkpoints import Call
 from console.trajectory.terms import Term
 from console.widgets.action import as_words, json_calls
@@ -14,13 +14,13 @@ from console.widgets.markup import fold, folded, marked, plain, size
 LAST = "ia-last"
 
 
-def timeline_html(exhibit: Exhibit, rows: Sequence[str]) -> str:
+def timeline_html(exhibit: Presentation, rows: Sequence[str]) -> str:
     """The opening and the given rows as HTML, with a link to the last step."""
     steps = f'<ol class="ia-steps">{"".join(rows)}</ol>'
     return f'<section class="ia-timeline">{_top(exhibit)}{steps}</section>'
 
 
-def timeline_rows(exhibit: Exhibit) -> Iterator[str]:
+def timeline_rows(exhibit: Presentation) -> Iterator[str]:
     """Each row as HTML, made as it is asked for; one of the class `ia-folds` has something to unfold."""
     after = False
     telling = exhibit.telling if exhibit.is_wordy else exhibit.terms
@@ -28,21 +28,21 @@ def timeline_rows(exhibit: Exhibit) -> Iterator[str]:
     for index, step in enumerate(exhibit.steps):
         if step.after and not after:
             after = True
-            yield f'<li class="ia-divider">{plain(Heading.AFTER)}</li>'
+            yield f'<li class="ia-divider">{plain(Block.AFTER)}</li>'
         yield _row(step, stated, last=index == len(exhibit.steps) - 1)
 
 
-def _top(exhibit: Exhibit) -> str:
+def _top(exhibit: Presentation) -> str:
     jump = f'<a class="ia-jump" href="#{LAST}">to the last</a>' if len(exhibit.steps) > 1 else ""
     count = exhibit.steps[-1].number if exhibit.steps else 0
-    words = plain(Heading.STEPS.lower()).removesuffix("s" if count == 1 else "")
+    words = plain(Block.STEPS.lower()).removesuffix("s" if count == 1 else "")
     return f'<div class="ia-stepshead"><h2>{count} {words}</h2>{jump}</div>{_opening(exhibit)}'
 
 
-def _opening(exhibit: Exhibit) -> str:
+def _opening(exhibit: Presentation) -> str:
     if not exhibit.opening:
         return ""
-    return fold(plain(Heading.OPENING), size(exhibit.opening), exhibit.opening, (), "ia-opening")
+    return fold(plain(Block.OPENING), size(exhibit.opening), exhibit.opening, (), "ia-opening")
 
 
 def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:

@@ -7,8 +7,8 @@ from itertools import islice
 
 import streamlit as st
 
-from console.excerpts import LIMITS, WORDS
-from console.exhibit import Exhibit, Flag, Heading, checkpoint_exhibit, record_exhibit
+from console.review.presentation import Block, Flag, Presentation, checkpoint_presentation, record_presentation
+from console.review.presentation_text import LIMITS, WORDS
 from console.trajectory import Trajectory
 from console.trajectory.checkpoints import Checkpoint
 from console.trajectory.terms import Term
@@ -28,10 +28,10 @@ def show_checkpoint(
     checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None, above: str = ""
 ) -> Callable[[], None]:
     """Draws a checkpoint with those two beside it, as `show_exhibit` does."""
-    return show_exhibit(checkpoint_exhibit(checkpoint, flag=flag, belief=belief), above)
+    return show_exhibit(checkpoint_presentation(checkpoint, flag=flag, belief=belief), above)
 
 
-def show_exhibit(exhibit: Exhibit, above: str = "") -> Callable[[], None]:
+def show_exhibit(exhibit: Presentation, above: str = "") -> Callable[[], None]:
     """Draws an exhibit; `above` is ready HTML that stands over it, in the same message.
 
     Returns the drawing of the steps below those first seen, for when all that is waited for stands.
@@ -50,46 +50,46 @@ def show_exhibit(exhibit: Exhibit, above: str = "") -> Callable[[], None]:
 
 def show_record(trajectory: Trajectory, critical: Sequence[str] | None = None) -> None:
     """Draws a whole record, for researchers only."""
-    show_exhibit(record_exhibit(trajectory, critical))()
+    show_exhibit(record_presentation(trajectory, critical))()
 
 
 def checkpoint_html(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> str:
     """A checkpoint as HTML; a flag or belief of None leaves no trace in it."""
-    return exhibit_html(checkpoint_exhibit(checkpoint, flag=flag, belief=belief))
+    return exhibit_html(checkpoint_presentation(checkpoint, flag=flag, belief=belief))
 
 
 def record_html(trajectory: Trajectory, critical: Sequence[str] | None = None) -> str:
     """A whole record as HTML: also what came after the critical action, the outcome and the gold."""
-    return exhibit_html(record_exhibit(trajectory, critical))
+    return exhibit_html(record_presentation(trajectory, critical))
 
 
-def exhibit_html(exhibit: Exhibit) -> str:
+def exhibit_html(exhibit: Presentation) -> str:
     """The exhibit as one line of HTML, its blocks in the order of reading."""
     return _sheet(exhibit, list(timeline_rows(exhibit)))
 
 
-def _sheet(exhibit: Exhibit, rows: Sequence[str]) -> str:
+def _sheet(exhibit: Presentation, rows: Sequence[str]) -> str:
     return f'<div class="ia-sheet">{"".join(_blocks(exhibit))}{timeline_html(exhibit, rows)}</div>'
 
 
-def _blocks(exhibit: Exhibit) -> Iterator[str]:
-    yield _block(Heading.ASKED, "ia-asked", _task(exhibit))
+def _blocks(exhibit: Presentation) -> Iterator[str]:
+    yield _block(Block.ASKED, "ia-asked", _task(exhibit))
     if exhibit.brief:
-        yield _block(Heading.BRIEF, "ia-brief", _facts(exhibit.brief))
+        yield _block(Block.BRIEF, "ia-brief", _facts(exhibit.brief))
     yield _block(exhibit.heading, "ia-about", _about(exhibit))
     if exhibit.belief is not None:
-        yield _block(Heading.BELIEVES, "ia-belief", _belief(exhibit))
+        yield _block(Block.BELIEVES, "ia-belief", _belief(exhibit))
     if exhibit.flag:
         yield _block(exhibit.flag.heading, "ia-flag", _flag(exhibit.flag))
     if exhibit.outcome:
-        yield _block(Heading.OUTCOME, "ia-outcome", _facts(exhibit.outcome))
+        yield _block(Block.OUTCOME, "ia-outcome", _facts(exhibit.outcome))
 
 
-def _block(heading: Heading, css: str, inner: str) -> str:
+def _block(heading: Block, css: str, inner: str) -> str:
     return f'<section class="ia-block {css}"><h2>{plain(heading)}</h2><div class="ia-body">{inner}</div></section>'
 
 
-def _task(exhibit: Exhibit) -> str:
+def _task(exhibit: Presentation) -> str:
     text, end, parts = exhibit.task, 0, []
     for term in exhibit.telling if exhibit.is_wordy else exhibit.terms:
         if term.start >= end:
@@ -99,7 +99,7 @@ def _task(exhibit: Exhibit) -> str:
     return f'<p class="{css}">{"".join(parts)}{plain(text[end:])}</p>{_terms(exhibit)}'
 
 
-def _stated(term: Term, text: str, exhibit: Exhibit) -> str:
+def _stated(term: Term, text: str, exhibit: Presentation) -> str:
     absent = any(term.text.lower() == other.text.lower() for other in exhibit.missing)
     css = "ia-limit" if term.kind in LIMITS else "ia-miss" if absent else "ia-hit"
     return f'<mark class="{_shade(term, css)}">{plain(text[term.start : term.end])}</mark>'
@@ -109,7 +109,7 @@ def _shade(term: Term, css: str) -> str:
     return "ia-mild" if css == "ia-miss" and term.kind in WORDS else css
 
 
-def _terms(exhibit: Exhibit) -> str:
+def _terms(exhibit: Presentation) -> str:
     groups = _group("found", exhibit.found, "ia-hit") + _group("not found", exhibit.missing, "ia-miss")
     return f'<p class="ia-terms">{groups}</p>' if groups else ""
 
@@ -122,23 +122,23 @@ def _group(name: str, stated: Sequence[Term], css: str) -> str:
     return f'<span class="ia-group"><b>{name}</b> {chips}{more}</span>'
 
 
-def _about(exhibit: Exhibit) -> str:
+def _about(exhibit: Presentation) -> str:
     stamp = f'<span class="ia-stamp">{plain(exhibit.stamp)}</span>' if exhibit.stamp else ""
     action = action_html(exhibit.action, stamp) if exhibit.action else _nothing(exhibit)
     return action + "".join(
-        f'<p class="ia-seen"><b>{plain(Heading.LAST_SEEN.lower()) if not index else "before"}, step {number}</b> '
+        f'<p class="ia-seen"><b>{plain(Block.LAST_SEEN.lower()) if not index else "before"}, step {number}</b> '
         f"<span>{marked(text, exhibit.terms)}</span></p>"
         for index, (number, text) in enumerate(exhibit.last_seen)
     )
 
 
-def _nothing(exhibit: Exhibit) -> str:
-    stuck = exhibit.heading is Heading.STUCK
+def _nothing(exhibit: Presentation) -> str:
+    stuck = exhibit.heading is Block.STUCK
     words = "No action is waiting: it stopped without a result." if stuck else "None was taken."
     return f'<p class="ia-none">{words}</p>'
 
 
-def _belief(exhibit: Exhibit) -> str:
+def _belief(exhibit: Presentation) -> str:
     text = f'<p class="ia-text">{marked(exhibit.belief or "", exhibit.terms)}</p>'
     if not exhibit.unbelieved:
         return text

@@ -23,10 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sqlmodel import select
 
-from console import review, runs
+from console import runs
 from console.database import now_ms, reading, review_queue
 from console.detectors import DETECTORS, Detector, Verdict
 from console.gate import Gate
+from console.review import decisions
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
 from storage.queue import Claim
@@ -111,12 +112,12 @@ def approve(url: str, pause_s: float, decided: list[float]) -> None:
     while True:
         with reading(url) as session:
             run = runs.get(session, "slow")
-            found = review.next_item(review_queue(url), session, run, "ann", now_ms())
+            found = decisions.next_item(review_queue(url), session, run, "ann", now_ms())
         if isinstance(found, Claim):
             break
         time.sleep(0.01)
     time.sleep(pause_s)
-    review.submit(review_queue(url), run, found, "ann", review.Answer("approve"), now_ms())
+    decisions.submit(review_queue(url), run, found, "ann", decisions.Answer("approve"), now_ms())
     decided.append(time.perf_counter())
 
 

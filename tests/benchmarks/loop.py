@@ -47,7 +47,7 @@ def arms(caps: Sequence[int]) -> list[Arm]:
 
 def measured(arm: Arm, environment: str, seed: int, tasks: int) -> list[float]:
     """The share of tasks solved by trial 0, 1, 2 and 3."""
-    from console import runs, simulation
+    from console import runs
     from console.database import reading
     from console.live import engine, releasing, starting
 

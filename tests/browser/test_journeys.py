@@ -5,9 +5,10 @@ import re
 
 import pytest
 
-from console import review, runs
+from console import runs
 from console.auth.sign_in import researcher_key
 from console.database import now_ms, reading, review_queue
+from console.review import decisions
 from tests.browser.screens import screenshot
 from tests.browser.walking import press_until_next, shown_item, sign_in, standing_answers
 from tests.serving import free_port
@@ -16,11 +17,11 @@ from tests.serving import free_port
 def review_elsewhere(item):
     """Ada's hold on the item ends, and somebody else answers it in the meantime."""
     with reading() as session:
-        token = review.claim_of(session, item, "Ada").token
+        token = decisions.claim_of(session, item, "Ada").token
         review_queue().release(item_id=item, reviewer="Ada", token=token, now_ms=now_ms())
         run = runs.get(session, "kettles")
-        claim = review.open_item(review_queue(), session, run, "Grace", item, now_ms())
-    review.submit(review_queue(), run, claim, "Grace", review.Answer("reject"), now_ms())
+        claim = decisions.open_item(review_queue(), session, run, "Grace", item, now_ms())
+    decisions.submit(review_queue(), run, claim, "Grace", decisions.Answer("reject"), now_ms())
 
 
 def test_reviewer_works_by_keyboard_until_the_budget_is_spent(filled, serve, open_page, settled):

@@ -3,9 +3,10 @@
 import pytest
 from sqlmodel import col, select
 
-from console import calibration, evaluation, review, runs, scored
+from console import calibration, evaluation, runs, scored
 from console.database import reading, review_queue, writing
 from console.errors import BadInput, Refused, Unknown
+from console.review import decisions
 from console.trajectory import Label, Outcome, Step, Trajectory
 from storage import tables
 from storage.queue import NewItem
@@ -36,9 +37,9 @@ def decide(name, labels):
     answers = dict(chosen)
     for _ in chosen:
         with reading() as session:
-            claim = review.next_item(queue, session, run, "Ada", 1_000)
+            claim = decisions.next_item(queue, session, run, "Ada", 1_000)
         kind = "reject" if answers[claim.trajectory_id] == Label.MISALIGNED else "approve"
-        review.submit(queue, run, claim, "Ada", review.Answer(kind, "no" if kind == "reject" else ""), 2_000)
+        decisions.submit(queue, run, claim, "Ada", decisions.Answer(kind, "no" if kind == "reject" else ""), 2_000)
 
 
 @pytest.fixture

@@ -6,12 +6,13 @@ import pytest
 from sqlmodel import select
 from typer.testing import CliRunner
 
-from console import detection, evaluation, review, runs, stacking
+from console import detection, evaluation, runs, stacking
 from console.commands.detector import app
 from console.database import now_ms, reading, review_queue, writing
 from console.detectors import detector, stacked
 from console.detectors.parts import stack as stacks
 from console.errors import BadInput, Refused, Unknown
+from console.review import decisions
 from console.runs import ingest
 from console.settings import settings
 from storage import tables
@@ -68,10 +69,10 @@ def review_all(run_name, reviewer, limit):
     for _ in range(limit):
         with reading() as session:
             run = runs.get(session, run_name)
-            claim = review.next_item(review_queue(), session, run, reviewer, now_ms())
+            claim = decisions.next_item(review_queue(), session, run, reviewer, now_ms())
             label = session.get(tables.Trajectory, claim.trajectory_id).label
-        answer = review.Answer("reject", "not this") if label == "misaligned" else review.Answer("approve")
-        review.submit(review_queue(), run, claim, reviewer, answer, now_ms())
+        answer = decisions.Answer("reject", "not this") if label == "misaligned" else decisions.Answer("approve")
+        decisions.submit(review_queue(), run, claim, reviewer, answer, now_ms())
 
 
 def test_what_reviewers_decided_teaches_once_it_is_enough(kettles):

@@ -3,9 +3,10 @@
 import pytest
 from sqlmodel import select
 
-from console import review, runs, trials
+from console import runs, trials
 from console.database import now_ms, reading, review_queue
 from console.errors import Refused
+from console.review import decisions
 from storage import tables
 from storage.queue import NoClaim
 
@@ -16,13 +17,13 @@ def answer_all(run_name, decide, reviewer="ada"):
     while True:
         with reading() as session:
             run = runs.get(session, run_name)
-            claim = review.next_item(review_queue(), session, run, reviewer, now_ms())
+            claim = decisions.next_item(review_queue(), session, run, reviewer, now_ms())
             if isinstance(claim, NoClaim):
                 return answered
             record = session.get(tables.Trajectory, claim.trajectory_id)
             key = session.get(tables.Task, record.task_id).task_key
         answer = decide(key)
-        review.submit(review_queue(), run, claim, reviewer, answer, now_ms())
+        decisions.submit(review_queue(), run, claim, reviewer, answer, now_ms())
         answered[key] = answer.decision
 
 
@@ -39,8 +40,8 @@ def outcomes(run_name):
 
 def reject_or_send_words(key):
     if key == "kettle-3":
-        return review.Answer("respond", "Go back to the search page.")
-    return review.Answer("reject", "Keep to the price limit.")
+        return decisions.Answer("respond", "Go back to the search page.")
+    return decisions.Answer("reject", "Keep to the price limit.")
 
 
 def test_flagged_actions_are_held_whatever_the_log_says(two_trials):
@@ -84,7 +85,9 @@ def test_feedback_reveals_the_recorded_next_trial_of_that_task_only(two_trials):
 
 def test_an_approved_action_gets_its_recorded_outcome(two_trials):
     trials.start_replay("again", two_trials, "rules", undo_ms=0)
-    answer_all("again", lambda key: review.Answer("respond", "x") if key == "kettle-3" else review.Answer("approve"))
+    answer_all(
+        "again", lambda key: decisions.Answer("respond", "x") if key == "kettle-3" else decisions.Answer("approve")
+    )
     done = trials.advance("again")
     assert (done.approved, done.rejected) == (2, 0)
     assert outcomes("again")["kettle-0", 0] == "failed"
@@ -95,11 +98,11 @@ def test_a_decision_inside_its_undo_window_is_not_delivered(two_trials):
     trials.start_replay("again", two_trials, "rules", undo_ms=60_000)
     with reading() as session:
         run = runs.get(session, "again")
-        claim = review.next_item(review_queue(), session, run, "ada", now_ms())
-    review.submit(review_queue(), run, claim, "ada", review.Answer("reject"), now_ms())
+        claim = decisions.next_item(review_queue(), session, run, "ada", now_ms())
+    decisions.submit(review_queue(), run, claim, "ada", decisions.Answer("reject"), now_ms())
     assert trials.advance("again").delivered == 0
     with reading() as session:
-        review.next_item(review_queue(), session, runs.get(session, "again"), "ada", now_ms())
+        decisions.next_item(review_queue(), session, runs.get(session, "again"), "ada", now_ms())
     assert trials.advance("again").delivered == 1
 
 

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlmodel import select
 
-from console import review, runs, webhooks
+from console import runs, webhooks
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput
 from console.gate import Gate
-from console.review import Answer
+from console.review import decisions
+from console.review.decisions import Answer
 from console.settings import settings
 from console.webhooks import outbox
 from storage.tables import WebhookDelivery
@@ -48,8 +49,8 @@ def decided():
             run = runs.get(session, "bot")
             session.expunge(run)
             run.undo_ms = undo_ms
-            claim = review.next_item(queue, session, run, "rita", now_ms(), settles=False)
-            return review.submit(queue, run, claim, "rita", Answer(decision, text), now_ms())
+            claim = decisions.next_item(queue, session, run, "rita", now_ms(), settles=False)
+            return decisions.submit(queue, run, claim, "rita", Answer(decision, text), now_ms())
 
     return decide
 

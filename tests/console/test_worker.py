@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from console import review, runs, trials
+from console import runs, trials
 from console.cli import run_command
 from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
 from console.live import starting
 from console.live.engine import resume
 from console.live.lock import alone
-from console.review import Answer
+from console.review import decisions
+from console.review.decisions import Answer
 from console.runs import ingest
 from console.settings import settings
 from storage.tables import Ask, Item, Trajectory
@@ -44,8 +45,8 @@ def answered():
         queue = review_queue()
         with reading() as session:
             run = runs.get(session, run_name)
-            claim = review.next_item(queue, session, run, "rita", now_ms())
-            return review.submit(queue, run, claim, "rita", Answer(decision, text), now_ms())
+            claim = decisions.next_item(queue, session, run, "rita", now_ms())
+            return decisions.submit(queue, run, claim, "rita", Answer(decision, text), now_ms())
 
     return answer
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from console.exhibit import Flag
+from console.review.presentation import Flag
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.widgets.hotkeys import hotkeys, key_label

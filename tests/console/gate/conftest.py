@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from console import review, runs
+from console import runs
 from console.database import now_ms, reading, review_queue
 from console.gate import Gate
+from console.review import decisions
 from storage import tables
 from storage.engine import close
 from storage.queue import Claim
@@ -54,7 +55,7 @@ class Person:
         while time.monotonic() < until:
             with reading(self.url) as session:
                 run = runs.find(session, self.run_name)
-                found = run and review.next_item(review_queue(self.url), session, run, self.name, now_ms())
+                found = run and decisions.next_item(review_queue(self.url), session, run, self.name, now_ms())
             if isinstance(found, Claim):
                 return run, found
             time.sleep(0.01)
@@ -63,8 +64,8 @@ class Person:
     def answer(self, decision, feedback="", **others):
         """Decides the next item and returns the decision."""
         run, claim = self.claim()
-        answer = review.Answer(decision, feedback, **others)
-        return review.submit(review_queue(self.url), run, claim, self.name, answer, now_ms())
+        answer = decisions.Answer(decision, feedback, **others)
+        return decisions.submit(review_queue(self.url), run, claim, self.name, answer, now_ms())
 
 
 @pytest.fixture

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from console import review, runs
+from console import runs
 from console.database import now_ms, reading, review_queue
-from console.review import Answer
+from console.review import decisions
+from console.review.decisions import Answer
 from console.settings import settings
 from tests.serving import serving
 
@@ -76,7 +77,7 @@ def decide():
         queue = review_queue()
         with reading() as session:
             run = runs.get(session, run_name)
-            claim = review.next_item(queue, session, run, reviewer, now_ms())
-            return review.submit(queue, run, claim, reviewer, Answer(decision, text, edited, label), now_ms())
+            claim = decisions.next_item(queue, session, run, reviewer, now_ms())
+            return decisions.submit(queue, run, claim, reviewer, Answer(decision, text, edited, label), now_ms())
 
     return decide

@@ -7,11 +7,12 @@ import pytest
 from openai.types.chat import ChatCompletionMessage
 from sqlmodel import select
 
-from console import review, runs
+from console import runs
 from console.database import now_ms, reading, review_queue
 from console.errors import BadInput
 from console.gate import Gate
 from console.integrations.openai_tools import run_calls
+from console.review import decisions
 from console.trajectory import from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
@@ -53,8 +54,8 @@ def answering(gate, answer):
         while not isinstance(claim, Claim):
             with reading(url) as session:
                 run = runs.get(session, "bot")
-                claim = review.next_item(review_queue(url), session, run, "ann", now_ms())
-        review.submit(review_queue(url), run, claim, "ann", answer, now_ms())
+                claim = decisions.next_item(review_queue(url), session, run, "ann", now_ms())
+        decisions.submit(review_queue(url), run, claim, "ann", answer, now_ms())
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -67,7 +68,7 @@ def test_call_that_is_not_critical_runs_at_once(gate, tools):
 
 
 def test_rejected_call_does_not_run_and_the_agent_reads_why(gate, tools):
-    person = answering(gate, review.Answer("reject", "They paid 20."))
+    person = answering(gate, decisions.Answer("reject", "They paid 20."))
     (answer,) = run_calls(gate, conversation(call("a", "refund", order=7, amount=30)), tools[1], task_id="7")
     person.join()
     assert answer["content"] == "This call was not run. They paid 20."
@@ -75,14 +76,14 @@ def test_rejected_call_does_not_run_and_the_agent_reads_why(gate, tools):
 
 
 def test_edited_call_runs_as_the_reviewer_wrote_it(gate, tools):
-    person = answering(gate, review.Answer("edit", edited_action='refund({"order": 7, "amount": 20})'))
+    person = answering(gate, decisions.Answer("edit", edited_action='refund({"order": 7, "amount": 20})'))
     run_calls(gate, conversation(call("a", "refund", order=7, amount=30)), tools[1], task_id="7")
     person.join()
     assert tools[0] == [(7, 20)]
 
 
 def test_edit_that_is_no_call_runs_nothing(gate, tools):
-    person = answering(gate, review.Answer("edit", edited_action="talk to them first"))
+    person = answering(gate, decisions.Answer("edit", edited_action="talk to them first"))
     (answer,) = run_calls(gate, conversation(call("a", "refund", order=7, amount=30)), tools[1], task_id="7")
     person.join()
     assert "not run" in answer["content"]
@@ -97,7 +98,7 @@ def test_arguments_that_cannot_be_read_run_nothing(gate, tools):
 
 def test_second_call_of_a_message_is_seen_with_the_result_of_the_first(gate, tools):
     both = conversation(call("a", "look_up", order=7), call("b", "refund", order=7, amount=20))
-    person = answering(gate, review.Answer("approve"))
+    person = answering(gate, decisions.Answer("approve"))
     answers = run_calls(gate, both, tools[1], task_id="7")
     person.join()
     assert [answer["tool_call_id"] for answer in answers] == ["a", "b"]

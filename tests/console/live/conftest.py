@@ -3,9 +3,10 @@
 import pytest
 from sqlmodel import col, select
 
-from console import review, runs
+from console import runs
 from console.database import now_ms, reading, review_queue
 from console.live import engine, starting
+from console.review import decisions
 from console.trajectory import from_json
 from storage import tables
 from storage.queue import Claim
@@ -40,13 +41,13 @@ def answer():
         while given != limit:
             with reading() as session:
                 run = runs.get(session, "run")
-                claim = review.next_item(review_queue(), session, run, reviewer, now_ms())
+                claim = decisions.next_item(review_queue(), session, run, reviewer, now_ms())
             if not isinstance(claim, Claim):
                 return given
             record = from_json(claim.body)
             wanted = choose(record.instruction, claim.kind)
             fields = wanted if isinstance(wanted, dict) else {"decision": wanted}
-            review.submit(review_queue(), run, claim, reviewer, review.Answer(**fields), now_ms())
+            decisions.submit(review_queue(), run, claim, reviewer, decisions.Answer(**fields), now_ms())
             given += 1
         return given
 

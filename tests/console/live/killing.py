@@ -18,9 +18,10 @@ from pathlib import Path
 
 from sqlmodel import col, select
 
-from console import review, runs
+from console import runs
 from console.database import database_url, now_ms, reading, review_queue
 from console.live import engine, starting
+from console.review import decisions
 from console.settings import settings
 from console.trajectory.checkpoints import digest
 from storage import tables
@@ -118,23 +119,23 @@ def _review(name: str) -> int:
     while True:
         with reading() as session:
             run = runs.get(session, name)
-            claim = review.next_item(review_queue(), session, run, "ann", now_ms())
+            claim = decisions.next_item(review_queue(), session, run, "ann", now_ms())
         if not isinstance(claim, Claim):
             return answered
-        action = review.pending_action(claim) if claim.kind != "halted" else ""
-        review.submit(review_queue(), run, claim, "ann", _verdict_on(action, claim), now_ms())
+        action = decisions.pending_action(claim) if claim.kind != "halted" else ""
+        decisions.submit(review_queue(), run, claim, "ann", _verdict_on(action, claim), now_ms())
         answered += 1
 
 
-def _verdict_on(action: str, claim: Claim) -> review.Answer:
+def _verdict_on(action: str, claim: Claim) -> decisions.Answer:
     if claim.kind == "halted":
-        return review.Answer("respond", feedback_text="go on")
+        return decisions.Answer("respond", feedback_text="go on")
     draw = int(digest(f"{action} {claim.run_id} {claim.trajectory_id}")[:4], 16) % 10
     if "wrong" in action or draw < 2:
-        return review.Answer("reject", feedback_text="the right letter please")
+        return decisions.Answer("reject", feedback_text="the right letter please")
     if draw < 4:
-        return review.Answer("edit", feedback_text="this way", edited_action=f"{action} edited")
-    return review.Answer("approve")
+        return decisions.Answer("edit", feedback_text="this way", edited_action=f"{action} edited")
+    return decisions.Answer("approve")
 
 
 def _lost(name: str, steps: Path) -> int:

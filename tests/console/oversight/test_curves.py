@@ -9,7 +9,7 @@ from console import oversight
 from console.errors import BadInput, Refused, Unknown
 from console.oversight import AS_REVIEWED, CHANCE, IDEAL, ORDERS
 from console.oversight.pool import Pool
-from console.reviewers.policies import kept
+from console.review.simulated.orders import kept
 from console.trajectory import Label
 from tests.overseen import decide
 from tests.verdicts import a_run, judge

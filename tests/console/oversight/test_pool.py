@@ -3,10 +3,11 @@
 import pytest
 from sqlmodel import select
 
-from console import oversight, simulation
+from console import oversight
 from console.database import writing
 from console.errors import BadInput
 from console.live import engine, starting
+from console.review.simulated import simulate
 from console.trajectory import Label
 from storage import tables
 from tests.overseen import decide, queue, settle
@@ -92,10 +93,10 @@ def test_in_a_live_run_rejected_actions_have_the_label_of_what_they_would_have_d
     starting.start("live", {"webshop": 12}, seed=3, detector_name="full-validation", trials=2, undo_ms=0)
     engine.resume("live")
     before = labels_of(pool_of("live"), "full-validation")
-    tally = simulation.simulate("live")
+    tally = simulate.simulate("live")
     for _ in range(2):
         engine.advance("live")
-        simulation.simulate("live")
+        simulate.simulate("live")
     engine.advance("live")
     there = pool_of("live")
     first = there.rows[there.rows["trial"] == 0]

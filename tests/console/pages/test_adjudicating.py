@@ -2,10 +2,11 @@
 
 import pytest
 
-from console import detection, review, runs
+from console import detection, runs
 from console.database import now_ms, reading, review_queue, writing
 from console.results.adjudicating import Of, revisions
-from console.review import Answer
+from console.review import decisions
+from console.review.decisions import Answer
 from console.runs import ingest
 from tests.logs import purchase, write_log
 
@@ -32,9 +33,9 @@ def _answer(reviewer, decision):
     queue = review_queue()
     with reading() as session:
         run = runs.get(session, "kettles")
-        claim = review.next_item(queue, session, run, reviewer, now_ms())
+        claim = decisions.next_item(queue, session, run, reviewer, now_ms())
     words = WORDS if decision == "reject" else ""
-    review.submit(queue, run, claim, reviewer, Answer(decision, words), now_ms(), submit_key=claim.token)
+    decisions.submit(queue, run, claim, reviewer, Answer(decision, words), now_ms(), submit_key=claim.token)
 
 
 def settled_labels():

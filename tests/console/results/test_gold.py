@@ -8,7 +8,7 @@ from console.database import reading
 from console.live import engine
 from console.live.starting import start
 from console.results.gold import gold_labels
-from console.simulation import Plan, simulate
+from console.review.simulated.simulate import Plan, simulate
 from storage import tables
 
 

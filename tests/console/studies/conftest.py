@@ -3,9 +3,9 @@
 import pytest
 from sqlmodel import col, select
 
-from console import review
 from console.database import now_ms, reading, review_queue
 from console.designs import Design
+from console.review import decisions
 from console.studies import creating, joining, sessions
 from storage import tables
 
@@ -81,7 +81,7 @@ def answer_to(place, words):
     told = "" if place.run.feedback_mode == "binary" else words
     decision = "respond" if place.claim.kind == "halted" else "reject"
     code = place.participant.code
-    return review.submit(review_queue(), place.run, place.claim, code, review.Answer(decision, told), now_ms())
+    return decisions.submit(review_queue(), place.run, place.claim, code, decisions.Answer(decision, told), now_ms())
 
 
 @pytest.fixture

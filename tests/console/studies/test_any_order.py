@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from console import review
 from console.database import database_url, now_ms, review_queue
 from console.errors import ConsoleError
+from console.review import decisions
 from console.studies import creating, joining, sessions
 from storage import tables
 from storage.check import check
@@ -28,7 +28,9 @@ def decide(person, place, chance):
         halted = place.claim.kind == "halted"
         decision = "respond" if halted else chance.choice(("approve", "reject", "escalate"))
         words = "" if place.run.feedback_mode == "binary" or decision == "approve" else "again, please"
-        review.submit(review_queue(), place.run, place.claim, person.code, review.Answer(decision, words), now_ms())
+        decisions.submit(
+            review_queue(), place.run, place.claim, person.code, decisions.Answer(decision, words), now_ms()
+        )
 
 
 def skip(person, place, chance):

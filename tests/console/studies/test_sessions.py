@@ -5,9 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import orjson
 import pytest
 
-from console import inbox, review, runs, worker
+from console import runs, worker
 from console.database import database_url, now_ms, reading, review_queue, writing
 from console.errors import Refused
+from console.review import decisions, inbox
 from console.studies import creating, joining, sessions
 from storage import tables
 from storage.check import check
@@ -307,7 +308,7 @@ def test_a_decision_that_came_before_the_crash_of_the_page_is_there(study, walk,
     assert review_queue().draft(item_id=again.claim.item_id, reviewer=person.code) == "half a"
     decide(again, "whole")
     with reading() as session:
-        kept = review.last_answer(session, place.claim.item_id, person.code)
+        kept = decisions.last_answer(session, place.claim.item_id, person.code)
     assert kept.feedback_text in ("whole", "")
 
 

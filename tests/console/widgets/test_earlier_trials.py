@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.sheets import EarlierTrial
+from console.review.blinding import EarlierTrial
 from console.widgets.earlier_trials import compared, diff_of_actions, earlier_trials_html
 
 BEFORE = ("search[shade]", "click[B01]", "click[Buy Now]")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.exhibit import Flag
+from console.review.presentation import Flag
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints
 from console.widgets.trajectory_view import checkpoint_html, record_html

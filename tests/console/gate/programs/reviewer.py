@@ -4,20 +4,21 @@ import sys
 import time
 import zlib
 
-from console import review, runs
+from console import runs
 from console.database import now_ms, reading, review_queue
+from console.review import decisions
 from storage.errors import StorageError
 from storage.queue import Claim
 
 
-def answer_to(action: str) -> review.Answer:
+def answer_to(action: str) -> decisions.Answer:
     """Approve, edit or reject, as the action's checksum says, with words that name the action."""
     kind = zlib.crc32(action.encode()) % 3
     if kind == 0:
-        return review.Answer("approve")
+        return decisions.Answer("approve")
     if kind == 1:
-        return review.Answer("edit", edited_action=f"{action} in two parts")
-    return review.Answer("reject", f"do not {action}")
+        return decisions.Answer("edit", edited_action=f"{action} in two parts")
+    return decisions.Answer("reject", f"do not {action}")
 
 
 def work(url: str, run_name: str, name: str) -> None:
@@ -30,12 +31,12 @@ def work(url: str, run_name: str, name: str) -> None:
             if run is not None:
                 session.expunge(run)
                 run.lease_ms = 1_000
-                found = review.next_item(queue, session, run, name, now_ms())
+                found = decisions.next_item(queue, session, run, name, now_ms())
         if run is None or not isinstance(found, Claim):
             time.sleep(0.01)
             continue
         try:
-            review.submit(queue, run, found, name, answer_to(review.pending_action(found)), now_ms())
+            decisions.submit(queue, run, found, name, answer_to(decisions.pending_action(found)), now_ms())
         except StorageError as refused:
             print(f"{name}: {refused}", file=sys.stderr)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
-from console.reviewers import oracle
-from console.reviewers.opinion import Case, Noise, Opinion, Reviewer
-from console.reviewers.wording import GENERAL, worded
+from console.review.simulated import oracle
+from console.review.simulated.feedback_text import GENERAL, worded
+from console.review.simulated.reviewer import Noise, ReviewCase, Reviewer, SimulatedAnswer
 from console.trajectory import Label
 
 
-def judge(case: Case, noise: Noise) -> Opinion:
+def judge(case: ReviewCase, noise: Noise) -> SimulatedAnswer:
     """The oracle's opinion, turned round where the seeded draw says so; an aligned action is refused in general words.
 
     The time is drawn evenly between half and one and a half times the seconds per item.
@@ -20,10 +20,10 @@ def judge(case: Case, noise: Noise) -> Opinion:
     error, pace = rng.random(), rng.random()
     seconds = noise.seconds_per_item * (0.5 + pace)
     if true.label is Label.MISALIGNED and error < noise.false_accept:
-        return Opinion(Label.ALIGNED, "", seconds)
+        return SimulatedAnswer(Label.ALIGNED, "", seconds)
     if true.label is Label.ALIGNED and error < noise.false_reject:
-        return Opinion(Label.MISALIGNED, worded(case, GENERAL), seconds)
-    return Opinion(true.label, true.words, seconds)
+        return SimulatedAnswer(Label.MISALIGNED, worded(case, GENERAL), seconds)
+    return SimulatedAnswer(true.label, true.words, seconds)
 
 
 NOISY = Reviewer("noisy", "Noisy reviewer", judge)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.excerpts import compare, evidence, is_long, last_seen, occurring, preview, spans
+from console.review.presentation_text import compare, evidence, is_long, last_seen, occurring, preview, spans
 from console.trajectory import Step
 from console.trajectory.terms import terms
 

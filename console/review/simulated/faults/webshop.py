@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from console.environments.webshop.catalogue import Product, catalogue
 from console.environments.webshop.reward import Goal, goal_of, has_attribute, type_factor
-from console.reviewers.faults.fault import Fault
-from console.reviewers.opinion import Case
+from console.review.simulated.faults.fault import Fault
+from console.review.simulated.reviewer import ReviewCase
 from console.trajectory import Step
 from console.trajectory.checkpoints import CheckpointKind
 
 _CLICK = re.compile(r"^\s*click\[(.+)\]\s*$", re.DOTALL)
 
 
-def find(case: Case) -> Fault:
+def find(case: ReviewCase) -> Fault:
     """The first thing that a buyer would notice: the kind of product, its properties, its options, its price."""
     if case.checkpoint.kind is CheckpointKind.HALTED:
         return Fault("halted")

@@ -10,12 +10,13 @@ from typing import Any
 import orjson
 from sqlmodel import Session, col, func, select
 
-from console import review, runs
+from console import runs
 from console.database import now_ms, reading, review_queue
 from console.environments.environment import TaskSpec
 from console.errors import BadInput, Unknown
-from console.reviewers import POLICIES, Case, Noise, Opinion, reviewer
-from console.reviewers.policies import Candidate
+from console.review import decisions
+from console.review.simulated import INSPECTION_ORDERS, Noise, ReviewCase, SimulatedAnswer, reviewer
+from console.review.simulated.orders import Candidate
 from console.runs import costs
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -44,7 +45,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Tally:
+class SimulationResult:
     """What a simulated review did; `left` are the items that the budget did not reach."""
 
     run: str
@@ -62,15 +63,15 @@ class Tally:
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     item: tables.Item
-    opinion: Opinion
+    opinion: SimulatedAnswer
     expected_cost: float | None
 
 
-def simulate(run_name: str, plan: Plan | None = None, progress: Progress | None = None) -> Tally:
+def simulate(run_name: str, plan: Plan | None = None, progress: Progress | None = None) -> SimulationResult:
     """Decides every waiting item that the budget of its trial allows; raises Unknown, and BadInput without gold."""
     plan = plan or Plan()
-    if plan.policy not in POLICIES:
-        raise Unknown("policy", plan.policy, POLICIES)
+    if plan.policy not in INSPECTION_ORDERS:
+        raise Unknown("policy", plan.policy, INSPECTION_ORDERS)
     _check(plan.noise)
     with reading() as session:
         run = runs.get(session, run_name)
@@ -78,7 +79,7 @@ def simulate(run_name: str, plan: Plan | None = None, progress: Progress | None 
         session.expunge(run)
     # A rule takes nothing back, so its decisions need not wait for an undo.
     run.undo_ms = 0
-    tally = Tally(run_name, plan.reviewer, plan.policy, waiting=len(waiting))
+    tally = SimulationResult(run_name, plan.reviewer, plan.policy, waiting=len(waiting))
     for done, found in enumerate(_ordered(waiting, plan), 1):
         _inspect(review_queue(), run, found, plan, tally)
         if progress:
@@ -117,13 +118,13 @@ def _judged(session: Session, run: tables.Run, plan: Plan) -> list[_Waiting]:
     return found
 
 
-def _case(item: tables.Item, asked: tables.Task, text: str, plan: Plan) -> Case:
+def _case(item: tables.Item, asked: tables.Task, text: str, plan: Plan) -> ReviewCase:
     gold, options = orjson.loads(asked.gold), orjson.loads(asked.options)
     if not gold:
         raise BadInput(f"Task {asked.task_key!r} has no gold, so no simulated reviewer can judge it.")
     spec = TaskSpec(asked.task_key, asked.environment, asked.instruction, gold, options)
     seen = checkpoint_at(from_json(text), item.step, CheckpointKind(item.kind))
-    return Case(spec, seen, item.trial, plan.seed, plan.wordings)
+    return ReviewCase(spec, seen, item.trial, plan.seed, plan.wordings)
 
 
 def _ordered(waiting: Sequence[_Waiting], plan: Plan) -> list[_Waiting]:
@@ -132,11 +133,11 @@ def _ordered(waiting: Sequence[_Waiting], plan: Plan) -> list[_Waiting]:
     for trial in sorted({found.item.trial for found in waiting}):
         of_trial = [found for found in waiting if found.item.trial == trial]
         candidates = [Candidate(one.item.priority, one.opinion.label, one.expected_cost) for one in of_trial]
-        ordered += [of_trial[at] for at in POLICIES[plan.policy](candidates, plan.seed)]
+        ordered += [of_trial[at] for at in INSPECTION_ORDERS[plan.policy](candidates, plan.seed)]
     return ordered
 
 
-def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: Plan, tally: Tally) -> None:
+def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: Plan, tally: SimulationResult) -> None:
     decided_ms = now_ms()
     claimed = queue.claim(
         run_id=found.item.run_id,
@@ -151,7 +152,7 @@ def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: Plan, tally: 
         tally.left += claimed.reason == NoClaimReason.BUDGET_SPENT
         return
     answer = answer_to(found.opinion, run.feedback_mode)
-    review.submit(queue, run, claimed, plan.reviewer, answer, decided_ms)
+    decisions.submit(queue, run, claimed, plan.reviewer, answer, decided_ms)
     tally.inspected += 1
     tally.approved += answer.decision == DecisionKind.APPROVE
     tally.rejected += answer.decision == DecisionKind.REJECT
@@ -159,12 +160,12 @@ def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: Plan, tally: 
     tally.seconds += found.opinion.seconds
 
 
-def answer_to(opinion: Opinion, feedback_mode: str) -> review.Answer:
+def answer_to(opinion: SimulatedAnswer, feedback_mode: str) -> decisions.Answer:
     """The opinion as an answer that no person gave; without words where the run takes none."""
     words = "" if feedback_mode == "binary" else opinion.words
-    return review.Answer(_KINDS[opinion.label], words, annotator_kind=RULE)
+    return decisions.Answer(_KINDS[opinion.label], words, annotator_kind=RULE)
 
 
-def as_dict(tally: Tally) -> dict[str, Any]:
+def as_dict(tally: SimulationResult) -> dict[str, Any]:
     """The tally as `review simulate --json` prints it."""
-    return {name: getattr(tally, name) for name in Tally.__dataclass_fields__}
+    return {name: getattr(tally, name) for name in SimulationResult.__dataclass_fields__}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.errors import BadInput
-from console.reviewers.policies import POLICIES, Candidate, inspections, kept
+from console.review.simulated.orders import INSPECTION_ORDERS, Candidate, inspections, kept
 from console.trajectory import Label
 
 CANDIDATES = st.lists(
@@ -36,14 +36,14 @@ def test_kept_when_false_alarms_come_first(true_positives, false_positives, budg
 def test_fp_first_inspects_exactly_the_kept_ones_within_a_budget(candidates, budget, seed):
     judged = [candidate for candidate in candidates if candidate.label is not None]
     false_alarms = sum(candidate.label is Label.ALIGNED for candidate in judged)
-    inspected = [candidates[at] for at in POLICIES["fp-first"](candidates, seed)[:budget]]
+    inspected = [candidates[at] for at in INSPECTION_ORDERS["fp-first"](candidates, seed)[:budget]]
     found = sum(candidate.label is Label.MISALIGNED for candidate in inspected)
     assert found == kept(len(judged) - false_alarms, false_alarms, budget)
 
 
 @given(CANDIDATES, st.integers(0, 5))
 def test_every_policy_looks_at_each_once_and_at_halted_trials_last(candidates, seed):
-    for policy in POLICIES.values():
+    for policy in INSPECTION_ORDERS.values():
         order = policy(candidates, seed)
         assert sorted(order) == list(range(len(candidates)))
         halted = [candidates[at].label is None for at in order]
@@ -52,7 +52,7 @@ def test_every_policy_looks_at_each_once_and_at_halted_trials_last(candidates, s
 
 @given(CANDIDATES)
 def test_priority_goes_from_high_to_low(candidates):
-    order = POLICIES["priority"](candidates, 0)
+    order = INSPECTION_ORDERS["priority"](candidates, 0)
     priorities = [candidates[at].priority for at in order if candidates[at].label is not None]
     assert priorities == sorted(priorities, reverse=True)
 
@@ -63,20 +63,23 @@ def test_expected_cost_goes_before_priority_where_it_is_known():
         Candidate(0.9, Label.ALIGNED, 0.9),
         Candidate(0.95, None),
     )
-    assert POLICIES["expected-cost"]([unknown, likely, dear], 0) == [2, 1, 0]
-    assert POLICIES["expected-cost"]([Candidate(0.2, Label.ALIGNED), Candidate(0.9, Label.ALIGNED)], 0) == [1, 0]
+    assert INSPECTION_ORDERS["expected-cost"]([unknown, likely, dear], 0) == [2, 1, 0]
+    assert INSPECTION_ORDERS["expected-cost"]([Candidate(0.2, Label.ALIGNED), Candidate(0.9, Label.ALIGNED)], 0) == [
+        1,
+        0,
+    ]
 
 
 def test_random_order_knows_neither_label_nor_priority_and_follows_its_seed():
     candidates = [Candidate(place / 40, Label.MISALIGNED if place % 2 else Label.ALIGNED) for place in range(40)]
     plain = [Candidate(0.5, Label.ALIGNED)] * 40
-    assert POLICIES["random"](candidates, 3) == POLICIES["random"](plain, 3)
-    assert POLICIES["random"](candidates, 3) != POLICIES["random"](candidates, 4)
+    assert INSPECTION_ORDERS["random"](candidates, 3) == INSPECTION_ORDERS["random"](plain, 3)
+    assert INSPECTION_ORDERS["random"](candidates, 3) != INSPECTION_ORDERS["random"](candidates, 4)
 
 
 def test_the_seed_mixes_equals():
     candidates = [Candidate(0.5, Label.MISALIGNED)] * 20
-    assert POLICIES["fp-first"](candidates, 1) != POLICIES["fp-first"](candidates, 2)
+    assert INSPECTION_ORDERS["fp-first"](candidates, 1) != INSPECTION_ORDERS["fp-first"](candidates, 2)
 
 
 def test_a_share_is_no_percentage():

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from console.environments import environment
 from console.environments.briefs import Brief
-from console.excerpts import WORDS, compare, evidence, last_seen
+from console.review.presentation_text import WORDS, compare, evidence, last_seen
 from console.trajectory import Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints, is_thought, pending_action
 from console.trajectory.terms import Term, terms
@@ -24,7 +24,7 @@ _FAILED = re.compile(
 )
 
 
-class Heading(StrEnum):
+class Block(StrEnum):
     """The blocks of an exhibit by their words on the page, in the order of reading."""
 
     ASKED = "The user asked"
@@ -49,9 +49,9 @@ HAS_RUN = "has run"
 _WORDY = 14
 _STAMPS = {CheckpointKind.ACTION: NOT_RUN, CheckpointKind.END: HAS_RUN, CheckpointKind.HALTED: ""}
 _HEADINGS = {
-    CheckpointKind.ACTION: Heading.ABOUT_TO,
-    CheckpointKind.END: Heading.DID_LAST,
-    CheckpointKind.HALTED: Heading.STUCK,
+    CheckpointKind.ACTION: Block.ABOUT_TO,
+    CheckpointKind.END: Block.DID_LAST,
+    CheckpointKind.HALTED: Block.STUCK,
 }
 
 
@@ -68,9 +68,9 @@ class Flag:
     reasons: tuple[str, ...] = ()
 
     @property
-    def heading(self) -> Heading:
+    def heading(self) -> Block:
         """The words over it, which promise a name only where one follows."""
-        return Heading.FLAGGED if self.detector else Heading.DOUBTED
+        return Block.FLAGGED if self.detector else Block.DOUBTED
 
     @property
     def margin(self) -> str:
@@ -94,7 +94,7 @@ class ShownStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Exhibit:
+class Presentation:
     """Everything that is shown, in the order of reading; what may not be shown is None or empty.
 
     `found` and `missing` (the telling ones first) are the terms of the task that occur, or do not, in what the agent
@@ -106,7 +106,7 @@ class Exhibit:
     terms: tuple[Term, ...]
     found: tuple[Term, ...]
     missing: tuple[Term, ...]
-    heading: Heading
+    heading: Block
     action: str
     stamp: str
     last_seen: tuple[tuple[int, str], ...]
@@ -129,14 +129,14 @@ class Exhibit:
         return tuple(term for term in self.terms if term.kind not in WORDS)
 
 
-def checkpoint_exhibit(
+def checkpoint_presentation(
     checkpoint: Checkpoint,
     *,
     flag: Flag | None = None,
     belief: str | None = None,
     brief: Brief = (),
     highlights: bool = True,
-) -> Exhibit:
+) -> Presentation:
     """The exhibit of a checkpoint; flag, belief and brief stay out of it altogether where they are None or empty.
 
     Without `highlights` no term of the task is told apart from its other words.
@@ -146,7 +146,7 @@ def checkpoint_exhibit(
     if checkpoint.kind is not CheckpointKind.HALTED:
         rows.append(_pending_row(checkpoint))
     found, missing = compare(stated, evidence(checkpoint.steps, checkpoint.action, checkpoint.instruction))
-    return Exhibit(
+    return Presentation(
         task=checkpoint.instruction,
         terms=stated,
         found=found,
@@ -164,7 +164,7 @@ def checkpoint_exhibit(
     )
 
 
-def record_exhibit(trajectory: Trajectory, critical: Sequence[str] | None = None) -> Exhibit:
+def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None = None) -> Presentation:
     """The whole record, for researchers: also what came after the first critical action, the outcome and the gold.
 
     `critical` are the run's patterns; by default those of the environment.
@@ -179,12 +179,12 @@ def record_exhibit(trajectory: Trajectory, critical: Sequence[str] | None = None
     stated = terms(trajectory.instruction)
     action = _action_at(trajectory, at) if marked else ""
     found, missing = compare(stated, evidence(trajectory.steps[:at], action, trajectory.instruction))
-    return Exhibit(
+    return Presentation(
         task=trajectory.instruction,
         terms=stated,
         found=found,
         missing=missing,
-        heading=Heading.CRITICAL if marked else Heading.NO_ACTION,
+        heading=Block.CRITICAL if marked else Block.NO_ACTION,
         action=action,
         stamp="" if not marked else NOT_RUN if at == len(trajectory.steps) else HAS_RUN,
         last_seen=last_seen(trajectory.steps[:at]),

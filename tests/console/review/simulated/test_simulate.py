@@ -7,13 +7,13 @@ import typer
 from sqlmodel import col, select
 from typer.testing import CliRunner
 
-from console import runs, simulation
+from console import runs
 from console.commands.simulate import simulate as command
 from console.database import reading, review_queue
 from console.errors import BadInput
 from console.live import engine, starting
-from console.reviewers import Noise
-from console.simulation import Plan
+from console.review.simulated import Noise, simulate
+from console.review.simulated.simulate import Plan
 from storage import tables
 
 
@@ -43,7 +43,7 @@ def budget(trial=0):
 
 def test_the_oracle_decides_all_that_waits_as_a_rule(shop):
     shop()
-    tally = simulation.simulate("shop")
+    tally = simulate.simulate("shop")
     assert tally.waiting == tally.inspected == 20
     assert tally.approved + tally.rejected + tally.responded == 20
     assert {kind for _, kind, _, _ in decisions()} == {"rule"}
@@ -52,14 +52,14 @@ def test_the_oracle_decides_all_that_waits_as_a_rule(shop):
 
 def test_what_it_decided_is_delivered_at_once_and_the_next_trial_does_better(shop):
     shop()
-    tally = simulation.simulate("shop")
+    tally = simulate.simulate("shop")
     done = engine.advance("shop")
     assert done.delivered == 20
     assert done.revealed == tally.rejected + tally.responded
     with reading() as session:
         first, second = runs.status(session, runs.get(session, "shop"))["trials"]
     assert first["succeeded"] == tally.approved
-    simulation.simulate("shop")
+    simulate.simulate("shop")
     engine.advance("shop")
     with reading() as session:
         second = runs.status(session, runs.get(session, "shop"))["trials"][1]
@@ -69,28 +69,28 @@ def test_what_it_decided_is_delivered_at_once_and_the_next_trial_does_better(sho
 @pytest.mark.parametrize("policy", ["priority", "fp-first"])
 def test_it_never_inspects_more_than_the_budget(shop, policy):
     shop(budget_cap=7)
-    tally = simulation.simulate("shop", Plan(policy=policy))
+    tally = simulate.simulate("shop", Plan(policy=policy))
     assert (tally.inspected, tally.left) == (7, 13)
     assert budget().used == 7
-    assert simulation.simulate("shop", Plan(policy=policy)).inspected == 0
+    assert simulate.simulate("shop", Plan(policy=policy)).inspected == 0
 
 
 def test_fp_first_spends_the_budget_on_false_alarms(shop):
     shop(budget_cap=5)
-    tally = simulation.simulate("shop", Plan(policy="fp-first"))
+    tally = simulate.simulate("shop", Plan(policy="fp-first"))
     assert (tally.approved, tally.rejected) == (5, 0)
 
 
 def test_binary_feedback_has_no_words(shop):
     shop(feedback_mode="binary")
-    simulation.simulate("shop")
+    simulate.simulate("shop")
     assert all(words == "" for _, _, words, _ in decisions())
 
 
 def test_the_noisy_one_errs_and_takes_its_time(shop):
     shop()
     noise = Noise(false_accept=1.0, false_reject=1.0, seconds_per_item=20)
-    tally = simulation.simulate("shop", Plan("noisy", noise=noise))
+    tally = simulate.simulate("shop", Plan("noisy", noise=noise))
     assert tally.approved + tally.rejected + tally.responded == 20
     assert all(10_000 <= taken <= 30_000 for _, _, _, taken in decisions())
     engine.advance("shop")
@@ -110,7 +110,7 @@ def test_the_noisy_one_errs_and_takes_its_time(shop):
 def test_what_makes_no_sense_is_refused(shop, plan, complaint):
     shop()
     with pytest.raises(BadInput, match=complaint):
-        simulation.simulate("shop", plan)
+        simulate.simulate("shop", plan)
     assert decisions() == []
 
 
@@ -131,6 +131,6 @@ def test_the_policy_expected_cost_weighs_what_a_wrong_action_costs(shop):
     with reading() as session:
         dearest = select(tables.Item.id).order_by(col(tables.Item.priority).desc(), col(tables.Item.id)).limit(5)
         expected = set(session.exec(dearest))
-    simulation.simulate("shop", Plan(policy="expected-cost"))
+    simulate.simulate("shop", Plan(policy="expected-cost"))
     with reading() as session:
         assert set(session.exec(select(tables.Decision.item_id))) == expected

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from console.reviewers.faults.fault import Fault
-from console.reviewers.opinion import Case
+from console.review.simulated.faults.fault import Fault
+from console.review.simulated.reviewer import ReviewCase
 from console.trajectory import Step
 from console.trajectory.checkpoints import CheckpointKind
 
@@ -20,7 +20,7 @@ class _Reading:
     text: str
 
 
-def find(case: Case) -> Fault:
+def find(case: ReviewCase) -> Fault:
     """The first fact on the way to the answer that was missed, and how."""
     read = _reading(case.checkpoint.steps)
     facts = [(str(fact["title"]), str(fact["sentence"])) for fact in case.task.gold.get("supporting_facts", ())]
@@ -32,7 +32,7 @@ def find(case: Case) -> Fault:
     return Fault("halted" if case.checkpoint.kind is CheckpointKind.HALTED else "misread")
 
 
-def _unopened(case: Case, title: str, number: int, read: _Reading) -> Fault:
+def _unopened(case: ReviewCase, title: str, number: int, read: _Reading) -> Fault:
     namesake = next((opened for opened in read.titles if _bare(opened) == _bare(title)), "")
     if namesake:
         return Fault("namesake", {"page": namesake, "kind": _kind(title, case)})
@@ -50,13 +50,13 @@ def _reading(steps: Sequence[Step]) -> _Reading:
     return _Reading(tuple(title.lower() for title in titles), "\n".join(seen for _, seen in calls))
 
 
-def _named(title: str, case: Case) -> str:
+def _named(title: str, case: ReviewCase) -> str:
     """What the question calls the page, empty where it does not."""
     bare = title.partition(" (")[0]
     return bare if bare in case.task.instruction else ""
 
 
-def _kind(title: str, case: Case) -> str:
+def _kind(title: str, case: ReviewCase) -> str:
     mark = title.partition(" (")[2].rstrip(")")
     return mark if mark and mark in case.task.instruction else ""
 

@@ -12,7 +12,7 @@ from console.trajectory.checkpoints import Checkpoint
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ReviewCase:
     """A checkpoint with its task, gold included; `wordings` is a folder that takes the place of prompts/feedback."""
 
     task: TaskSpec
@@ -32,7 +32,7 @@ class Noise:
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class SimulatedAnswer:
     """The label, None for a halted trial; the words to the agent, empty where it is aligned; the time it took."""
 
     label: Label | None
@@ -46,4 +46,4 @@ class Reviewer:
 
     name: str
     title: str
-    judge: Callable[[Case, Noise], Opinion]
+    judge: Callable[[ReviewCase, Noise], SimulatedAnswer]

@@ -15,7 +15,7 @@ RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
 """Only these let an action run."""
 
 
-def standing(session: Session, item_id: int | None) -> Sequence[tables.Decision]:
+def current_answers(session: Session, item_id: int | None) -> Sequence[tables.Decision]:
     """The answers to an item that stand, escalations left out."""
     decision = tables.Decision
     statement = select(decision).where(decision.item_id == item_id, col(decision.superseded).is_(False))

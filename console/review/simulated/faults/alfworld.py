@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from console.environments.alfworld.briefs import LOOK, TREATMENT, TWO
-from console.reviewers.faults.fault import Fault
-from console.reviewers.opinion import Case
+from console.review.simulated.faults.fault import Fault
+from console.review.simulated.reviewer import ReviewCase
 from console.trajectory import Step
 from console.trajectory.checkpoints import CheckpointKind
 
@@ -26,7 +26,7 @@ class _Deeds:
     treated: list[tuple[str, str]] = field(default_factory=list)
 
 
-def strays(case: Case) -> bool:
+def strays(case: ReviewCase) -> bool:
     """Whether a clean, heat or cool is not what the task asks, or not done to what it asks for."""
     treating = _TREATING.match(case.checkpoint.action.strip())
     gold = case.task.gold
@@ -34,7 +34,7 @@ def strays(case: Case) -> bool:
     return treating is None or treating.groups() != asked
 
 
-def find(case: Case) -> Fault:
+def find(case: ReviewCase) -> Fault:
     """The first thing that went wrong on the way to the goal."""
     gold, seen = case.task.gold, case.checkpoint
     thing, treatment = str(gold["thing"]), TREATMENT.get(str(gold["type"]), "")
@@ -62,7 +62,7 @@ def _mistreated(done: str, handled: str, thing: str, treatment: str) -> Fault:
     return Fault("treatment", {"thing": thing, "done": done, "asked": treatment})
 
 
-def _not_taken(case: Case, deeds: _Deeds, thing: str) -> Fault:
+def _not_taken(case: ReviewCase, deeds: _Deeds, thing: str) -> Fault:
     if deeds.taken:
         return Fault("object", {"thing": thing, "handled": deeds.taken[-1]})
     homes = {match[1] for action in case.task.gold["actions"] if (match := _TAKE.match(str(action)))}

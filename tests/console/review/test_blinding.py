@@ -8,8 +8,9 @@ import orjson
 import pytest
 from sqlmodel import select
 
-from console import detection, inbox, review, runs, sheets
+from console import detection, runs
 from console.database import now_ms, reading, review_queue, writing
+from console.review import blinding, decisions, inbox
 from console.runs import ingest
 from console.runs.importers import read_log
 from console.runs.importers.records import Found
@@ -22,15 +23,15 @@ from tests.logs import write_log
 
 def drawn(sheet):
     """The Review page's HTML for a sheet."""
-    before = earlier_trials_html(sheet.earlier, sheets.actions(sheet.checkpoint)) if sheet.earlier else ""
+    before = earlier_trials_html(sheet.earlier, blinding.actions(sheet.checkpoint)) if sheet.earlier else ""
     return exhibit_html(sheet.exhibit) + before
 
 
 def next_sheet(run_name, reviewer, *, unblinded=False):
     with reading() as session:
         run = runs.get(session, run_name)
-        claim = review.next_item(review_queue(), session, run, reviewer, now_ms())
-        return run, claim, sheets.sheet(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
+        claim = decisions.next_item(review_queue(), session, run, reviewer, now_ms())
+        return run, claim, blinding.review_view(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
 
 
 def every_sheet(run_name):
@@ -40,10 +41,10 @@ def every_sheet(run_name):
         reviewer += 1
         with reading() as session:
             run = runs.get(session, run_name)
-            claim = review.next_item(review_queue(), session, run, f"r{reviewer}", now_ms())
+            claim = decisions.next_item(review_queue(), session, run, f"r{reviewer}", now_ms())
             if not hasattr(claim, "item_id"):
                 return found
-            sheet = sheets.sheet(session, review_queue(), run, claim, f"r{reviewer}", unblinded=False)
+            sheet = blinding.review_view(session, review_queue(), run, claim, f"r{reviewer}", unblinded=False)
         found[sheet.checkpoint.instruction, claim.trial, claim.step, claim.kind] = drawn(sheet)
 
 
@@ -51,8 +52,8 @@ def review_trial_0(run_name):
     """Ada rejects kettle 0 and Bo kettle 1, each in their own words; the stuck trial is skipped by nobody."""
     for reviewer in ("ada", "bo"):
         run, claim, _ = next_sheet(run_name, reviewer)
-        answer = review.Answer("reject", f"words of {reviewer}")
-        review.submit(review_queue(), run, claim, reviewer, answer, now_ms())
+        answer = decisions.Answer("reject", f"words of {reviewer}")
+        decisions.submit(review_queue(), run, claim, reviewer, answer, now_ms())
 
 
 def second_trial(run_name, reviewer, *, unblinded=False):
@@ -60,8 +61,8 @@ def second_trial(run_name, reviewer, *, unblinded=False):
     with reading() as session:
         run = runs.get(session, run_name)
         (item,) = [row["item_id"] for row in inbox.listing(session, run) if row["trial"] == 1]
-        claim = review.open_item(review_queue(), session, run, reviewer, item, now_ms())
-        sheet = sheets.sheet(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
+        claim = decisions.open_item(review_queue(), session, run, reviewer, item, now_ms())
+        sheet = blinding.review_view(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
     review_queue().release(item_id=item, reviewer=reviewer, token=claim.token, now_ms=now_ms())
     return drawn(sheet)
 

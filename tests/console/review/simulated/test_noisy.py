@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from console.reviewers import REVIEWERS, Noise
+from console.review.simulated import REVIEWERS, Noise
 from console.trajectory import Label
 
 NOISY, ORACLE = REVIEWERS["noisy"], REVIEWERS["oracle"]

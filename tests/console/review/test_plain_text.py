@@ -5,8 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.exhibit import Flag
-from console.showing import as_text, record_as_text, visible
+from console.review.plain_text import as_text, record_as_text, visible
+from console.review.presentation import Flag
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 

@@ -69,7 +69,7 @@ def inspections(share: float, non_halted: int) -> int:
     return math.ceil(round(share * non_halted, 9))
 
 
-POLICIES: dict[str, Policy] = {
+INSPECTION_ORDERS: dict[str, Policy] = {
     "priority": by_priority,
     "expected-cost": by_expected_cost,
     "fp-first": fp_first,

@@ -7,8 +7,8 @@ from dataclasses import replace
 import orjson
 
 from console.environments.environment import TaskSpec
-from console.reviewers import Case
-from console.reviewers.faults import misleads
+from console.review.simulated import ReviewCase
+from console.review.simulated.faults import misleads
 from console.trajectory import Label, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
@@ -30,4 +30,4 @@ def awaited(record: Trajectory, step: int, kind: str) -> Checkpoint:
 
 def true_label(spec: TaskSpec, seen: Checkpoint) -> Label:
     """Whether the action leads away from the task; raises BadInput without an embedded edition of its environment."""
-    return Label.MISALIGNED if misleads(Case(spec, seen)) else Label.ALIGNED
+    return Label.MISALIGNED if misleads(ReviewCase(spec, seen)) else Label.ALIGNED

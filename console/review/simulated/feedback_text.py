@@ -17,8 +17,8 @@ from jinja2 import Environment, StrictUndefined, Template
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.llm import prompts
-from console.reviewers.faults import Fault
-from console.reviewers.opinion import Case
+from console.review.simulated.faults import Fault
+from console.review.simulated.reviewer import ReviewCase
 
 GENERAL = Fault("general")
 """That something is wrong, and no more."""
@@ -27,7 +27,7 @@ _JINJA = Environment(undefined=StrictUndefined, autoescape=False)
 _NUMBERED = re.compile(r"\b[a-z]+ \d+\b")
 
 
-def worded(case: Case, fault: Fault) -> str:
+def worded(case: ReviewCase, fault: Fault) -> str:
     """The fault in words; where they would tell the target, only that something is wrong."""
     for told in (fault, GENERAL):
         text = _filled(case, told)
@@ -63,7 +63,7 @@ def _holds(text: str, secret: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(secret)}(?!\w)", text) is not None
 
 
-def _filled(case: Case, fault: Fault) -> str:
+def _filled(case: ReviewCase, fault: Fault) -> str:
     lines = _lines(case.wordings, case.task.environment, fault.name)
     rng = Random(f"words {case.seed} {case.task.task_id} {case.trial} {fault.name}")
     return _template(rng.choice(lines)).render(fault.slots)

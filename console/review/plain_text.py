@@ -6,8 +6,15 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from console.excerpts import is_long, preview
-from console.exhibit import Exhibit, Flag, Heading, ShownStep, checkpoint_exhibit, record_exhibit
+from console.review.presentation import (
+    Block,
+    Flag,
+    Presentation,
+    ShownStep,
+    checkpoint_presentation,
+    record_presentation,
+)
+from console.review.presentation_text import is_long, preview
 from console.trajectory import Trajectory
 from console.trajectory.checkpoints import Checkpoint
 
@@ -33,38 +40,38 @@ def visible(text: str) -> str:
 
 def as_text(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None, full: bool = False) -> str:
     """A checkpoint for the terminal; long observations and thoughts are cut to one line unless `full`."""
-    return exhibit_text(checkpoint_exhibit(checkpoint, flag=flag, belief=belief), full=full)
+    return presentation_as_text(checkpoint_presentation(checkpoint, flag=flag, belief=belief), full=full)
 
 
 def record_as_text(trajectory: Trajectory, critical: list[str] | None = None, *, full: bool = False) -> str:
     """A whole record for the terminal, with what came after the critical action, the outcome and the gold."""
-    return exhibit_text(record_exhibit(trajectory, critical), full=full)
+    return presentation_as_text(record_presentation(trajectory, critical), full=full)
 
 
-def exhibit_text(exhibit: Exhibit, *, full: bool = False) -> str:
+def presentation_as_text(exhibit: Presentation, *, full: bool = False) -> str:
     """The exhibit as plain text; no character in it can steer a terminal."""
     return "\n".join([*_head(exhibit), "", *_timeline(exhibit, full)]) + "\n"
 
 
-def _head(exhibit: Exhibit) -> Iterator[str]:
-    yield from _block(Heading.ASKED, exhibit.task)
+def _head(exhibit: Presentation) -> Iterator[str]:
+    yield from _block(Block.ASKED, exhibit.task)
     if exhibit.terms:
         yield from _wrapped("found: " + (" · ".join(term.text for term in exhibit.found) or "nothing"))
         yield from _wrapped("not found: " + (" · ".join(term.text for term in exhibit.missing) or "nothing"))
     if exhibit.brief:
-        yield from _block(Heading.BRIEF, "\n".join(f"{name}: {value}" for name, value in exhibit.brief))
+        yield from _block(Block.BRIEF, "\n".join(f"{name}: {value}" for name, value in exhibit.brief))
     stamp = f"  [{exhibit.stamp.upper()}]" if exhibit.stamp else ""
     yield from _block(exhibit.heading, exhibit.action + stamp)
     if exhibit.last_seen:
-        yield from _block(Heading.LAST_SEEN, "\n".join(f"step {number}: {text}" for number, text in exhibit.last_seen))
+        yield from _block(Block.LAST_SEEN, "\n".join(f"step {number}: {text}" for number, text in exhibit.last_seen))
     if exhibit.belief is not None:
-        yield from _block(Heading.BELIEVES, exhibit.belief)
+        yield from _block(Block.BELIEVES, exhibit.belief)
         if exhibit.unbelieved:
             yield from _wrapped("not in it: " + " · ".join(term.text for term in exhibit.unbelieved))
     if exhibit.flag:
         yield from _flag(exhibit.flag)
     if exhibit.outcome:
-        yield from _block(Heading.OUTCOME, "\n".join(f"{name}: {value}" for name, value in exhibit.outcome))
+        yield from _block(Block.OUTCOME, "\n".join(f"{name}: {value}" for name, value in exhibit.outcome))
 
 
 def _flag(flag: Flag) -> Iterator[str]:
@@ -73,15 +80,15 @@ def _flag(flag: Flag) -> Iterator[str]:
         yield from _wrapped(reason)
 
 
-def _timeline(exhibit: Exhibit, full: bool) -> Iterator[str]:
+def _timeline(exhibit: Presentation, full: bool) -> Iterator[str]:
     if exhibit.opening:
-        yield from _block(Heading.OPENING, exhibit.opening if full else preview(exhibit.opening))
-    yield Heading.STEPS.upper()
+        yield from _block(Block.OPENING, exhibit.opening if full else preview(exhibit.opening))
+    yield Block.STEPS.upper()
     after = False
     for step in exhibit.steps:
         if step.after and not after:
             after = True
-            yield f"  ---- {Heading.AFTER.upper()} ----"
+            yield f"  ---- {Block.AFTER.upper()} ----"
         yield from _step(step, full)
 
 
@@ -97,7 +104,7 @@ def _step(step: ShownStep, full: bool) -> Iterator[str]:
             yield from _wrapped(f"{name}: {shown}", "     ")
 
 
-def _block(heading: Heading, text: str) -> Iterator[str]:
+def _block(heading: Block, text: str) -> Iterator[str]:
     yield heading.upper()
     yield from _wrapped(text)
 

@@ -5,8 +5,8 @@ import pytest
 from console.environments import ENVIRONMENTS
 from console.environments.hotpotqa import oracle_actions as answering
 from console.environments.webshop import oracle_actions as shopping
-from console.reviewers import Case
-from console.reviewers.faults import fault_of, misleads
+from console.review.simulated import ReviewCase
+from console.review.simulated.faults import fault_of, misleads
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
@@ -17,7 +17,7 @@ def case_of(task, actions, kind=CheckpointKind.ACTION):
     world.reset()
     *done, pending = actions
     steps = tuple(Step("", action, world.step(action)[0]) for action in done)
-    return Case(task, Checkpoint(task.environment, task.instruction, "", steps, len(steps), kind, action=pending))
+    return ReviewCase(task, Checkpoint(task.environment, task.instruction, "", steps, len(steps), kind, action=pending))
 
 
 @pytest.fixture(scope="module")

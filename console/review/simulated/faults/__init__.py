@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from console.errors import Unknown
-from console.reviewers.faults import alfworld, hotpotqa, webshop
-from console.reviewers.faults.fault import Fault
-from console.reviewers.opinion import Case
-from console.reviewers.sandbox import succeeds
+from console.review.simulated.faults import alfworld, hotpotqa, webshop
+from console.review.simulated.faults.fault import Fault
+from console.review.simulated.reviewer import ReviewCase
+from console.review.simulated.sandbox import succeeds
 from console.trajectory.checkpoints import CheckpointKind
 
-FINDERS: dict[str, Callable[[Case], Fault]] = {
+FINDERS: dict[str, Callable[[ReviewCase], Fault]] = {
     "webshop": webshop.find,
     "hotpotqa": hotpotqa.find,
     "alfworld": alfworld.find,
 }
 
-ON_THE_WAY: dict[str, Callable[[Case], bool]] = {
+ON_THE_WAY: dict[str, Callable[[ReviewCase], bool]] = {
     "alfworld": alfworld.strays,
 }
 """Where a critical action can come midway: whether it leads away from the task. Elsewhere it ends the trial."""
@@ -28,7 +28,7 @@ ON_THE_WAY: dict[str, Callable[[Case], bool]] = {
 __all__ = ["FINDERS", "ON_THE_WAY", "Fault", "fault_of", "misleads"]
 
 
-def misleads(case: Case) -> bool:
+def misleads(case: ReviewCase) -> bool:
     """Whether the action would lead to something else than success; raises BadInput without an embedded edition."""
     seen = case.checkpoint
     if seen.kind is CheckpointKind.ACTION and case.task.environment in ON_THE_WAY:
@@ -36,7 +36,7 @@ def misleads(case: Case) -> bool:
     return not succeeds(case.task, seen.steps, seen.action)
 
 
-def fault_of(case: Case) -> Fault:
+def fault_of(case: ReviewCase) -> Fault:
     """What is wrong, as far as it can be said without telling the target; raises Unknown for other environments."""
     if case.task.environment not in FINDERS:
         raise Unknown("simulated reviewer's environment", case.task.environment, FINDERS)

@@ -5,17 +5,17 @@ its wordings in prompts/feedback/.
 """
 
 from console.errors import Unknown
-from console.reviewers.noisy import NOISY
-from console.reviewers.opinion import Case, Noise, Opinion, Reviewer
-from console.reviewers.oracle import ORACLE
-from console.reviewers.policies import POLICIES
+from console.review.simulated.noisy import NOISY
+from console.review.simulated.oracle import ORACLE
+from console.review.simulated.orders import INSPECTION_ORDERS
+from console.review.simulated.reviewer import Noise, ReviewCase, Reviewer, SimulatedAnswer
 
 REVIEWERS: dict[str, Reviewer] = {
     "oracle": ORACLE,
     "noisy": NOISY,
 }
 
-__all__ = ["POLICIES", "REVIEWERS", "Case", "Noise", "Opinion", "Reviewer", "reviewer"]
+__all__ = ["INSPECTION_ORDERS", "REVIEWERS", "ReviewCase", "Noise", "SimulatedAnswer", "Reviewer", "reviewer"]
 
 
 def reviewer(name: str) -> Reviewer:

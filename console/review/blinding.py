@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 
 from console.detection import run_checkpoints
 from console.environments.briefs import Brief, brief_of
-from console.exhibit import Exhibit, Flag, checkpoint_exhibit, reasons
+from console.review.presentation import Flag, Presentation, checkpoint_presentation, reasons
 from console.trajectory import Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
@@ -36,7 +36,7 @@ class EarlierTrial:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Visibility:
     """What a page shows beside the checkpoint itself; the defaults are those of a run outside any study."""
 
     score: bool = True
@@ -48,21 +48,21 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class ReviewView:
     """One item as its reviewer may see it."""
 
     claim: Claim
     checkpoint: Checkpoint
-    exhibit: Exhibit
+    exhibit: Presentation
     earlier: tuple[EarlierTrial, ...]
     draft: str
 
 
-PLAIN = View(score=False, explanation=False, detector=False, highlights=False, earlier=False)
+PLAIN = Visibility(score=False, explanation=False, detector=False, highlights=False, earlier=False)
 """The checkpoint alone."""
 
 
-def sheet(
+def review_view(
     session: Session,
     queue: Queue,
     run: tables.Run,
@@ -70,16 +70,16 @@ def sheet(
     reviewer: str,
     *,
     unblinded: bool,
-    view: View | None = None,
-) -> Sheet:
+    view: Visibility | None = None,
+) -> ReviewView:
     """What the reviewer may see of a claimed item, by default with the run's own view.
 
     `unblinded` is a researcher, or anybody where a run is open.
     """
-    record, view = from_json(claim.body), view or view_of(run)
+    record, view = from_json(claim.body), view or visibility_of(run)
     verdict = session.get(tables.Verdict, claim.verdict_id) if claim.verdict_id else None
     checkpoint = checkpoint_at(record, claim.step, CheckpointKind(claim.kind))
-    exhibit = checkpoint_exhibit(
+    exhibit = checkpoint_presentation(
         checkpoint,
         flag=_flag(verdict, view),
         belief=verdict.inferred_task if verdict and view.explanation else None,
@@ -87,15 +87,15 @@ def sheet(
         highlights=view.highlights,
     )
     earlier = _earlier(session, run, claim, reviewer, unblinded=unblinded or not run.blind) if view.earlier else []
-    return Sheet(
+    return ReviewView(
         claim, checkpoint, exhibit, tuple(earlier), queue.draft(item_id=claim.item_id, reviewer=reviewer) or ""
     )
 
 
-def view_of(run: tables.Run) -> View:
+def visibility_of(run: tables.Run) -> Visibility:
     """What the run's pages show: its option `view`, with `shown` and `hidden` by name, and `brief` none or target."""
     told = orjson.loads(run.options or "{}").get("view") or {}
-    return View(
+    return Visibility(
         score=told.get("score") != HIDDEN,
         explanation=told.get("explanation") != HIDDEN,
         detector=HIDDEN not in (told.get("detector"), told.get("detector_name")),
@@ -105,7 +105,7 @@ def view_of(run: tables.Run) -> View:
     )
 
 
-def _flag(verdict: tables.Verdict | None, view: View) -> Flag | None:
+def _flag(verdict: tables.Verdict | None, view: Visibility) -> Flag | None:
     """Why the item is in the queue; None for a halted trial, and where all of it is hidden."""
     if verdict is None or not (view.detector or view.score or view.explanation):
         return None

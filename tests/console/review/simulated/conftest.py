@@ -7,7 +7,7 @@ import pytest
 
 from console.actors import ACTORS, ActorView
 from console.environments import ENVIRONMENTS
-from console.reviewers import Case
+from console.review.simulated import ReviewCase
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import checkpoints, halted_checkpoint
 
@@ -31,7 +31,7 @@ def _of_task(task, seed):
         found = [halted_checkpoint(record)]
     else:
         found = checkpoints(record, environment.critical, ends=environment.ends)
-    return [(outcome, Case(task, checkpoint, seed=seed)) for checkpoint in found]
+    return [(outcome, ReviewCase(task, checkpoint, seed=seed)) for checkpoint in found]
 
 
 def _play(environment, task, seed):

@@ -6,8 +6,8 @@ import pytest
 
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
-from console.reviewers import REVIEWERS, Noise, reviewer
-from console.reviewers.wording import reveals, secrets
+from console.review.simulated import REVIEWERS, Noise, reviewer
+from console.review.simulated.feedback_text import reveals, secrets
 from console.settings import settings
 from console.trajectory import Label, Outcome
 from console.trajectory.checkpoints import CheckpointKind
