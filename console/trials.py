@@ -14,7 +14,7 @@ from sqlmodel import Session, col, func, select
 
 from console import runs
 from console.database import now_ms, review_queue, writing
-from console.detection import detect
+from console.detection.batch import detect
 from console.errors import Refused
 from console.live import engine
 from console.live.lineage import links

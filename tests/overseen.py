@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from console import flagging, runs
+from console import runs
 from console.database import reading, review_queue, writing
+from console.detection import enqueue
 from console.review import decisions
 from storage import tables
 from storage.queue import Claim
@@ -26,7 +27,7 @@ def queue(name, detector, *, cap=None, options="{}"):
     with reading() as session:
         run = runs.get(session, name)
         session.expunge(run)
-    flagging.enqueue(run)
+    enqueue.enqueue(run)
     return run
 
 

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from console.cli import app
-from console.detectors import DETECTORS, Detector
+from console.detection.detectors import DETECTORS, Detector
 from console.environments import ENVIRONMENTS
 from console.environments.environment import Environment
 from console.runs.importers import IMPORTERS

@@ -10,12 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from console import detection, runs
+from console import runs
 from console.commands.output import Json, emit_json, progress, say, show_table
 from console.database import reading
-from console.detection_report import DetectionReport
-from console.detectors import DETECTORS
-from console.detectors.parts.clients import Asking
+from console.detection import batch
+from console.detection.detectors import DETECTORS
+from console.detection.detectors.shared.model_clients import Asking
+from console.detection.report import DetectionReport
 from console.errors import BadInput, Refused
 from console.llm import ClientUsage
 from console.runs import costs
@@ -53,7 +54,7 @@ def detect(
     methods = _names(method)
     asking = Asking(model, infer_model, verify_model, concurrency, swap_labels, spending_cap_usd=cap_usd)
     with progress("judging") as (bar, task):
-        found = detection.detect_and_tell(
+        found = batch.detect_and_tell(
             run,
             methods,
             threshold=threshold,
@@ -115,7 +116,6 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Measure detectors against labels: Macro-F1, cost, effective reliability, PR-AUC, calibration."""
-    from console import evaluation  # numpy, which only this command and tune need
     from console.analysis.metrics.score_file import evaluate_scores
 
     if (run is None) == (scores is None):
@@ -141,7 +141,6 @@ def tune(
     as_json: Json = False,
 ) -> None:
     """Find a detector's threshold by Macro-F1 on a dev set that the test never sees."""
-    from console import evaluation  # numpy, which only this command and evaluate need
 
     with reading() as session:
         document = evaluation.tune(session, runs.get(session, run), method, dev_size, seed)

@@ -10,7 +10,7 @@ import typer
 from console import runs
 from console.commands.output import Json, emit_json, say, show_table
 from console.database import reading
-from console.detectors import DETECTORS, stacked
+from console.detection.detectors import DETECTORS, stacked
 
 app = typer.Typer(help="List detectors, fit a stack of them.", invoke_without_command=True)
 
@@ -52,7 +52,7 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Fit a stack of detectors to a run's labels; refused where they are too few."""
-    from console import stacking  # scikit-learn's room, which only this needs
+    from console.detection import stacking  # scikit-learn's room, which only this needs
 
     path = stacked.path_of(name)
     inputs = list(dict.fromkeys(one.strip() for one in method.split(",") if one.strip()))

@@ -20,7 +20,7 @@ from console.review.simulated import simulate
 from storage.tables import RunKind
 
 if TYPE_CHECKING:
-    from console.oversight import Pool
+    from console.detection.oversight import Pool
 
 _PUBLISHED = "published"
 _FEEDBACK = ("binary", "nl")
@@ -46,7 +46,7 @@ def fp_first(
     as_json: Json = False,
 ) -> None:
     """Simulate a quota that false positives use up first: what is kept of each matrix, and success over trials."""
-    from console import oversight  # numpy and scipy, which few commands need
+    from console.detection import oversight  # numpy and scipy, which few commands need
 
     given = list(confusion or ([] if env else [_PUBLISHED]))
     played = _play_all(env, tasks, method, actor, budget, trials, seed) if env else []
@@ -67,7 +67,7 @@ def fp_first(
 
 
 def _pool(name: str) -> Pool:
-    from console import oversight
+    from console.detection import oversight
 
     with reading() as session:
         return oversight.pool(session, runs.get(session, name))

@@ -50,7 +50,7 @@ def curve(
     as_json: Json = False,
 ) -> None:
     """Count the misalignments that inspections catch, for each detector and order of inspection."""
-    from console import oversight  # numpy and scipy, which few commands need
+    from console.detection import oversight  # numpy and scipy, which few commands need
     from console.runs.export.formats import as_csv
 
     with reading() as session:

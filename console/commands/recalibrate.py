@@ -20,7 +20,6 @@ def recalibrate(
     as_json: Json = False,
 ) -> None:
     """Learn P(misaligned) from what reviewers decided, as a further detector that can be measured beside the others."""
-    from console import calibration  # numpy, which few commands need
 
     with writing() as session:
         found = calibration.recalibrate(session, runs.get(session, run), detector, method, now_ms(), seed=seed)

@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlmodel import Session, col, select, update
 
-from console.detectors import Detector, Verdict, detector
+from console.detection.detectors import Detector, Verdict, detector
+from console.detection.verdicts import verdict_row
 from console.gate.answer import Reason
 from console.gate.placing import placed
 from console.gate.question import Question
 from console.gate.stored import added
-from console.judging import verdict_row
 from console.runs import audit_log, costs
 from console.trajectory import Outcome
 from storage import tables

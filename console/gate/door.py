@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 
 from console import runs
 from console.database import now_ms, writing
-from console.detectors import detector as detector_named
+from console.detection.detectors import detector as detector_named
 from console.environments import environment as environment_named
 from console.errors import BadInput
 from console.gate import recording

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from sqlmodel import Session
 
 from console.database import now_ms
+from console.detection.enqueue import HALTED_PRIORITY
+from console.detection.verdicts import item_for, keep_verdict, routing_verdict, stored_verdict
 from console.environments.environment import Environment
-from console.flagging import HALTED_PRIORITY
-from console.judging import item_for, keep_verdict, routing_verdict, stored_verdict
 from console.live import rows
 from console.live.journal import Journal
 from console.live.players import Players

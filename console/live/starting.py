@@ -11,7 +11,7 @@ from sqlmodel import Session
 from console import runs
 from console.actors import actor
 from console.database import now_ms, writing
-from console.detectors import detector
+from console.detection.detectors import detector
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.live.beginning import fresh, insert_tasks, insert_trials

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from console import runs, trials
-from console.detectors import DETECTORS
+from console.detection.detectors import DETECTORS
 from console.live import engine, starting
 from console.live.players import playable
 from console.pages.chosen_run import keep

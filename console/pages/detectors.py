@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from console import runs, survey
+from console import runs
 from console.database import database_url, reading
+from console.detection.evaluation import dashboard
 from console.pages import measuring, overseeing
 from console.pages.chosen_run import chosen_run, run_picker
 from console.widgets.empty_state import show_empty_state
@@ -12,7 +13,7 @@ st.title("Detectors")
 with reading() as session:
     run = chosen_run(session)
     names = [found.name for found in runs.every(session)]
-    version = survey.version(session, run) if run else ()
+    version = dashboard.version(session, run) if run else ()
 if run is None:
     show_empty_state("No runs yet", "Import a log of an agent first; then let detectors judge it.")
     st.page_link("console/pages/runs.py", label="Import a log")

@@ -8,14 +8,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from console import chart_tables, comparing, published, runs
+from console import runs
 from console.analysis.charts import CHARTS
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import Confusion, effective_reliability, macro_f1
 from console.database import reading
-from console.evaluation import matrix, weighted
+from console.detection.evaluation import chart_data, comparison, paper
+from console.detection.evaluation.dashboard import Dashboard, dashboard
+from console.detection.evaluation.metrics import matrix, weighted
 from console.runs.export.formats import as_csv
-from console.survey import Survey, survey
 from console.widgets.chart import show_chart
 from console.widgets.figure_table import Cell, Heading, show_figures
 
@@ -39,15 +40,15 @@ _OVERLAID = {"macro_f1": "Macro-F1", "er": "ER", "pr_auc": "PR-AUC", "ece": "ECE
 
 
 @st.cache_resource(max_entries=6, show_spinner="Measuring the detectors…")
-def survey_of(_url: str, run_name: str, version: tuple[Any, ...]) -> Survey:
+def survey_of(_url: str, run_name: str, version: tuple[Any, ...]) -> Dashboard:
     """The survey of a run, worked out anew only where the version has changed."""
     with reading() as session:
-        found = survey(session, runs.get(session, run_name))
+        found = dashboard(session, runs.get(session, run_name))
     found.measure()
     return found
 
 
-def figures(found: Survey) -> None:
+def figures(found: Dashboard) -> None:
     """The table of all figures, and all of it as CSV."""
     rows = {name: _cells(found, name) for name in found.figures}
     most = max(one.n for one in found.known.values())
@@ -60,13 +61,13 @@ def figures(found: Survey) -> None:
         _table_button("Figures (CSV)", found.figure_table, f"{found.run}-figures", "figures-csv")
         _table_button(
             "All scores (CSV)",
-            lambda: chart_tables.score_table(found.scores.values()),
+            lambda: chart_data.score_table(found.scores.values()),
             f"{found.run}-scores",
             "scores-csv",
         )
 
 
-def _without_unread(found: Survey) -> None:
+def _without_unread(found: Dashboard) -> None:
     for name, known in found.figures.items():
         if known["parsed_only"]:
             read = known["parsed_only"]
@@ -76,7 +77,7 @@ def _without_unread(found: Survey) -> None:
             )
 
 
-def curves(found: Survey) -> None:
+def curves(found: Dashboard) -> None:
     """PR, ROC and reliability; a sentence where a curve cannot be drawn."""
     left, right = st.columns(2)
     reasons = {"pr-curve": _ONE_CLASS, "roc-curve": _ONE_CLASS}
@@ -97,7 +98,7 @@ def curves(found: Survey) -> None:
 
 
 @st.fragment
-def threshold(found: Survey) -> None:
+def threshold(found: Dashboard) -> None:
     """One detector: how its scores lie, and what each threshold would bring and cost."""
     st.subheader("What a threshold brings and costs")
     names = [*found.figures, *(name for name in found.scores if name not in found.figures)]
@@ -105,15 +106,15 @@ def threshold(found: Survey) -> None:
     one = found.scores[name]
     left, right = st.columns(2)
     with left:
-        _chart(found, "score-histogram", chart_tables.histogram_table(one), of=name)
+        _chart(found, "score-histogram", chart_data.histogram_table(one), of=name)
     with right:
-        sweep = chart_tables.sweep_table(one, found.there, halted_free=found.halted_free)
+        sweep = chart_data.sweep_table(one, found.there, halted_free=found.halted_free)
         _chart(found, "threshold-sweep", sweep, of=name)
     _slider(found, name)
 
 
 @st.fragment
-def _slider(found: Survey, name: str) -> None:
+def _slider(found: Dashboard, name: str) -> None:
     one = found.scores[name]
     key = f"threshold-{found.run}-{name}"
     at = st.slider("Flag above", 0.0, 1.0, min(max(one.threshold, 0.0), 1.0), 0.01, key=key)
@@ -126,15 +127,13 @@ def _slider(found: Survey, name: str) -> None:
             st.caption("No confusion matrix: none of its trajectories has a label.")
             return
         counted = matrix(known, at)
-        _chart(found, "confusion-matrix", chart_tables.confusion_table(counted), of=name)
+        _chart(found, "confusion-matrix", chart_data.confusion_table(counted), of=name)
     with right:
         _worth(counted)
 
 
-def _inspections(found: Survey, name: str, at: float) -> None:
-    table = chart_tables.inspections_table(
-        found.scores[name], found.there, at, found.cap, halted_free=found.halted_free
-    )
+def _inspections(found: Dashboard, name: str, at: float) -> None:
+    table = chart_data.inspections_table(found.scores[name], found.there, at, found.cap, halted_free=found.halted_free)
     needed = int(table["inspections"].sum())
     told = f"**{needed:,} inspections**"
     if found.cap is None:
@@ -158,7 +157,7 @@ def _worth(counted: Confusion) -> None:
 
 
 @st.fragment
-def pair(found: Survey) -> None:
+def pair(found: Dashboard) -> None:
     """Two detectors on the same trajectories: is one better, or was it luck?"""
     st.subheader("One against another")
     left, right = st.columns(2)
@@ -179,34 +178,34 @@ def pair(found: Survey) -> None:
 
 
 @st.cache_resource(max_entries=60, show_spinner="Comparing…")
-def _paired(_found: Survey, version: tuple[Any, ...], first: str, second: str) -> comparing.Pair:
-    return comparing.pair(_found.known[first], _found.known[second])
+def _paired(_found: Dashboard, version: tuple[Any, ...], first: str, second: str) -> comparison.Pair:
+    return comparison.pair(_found.known[first], _found.known[second])
 
 
-def agreement(found: Survey) -> None:
+def agreement(found: Dashboard) -> None:
     """Which detectors flag the same."""
     if len(found.scores) > 1:
         st.subheader("What they flag in common")
         _chart(found, "flag-overlap", found.table("flag-overlap"))
 
 
-def models(found: Survey) -> None:
+def models(found: Dashboard) -> None:
     """One method with several models, where there are such verdicts."""
-    mixed = comparing.mixes(found.known, found.figures, "macro_f1").assign(metric="Macro-F1")
+    mixed = comparison.mixes(found.known, found.figures, "macro_f1").assign(metric="Macro-F1")
     for method, frame in mixed.groupby("method"):
         st.subheader(f"Models of {method}")
         _chart(found, "model-mixing", frame, of=str(method))
 
 
-def beside_the_paper(found: Survey) -> None:
+def beside_the_paper(found: Dashboard) -> None:
     """The paper's figures beside one's own."""
     st.subheader("Published results")
-    if found.environment not in published.ENVIRONMENTS:
-        known = ", ".join(published.ENVIRONMENTS)
+    if found.environment not in paper.ENVIRONMENTS:
+        known = ", ".join(paper.ENVIRONMENTS)
         st.caption(f"The InferAct paper has figures for {known}; this run is of {found.environment or 'several'}.")
         return
     metric = st.selectbox("Figure", list(_OVERLAID), format_func=_OVERLAID.__getitem__, key="published-metric")
-    table = chart_tables.published_table(found.environment, found.figures, metric, _OVERLAID[metric])
+    table = chart_data.published_table(found.environment, found.figures, metric, _OVERLAID[metric])
     _chart(found, "published-overlay", table, of=metric)
     st.caption(
         "Hollow marks are what the InferAct paper (v3, Tables 1 and 2) prints for its own models and tasks; they were "
@@ -214,7 +213,7 @@ def beside_the_paper(found: Survey) -> None:
     )
 
 
-def spending(found: Survey) -> None:
+def spending(found: Dashboard) -> None:
     """Requests, tokens, seconds and USD that each detector's verdicts rest on."""
     st.subheader("What they took")
     st.dataframe(
@@ -231,7 +230,7 @@ def spending(found: Survey) -> None:
         st.caption("No model was asked: these detectors cost nothing but the seconds.")
 
 
-def _cells(found: Survey, name: str) -> dict[str, Cell]:
+def _cells(found: Dashboard, name: str) -> dict[str, Cell]:
     known = found.figures[name]
     counted = matrix(found.known[name])
     cost = bootstrap.of_confusion(counted, lambda drawn: weighted(drawn, *_costs()))
@@ -249,7 +248,7 @@ def _costs() -> tuple[float, float]:
     return st.session_state.get("miss_cost", 1.0), st.session_state.get("alarm_cost", 1.0)
 
 
-def _gain(title: str, gain: comparing.Gain) -> dict[str, str]:
+def _gain(title: str, gain: comparison.Gain) -> dict[str, str]:
     if gain.value is None or gain.interval is None:
         return {"figure": title, "difference": "–", "95% interval": "–", "p": f"– ({_ONE_CLASS})"}
     return {
@@ -260,7 +259,7 @@ def _gain(title: str, gain: comparing.Gain) -> dict[str, str]:
     }
 
 
-def _chart(found: Survey, name: str, table: pd.DataFrame, *, of: str = "") -> None:
+def _chart(found: Dashboard, name: str, table: pd.DataFrame, *, of: str = "") -> None:
     part = f"{name}-{of}" if of else name
     picture = st.session_state.get("picture") or "png"
     show_chart(

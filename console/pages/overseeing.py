@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from console import oversight, runs
+from console import runs
 from console.analysis.charts import CHARTS
 from console.database import database_url, reading
+from console.detection import oversight
 from console.runs.export.formats import as_csv
 from console.widgets.chart import show_chart
 

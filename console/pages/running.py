@@ -7,9 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from console import detection, runs, trials
+from console import runs, trials
 from console.database import now_ms, writing
-from console.detectors import DETECTORS
+from console.detection import batch
+from console.detection.detectors import DETECTORS
 from console.pages.beginning import bar_of
 from console.pages.said import guarded, note
 from console.runs import ingest
@@ -38,7 +39,7 @@ def _detect(run_name: str, methods: list[str], routing: str, threshold: float) -
             bar.progress((number + done / max(total, 1)) / len(methods), text=f"{method}: {done} of {total}")
 
         limit = threshold if method == routing else None
-        (report,) = detection.detect(run_name, [method], threshold=limit, route=routing, progress=show)
+        (report,) = batch.detect(run_name, [method], threshold=limit, route=routing, progress=show)
         said = f"{method}: {report.checkpoints} checkpoints, {report.judged} judged now, {report.flagged} flagged"
         queued = f"; {report.queued} new items in the queue, {report.halted} trials halted." if report.routing else "."
         note((True, said + queued))

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from console.designs import FACTORS, Design, Factor, conditions, varied
 from console.designs.design import Comparison, Order
-from console.detectors import DETECTORS
+from console.detection.detectors import DETECTORS
 from console.live.players import playable
 from console.pages import study_form_tables as tables
 from console.pages.drafting import start_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from console import published
+from console.detection.evaluation import paper
 from console.pages import study_figures
 from console.pages.study_data import Results
 from console.sayings import outcomes
@@ -64,7 +64,7 @@ def _cell(row: object) -> str:
 
 
 def _paper(found: Results) -> None:
-    with st.expander(f"Beside it: the {published.SOURCE}, Table 9"):
+    with st.expander(f"Beside it: the {paper.SOURCE}, Table 9"):
         st.caption(
             "The paper's own user study: three people, 100 WebShop tasks, words as feedback, success after trial 3 "
             "(33.0% in trial 0). Not measured here."
@@ -73,7 +73,7 @@ def _paper(found: Results) -> None:
             st.caption(f"It is of WebShop; this study is of {found.environment or 'a log'}.")
         rows = [
             {"detector": one.detector, "people": f"{one.people:.1f} ± {one.sd:.1f}", "model": f"{one.model:.1f}"}
-            for one in published.user_study()
+            for one in paper.user_study()
         ]
         titles = {"detector": "detector", "people": "people's feedback, %", "model": "GPT-4-Turbo's feedback, %"}
         show_rows(rows, titles, numbers=("people", "model"), label="Table 9")

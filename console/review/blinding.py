@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import orjson
 from sqlmodel import Session, col, select
 
-from console.detection import run_checkpoints
+from console.detection.batch import run_checkpoints
 from console.environments.briefs import Brief, brief_of
 from console.review.presentation import Flag, Presentation, checkpoint_presentation, reasons
 from console.trajectory import Trajectory, from_json

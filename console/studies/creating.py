@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 from console.database import now_ms, reading, writing
 from console.designs import Design, Place, allocate, conditions, sample_tasks
 from console.designs.factors import unattended
-from console.detectors import detector
+from console.detection.detectors import detector
 from console.errors import BadInput, Refused, Unknown
 from console.runs import audit_log
 from console.studies import known, sources

@@ -15,7 +15,7 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.actors import ActorView, actor
 from console.designs import Design
-from console.detection import run_checkpoints
+from console.detection.batch import run_checkpoints
 from console.environments import environment
 from console.environments.briefs import brief_of
 from console.environments.environment import Environment, TaskSpec

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from console.detectors import detector
+from console.detection.detectors import detector
 from console.environments.environment import TaskSpec
 from console.review.simulated import Noise, ReviewCase, SimulatedAnswer, reviewer
 from console.trajectory import Label

@@ -18,9 +18,9 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.database import now_ms, reading, writing
 from console.designs import Design
+from console.detection.verdicts import routing_verdict
 from console.environments import environment
 from console.errors import ConsoleError
-from console.judging import routing_verdict
 from console.live.beginning import insert_tasks, insert_trials
 from console.studies import known
 from console.studies.arms import levels

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from console.designs import Design, conditions
-from console.detectors import Detector, detector
+from console.detection.detectors import Detector, detector
 from console.errors import BadInput
 from console.studies.known import Known
 from console.trajectory import Label

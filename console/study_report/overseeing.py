@@ -8,8 +8,8 @@ from itertools import repeat
 import numpy as np
 import pandas as pd
 
+from console.detection.oversight import AS_REVIEWED, CHANCE, IDEAL, Pool, curves
 from console.errors import Refused
-from console.oversight import AS_REVIEWED, CHANCE, IDEAL, Pool, curves
 from console.trajectory import Label
 
 ORDERS = (AS_REVIEWED, "priority", "fp-first", CHANCE, IDEAL)

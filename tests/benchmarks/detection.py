@@ -19,9 +19,9 @@ from urllib.request import urlopen
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from console import detection
-from console.detection_report import Detection
-from console.detectors.parts.clients import Asking
+from console.detection import batch
+from console.detection.detectors.shared.model_clients import Asking
+from console.detection.report import Detection
 from console.runs import ingest
 from console.settings import settings
 from console.trajectory import Step, Trajectory
@@ -139,7 +139,7 @@ def faulty() -> dict[str, float]:
 
 def judge(run: str, *methods: str) -> Detection:
     """The detection of a run."""
-    return detection.detect_and_tell(run, methods, asking=ASKING)
+    return batch.detect_and_tell(run, methods, asking=ASKING)
 
 
 def imported(name: str, count: int, environment: str = "webshop") -> str:

@@ -25,7 +25,7 @@ from sqlmodel import select
 
 from console import runs
 from console.database import now_ms, reading, review_queue
-from console.detectors import DETECTORS, Detector, Verdict
+from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.gate import Gate
 from console.review import decisions
 from console.trajectory.checkpoints import Checkpoint

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from console.detectors import detector
-from console.detectors.parts.stack import Case, fit
+from console.detection.detectors import detector
+from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, fit
 from console.environments import environment
 from console.errors import Refused
 from console.runs.importers import read_log
@@ -161,12 +161,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _case(one: Trajectory) -> Case:
+def _case(one: Trajectory) -> LabelledCheckpoint:
     """The trajectory's most suspicious checkpoint."""
     judges = {name: detector(name).judge for name in INPUTS}
     found = [(at, {name: judge(at, SEED).score for name, judge in judges.items()}) for at in _checkpoints(one)]
     at, scored = max(found, key=lambda pair: max(pair[1].values()))
-    return Case(scored, at, one.label is Label.MISALIGNED, f"{one.environment} {one.task_id}")
+    return LabelledCheckpoint(scored, at, one.label is Label.MISALIGNED, f"{one.environment} {one.task_id}")
 
 
 def _checkpoints(one: Trajectory) -> list[Checkpoint]:

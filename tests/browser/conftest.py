@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from console import detection
 from console.auth.sign_in import researcher_key
+from console.detection import batch
 from console.runs import ingest
 from tests.at_home import at_home
 from tests.logs import purchase, stuck, write_log
@@ -72,7 +72,7 @@ def filled(tmp_path, data_dir):
         report = ingest.import_file(log, "kettles", "auto", lambda _: None)
         assert report.imported == 9
         ingest.set_budget("kettles", budget)
-        detection.detect("kettles", ["rules"])
+        batch.detect("kettles", ["rules"])
 
     return fill
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from console import detection
 from console.auth.sign_in import researcher_key
+from console.detection import batch
 from console.runs import ingest
 from tests.at_home import at_home
 from tests.logs import purchase, stuck, write_log
@@ -33,7 +33,7 @@ def served(tmp_path_factory):
         log = write_log(folder / "kettles.jsonl", *(purchase(n, wrong=True) for n in range(4)), stuck(5))
         ingest.import_file(log, "kettles", "auto", lambda _: None)
         ingest.set_budget("kettles", "3")
-        detection.detect("kettles", ["rules"])
+        batch.detect("kettles", ["rules"])
         key = researcher_key()
     with serving(data) as server:
         yield server.url, key

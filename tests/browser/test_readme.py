@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from console import detection
 from console.auth.sign_in import researcher_key
 from console.database import now_ms
 from console.designs.files import changed, example, parse
+from console.detection import batch
 from console.runs import ingest
 from console.studies import creating, simulated
 from console.trajectory import Outcome, Step, Trajectory
@@ -50,7 +50,7 @@ def test_the_reasons_stand_where_they_are_read_first(tmp_path, data_dir, serve, 
     others = [purchase(number, wrong=True) for number in range(5)]
     ingest.import_file(write_log(tmp_path / "lamps.jsonl", LAMP, *others), "lamps", "auto", lambda _: None)
     ingest.set_budget("lamps", "50%")
-    detection.detect("lamps", ["rules"])
+    batch.detect("lamps", ["rules"])
     page = open_page(f"{serve()}/review?run=lamps", height=800)
     page.get_by_label("Your name").fill("Ada")
     page.keyboard.press("Enter")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from console import detection
+from console.detection import batch
 from console.runs import ingest
 from tests.logs import purchase, stuck, write_log
 
@@ -20,5 +20,5 @@ def two_trials(tmp_path):
     ]
     report = ingest.import_file(write_log(tmp_path / "trials.jsonl", *records), "log", "auto", lambda _: None)
     assert report.imported == 6
-    detection.detect("log", ["rules"])
+    batch.detect("log", ["rules"])
     return "log"

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from console.database import now_ms, review_queue, writing
-from console.detectors import DETECTORS, Detector, Verdict
+from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.gate import Reason
 from console.gate.waiting import ABANDONED_MS
 from storage import tables

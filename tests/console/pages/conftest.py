@@ -6,7 +6,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from console import detection
+from console.detection import batch
 from console.runs import ingest
 from tests.logs import purchase, stuck, write_log
 
@@ -19,7 +19,7 @@ def kettles(tmp_path, data_dir):
     records = [purchase(n, wrong=n < 3) for n in range(5)]
     ingest.import_file(write_log(tmp_path / "kettles.jsonl", *records, stuck(5)), "kettles", "auto", lambda _: None)
     ingest.set_budget("kettles", "3")
-    detection.detect("kettles", ["rules"])
+    batch.detect("kettles", ["rules"])
     return "kettles"
 
 

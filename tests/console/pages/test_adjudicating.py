@@ -2,8 +2,9 @@
 
 import pytest
 
-from console import detection, runs
+from console import runs
 from console.database import now_ms, reading, review_queue, writing
+from console.detection import batch
 from console.results.adjudicating import Of, revisions
 from console.review import decisions
 from console.review.decisions import Answer
@@ -22,7 +23,7 @@ def disputed(tmp_path, data_dir):
         run = runs.get(session, "kettles")
         run.reviews_per_item = 2
         session.add(run)
-    detection.detect("kettles", ["full-validation"])
+    batch.detect("kettles", ["full-validation"])
     for reviewer, answers in (("ann", ("approve",) * 3), ("bob", ("approve", "reject", "reject"))):
         for answer in answers:
             _answer(reviewer, answer)

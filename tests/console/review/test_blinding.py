@@ -8,8 +8,9 @@ import orjson
 import pytest
 from sqlmodel import select
 
-from console import detection, runs
+from console import runs
 from console.database import now_ms, reading, review_queue, writing
+from console.detection import batch
 from console.review import blinding, decisions, inbox
 from console.runs import ingest
 from console.runs.importers import read_log
@@ -205,7 +206,7 @@ def test_the_review_page_holds_no_canary(shared_data, tmp_path, name):
         ingest.import_file(write_log(tmp_path / f"{run}.jsonl", *records), run, "auto", lambda _: None)
         with writing() as session:
             runs.get(session, run).ends = False
-        detection.detect(run, ["full-validation"])
+        batch.detect(run, ["full-validation"])
         pages.append(every_sheet(run))
     assert pages[0].keys() == pages[1].keys()
     assert pages[0] == pages[1]

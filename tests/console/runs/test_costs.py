@@ -3,9 +3,9 @@
 import pytest
 from sqlmodel import select
 
-from console import detection
 from console.cli import run_command
 from console.database import reading
+from console.detection import batch
 from console.errors import BadInput
 from console.runs import costs, ingest
 from console.trajectory import Step
@@ -51,6 +51,6 @@ def test_a_detection_with_costs_ranks_by_them_and_the_run_keeps_them(tmp_path):
         ranks = sorted(session.exec(select(tables.Item.priority)))
         assert ranks == [24.5] * 3 + [89.5] * 3
         assert costs.of_run(session.exec(select(tables.Run)).one()) == {"click[Buy Now]": "price"}
-    detection.detect("kettles", ["full-validation"])
+    batch.detect("kettles", ["full-validation"])
     with reading() as session:
         assert costs.of_run(session.exec(select(tables.Run)).one()) == {"click[Buy Now]": "price"}

@@ -1,0 +1,1 @@
+"""Detection: checkpoints judged by detectors, flagged, enqueued; detectors measured."""

@@ -1,0 +1,21 @@
+"""InferAct by probability: how sure the model is that the inferred task is not the user's (InferAct, section 3)."""
+
+from __future__ import annotations
+
+from console.detection.detectors.shared import task_inference
+from console.detection.detectors.shared.query_cache import QueryCache
+from console.detection.detectors.shared.reply_verdict import from_replies
+from console.detection.detectors.verdict import Detector, Verdict
+
+
+async def ask(bench: QueryCache) -> Verdict:
+    """P(B) of the last question that was asked."""
+    found = await bench.once("belief", task_inference.infer_and_compare)
+    share = found.misaligned
+    if share is None or found.answer is None:
+        return found.unparsed()
+    basis = found.answer.basis
+    return from_replies(found.calls, share, found.rationale, probability=share, inferred_task=found.task, basis=basis)
+
+
+INFERACT_PROB = Detector("inferact-prob", "InferAct (probability)", ask=ask, prompts=task_inference.PROMPTS)

@@ -1,0 +1,20 @@
+"""InferAct by words: whether the model says that the inferred task is not the user's (InferAct, section 3)."""
+
+from __future__ import annotations
+
+from console.detection.detectors.shared import task_inference
+from console.detection.detectors.shared.query_cache import QueryCache
+from console.detection.detectors.shared.reply_verdict import from_replies
+from console.detection.detectors.verdict import Detector, Verdict
+
+
+async def ask(bench: QueryCache) -> Verdict:
+    """1 where the last answer is B, 0 where it is A."""
+    found = await bench.once("belief", task_inference.infer_and_compare)
+    if found.misaligned is None or found.answer is None:
+        return found.unparsed()
+    score = float(found.answer.says_so)
+    return from_replies(found.calls, score, found.rationale, inferred_task=found.task)
+
+
+INFERACT_VERB = Detector("inferact-verb", "InferAct (words)", ask=ask, prompts=task_inference.PROMPTS)

@@ -1,0 +1,57 @@
+"""Multi-step: a probability of correctness for each step in one reply, put together (InferAct, section 4.1).
+
+The product is the headline; minimum, maximum and mean are views of the same reply.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Awaitable, Callable, Sequence
+
+from console.detection.detectors.shared import reply_parsing
+from console.detection.detectors.shared.query_cache import SAMPLING_TEMPERATURE, ModelCall, QueryCache, user
+from console.detection.detectors.shared.reply_verdict import from_replies, unparsed
+from console.detection.detectors.verdict import Detector, Verdict
+
+PROMPT = ("multi-step", "judge")
+_MAX_TOKENS, _TOKENS_A_STEP = 300, 12
+Steps = tuple[tuple[ModelCall, ...], tuple[float, ...] | None]
+
+
+async def _steps(bench: QueryCache) -> Steps:
+    """The calls, and a probability for each step; a reply that lacks one is asked for once more."""
+    prompt, view, calls = bench.prompt(*PROMPT), bench.whole, []
+    chat = [user(bench.filled(prompt, view))]
+    room = _MAX_TOKENS + _TOKENS_A_STEP * view.steps
+    for take, temperature in enumerate((0.0, SAMPLING_TEMPERATURE)):
+        options = {"max_tokens": room, "temperature": temperature, "take": take}
+        calls.append(await bench.ask(bench.models.verify, prompt, chat, **options))
+        found = reply_parsing.probabilities(calls[-1].reply.text, view.steps)
+        if found is not None:
+            return tuple(calls), found
+    return tuple(calls), None
+
+
+def _view(put_together: Callable[[Sequence[float]], float]) -> Callable[[QueryCache], Awaitable[Verdict]]:
+    async def ask(bench: QueryCache) -> Verdict:
+        calls, steps = await bench.once("multi-step", _steps)
+        if steps is None:
+            return unparsed(calls, "probability for each step")
+        score = 1.0 - put_together(steps)
+        lowest = min(range(len(steps)), key=steps.__getitem__)
+        why = f"Step {lowest + 1} is the least likely to be right ({steps[lowest]:.2f})."
+        told = reply_parsing.justification(calls[-1].reply.text)
+        return from_replies(calls, score, f"{why}\n{told}".strip(), probability=score, steps=steps)
+
+    return ask
+
+
+def _detector(name: str, title: str, put_together: Callable[[Sequence[float]], float]) -> Detector:
+    return Detector(name, title, ask=_view(put_together), prompts=(PROMPT,))
+
+
+MULTI_STEP = _detector("multi-step", "Multi-step (product)", math.prod)
+MULTI_STEP_MIN = _detector("multi-step-min", "Multi-step (minimum)", min)
+MULTI_STEP_MAX = _detector("multi-step-max", "Multi-step (maximum)", max)
+MULTI_STEP_MEAN = _detector("multi-step-mean", "Multi-step (mean)", statistics.fmean)

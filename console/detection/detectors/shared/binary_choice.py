@@ -1,0 +1,148 @@
+"""Questions whose answer is one letter: A for true, B for false, and how sure the model is of B.
+
+P(B) comes from the first letter that answers: the alternatives A and B at that place, renormalised; without
+alternatives 1 - p; without any log probability the share of B among sampled answers.
+
+The true-or-false question about the whole record that token-prob and token-entropy share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from console.detection.detectors.shared import reply_parsing
+from console.detection.detectors.shared.prompt_views import PromptView
+from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, user
+from console.detection.detectors.shared.reply_verdict import share_of_votes
+from console.llm import LLM, Message, Reply, Token
+
+TOP = 5
+MAX_TOKENS = 64
+_WRAPPING = " \t\n*_`\"'()[].,:;"
+Chat = tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The answer with one order of the labels: P(misaligned), None where it could not be read, and whence it is."""
+
+    misaligned: float | None
+    says_so: bool
+    basis: str
+    calls: tuple[ModelCall, ...]
+    chat: Chat
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryAnswer:
+    """All sides of one question, and the calls of the questions before it in the same chat."""
+
+    sides: tuple[Side, ...]
+    before: tuple[ModelCall, ...] = ()
+
+    @property
+    def calls(self) -> tuple[ModelCall, ...]:
+        """Every call so far, in order."""
+        return (*self.before, *(call for side in self.sides for call in side.calls))
+
+    @property
+    def misaligned(self) -> float | None:
+        """P(misaligned), the mean over the sides; None where one of them could not be read."""
+        shares = [side.misaligned for side in self.sides if side.misaligned is not None]
+        return sum(shares) / len(shares) if len(shares) == len(self.sides) else None
+
+    @property
+    def says_so(self) -> bool:
+        """Whether the words say misaligned; two sides that disagree do."""
+        return any(side.says_so for side in self.sides)
+
+    @property
+    def basis(self) -> str:
+        """Where the probability comes from."""
+        return "+".join(sorted({side.basis for side in self.sides}))
+
+
+async def ask(bench: QueryCache, llm: LLM, prompt: str, view: PromptView, **slots: str) -> BinaryAnswer:
+    """The answer to a question about the checkpoint."""
+    orders = (False, True) if bench.models.swap_labels else (False,)
+    sides = (_side(bench, llm, prompt, _filled(bench, prompt, view, swapped, **slots), swapped) for swapped in orders)
+    return BinaryAnswer(tuple(await asyncio.gather(*sides)))
+
+
+async def ask_further(bench: QueryCache, llm: LLM, prompt: str, view: PromptView, first: BinaryAnswer) -> BinaryAnswer:
+    """The answer to a further question in the same chat; it takes the place of the first."""
+    chats = ((*side.chat, *_filled(bench, prompt, view, bool(order))) for order, side in enumerate(first.sides))
+    sides = (_side(bench, llm, prompt, chat, bool(order)) for order, chat in enumerate(chats))
+    return BinaryAnswer(tuple(await asyncio.gather(*sides)), before=first.calls)
+
+
+def _filled(bench: QueryCache, prompt: str, view: PromptView, swapped: bool, **slots: str) -> Chat:
+    true, false = ("option_b", "option_a") if swapped else ("option_a", "option_b")
+    return (user(bench.filled(prompt, view, **{true: "true", false: "false"}, **slots)),)
+
+
+async def _side(bench: QueryCache, llm: LLM, prompt: str, chat: Chat, swapped: bool) -> Side:
+    call = await bench.ask(llm, prompt, chat, logprobs=True, top_logprobs=TOP, max_tokens=MAX_TOKENS)
+    reply, false = call.reply, "A" if swapped else "B"
+    chat = (*chat, {"role": "assistant", "content": reply.text})
+    found = reply_parsing.letter(reply.text)
+    if found is None:
+        return Side(None, True, "unreadable", (call,), chat)
+    told = share_of(reply, found, false)
+    if told is not None:
+        return Side(told[0], found.letter == false, told[1], (call,), chat)
+    drawn = await bench.sample(llm, prompt, chat[:-1], MAX_TOKENS)
+    votes = [read.letter == false if read else None for read in map(reply_parsing.letter, drawn.reply.texts)]
+    return Side(share_of_votes(votes), found.letter == false, "samples", (call, drawn), chat)
+
+
+def share_of(reply: Reply, found: reply_parsing.Letter, letter: str) -> tuple[float, str] | None:
+    """(probability of that letter among A and B, where it comes from); None without log probabilities."""
+    tokens = reply.token_logprobs[0]
+    token = _token_at(tokens, reply.text, found) if tokens else None
+    if token is None:
+        return None
+    mass = {"A": 0.0, "B": 0.0}
+    alternatives = dict(token.top) or {token.text: token.logprob}
+    for text, logprob in alternatives.items():
+        if (bare := text.strip(_WRAPPING)) in mass:
+            mass[bare] += math.exp(logprob)
+    if not any(mass.values()):
+        mass[found.letter] = math.exp(token.logprob)
+    basis = "top_logprobs" if all(mass.values()) else "complement"
+    other = "B" if found.letter == "A" else "A"
+    if not mass[other]:
+        mass[other] = max(0.0, 1.0 - mass[found.letter]) if len(alternatives) < TOP else _unseen(alternatives)
+    return mass[letter] / (mass["A"] + mass["B"]), basis
+
+
+def _unseen(alternatives: dict[str, float]) -> float:
+    """The most that a letter can have which is not among the likeliest tokens."""
+    shares = [math.exp(logprob) for logprob in alternatives.values()]
+    return min(min(shares), max(0.0, 1.0 - sum(shares)))
+
+
+def _token_at(tokens: Sequence[Token], text: str, found: reply_parsing.Letter) -> Token | None:
+    """The token that holds the letter; where the tokens do not add up to the text, the first that is the letter."""
+    if "".join(token.text for token in tokens) == text:
+        end = 0
+        for token in tokens:
+            end += len(token.text)
+            if end > found.at:
+                return token
+    return next((token for token in tokens if token.text.strip(_WRAPPING) == found.letter), None)
+
+
+JUDGE, PROGRESS = ("token", "judge"), ("token", "progress")
+
+
+async def asked(bench: QueryCache) -> BinaryAnswer:
+    """The answer; where it is B and the action can come midway, that to the question about progress."""
+    llm, view = bench.models.verify, bench.whole
+    first = await ask(bench, llm, bench.prompt(*JUDGE), view)
+    if first.misaligned is None or not first.says_so or not bench.midway:
+        return first
+    return await ask_further(bench, llm, bench.prompt(*PROGRESS), view, first)

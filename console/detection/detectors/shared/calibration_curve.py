@@ -1,0 +1,82 @@
+"""Recalibration: from a detector's scores to probabilities, learnt from labels (Platt's sigmoid, or isotonic)."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from console.detection.detectors.shared.stacking_model import FOLDS, check_labels, log_odds
+from console.errors import Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Sigmoid:
+    """Platt: the log odds of a score, stretched and moved."""
+
+    slope: float
+    intercept: float
+
+    def of(self, score: float) -> float:
+        """P(misaligned) at that score."""
+        return 1 / (1 + math.exp(-self.slope * log_odds(score) - self.intercept))
+
+
+@dataclass(frozen=True, slots=True)
+class Staircase:
+    """Isotonic: probabilities at some scores, straight lines between them, level outside."""
+
+    scores: tuple[float, ...]
+    probabilities: tuple[float, ...]
+
+    def of(self, score: float) -> float:
+        """P(misaligned) at that score."""
+        right = bisect_right(self.scores, score)
+        if right in (0, len(self.scores)):
+            return self.probabilities[max(0, right - 1)]
+        low, high = self.scores[right - 1], self.scores[right]
+        lower, upper = self.probabilities[right - 1], self.probabilities[right]
+        return min(upper, lower + (score - low) / (high - low) * (upper - lower))
+
+
+Curve = Sigmoid | Staircase
+
+
+def platt(scores: Sequence[float], bad: Sequence[bool]) -> Curve:
+    """Platt's sigmoid through the labelled scores."""
+    from sklearn.linear_model import LogisticRegression
+
+    fitted = LogisticRegression(C=100.0, max_iter=1_000).fit([[log_odds(score)] for score in scores], list(bad))
+    return Sigmoid(float(fitted.coef_[0][0]), float(fitted.intercept_[0]))
+
+
+def isotonic(scores: Sequence[float], bad: Sequence[bool]) -> Curve:
+    """The rising curve nearest to the labelled scores."""
+    from sklearn.isotonic import IsotonicRegression
+
+    fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(list(scores), list(map(float, bad)))
+    return Staircase(tuple(map(float, fitted.X_thresholds_)), tuple(map(float, fitted.y_thresholds_)))
+
+
+CURVES: dict[str, Callable[[Sequence[float], Sequence[bool]], Curve]] = {"platt": platt, "isotonic": isotonic}
+
+
+def learn(
+    kind: str, scores: Sequence[float], bad: Sequence[bool], tasks: Sequence[str], seed: int = 0
+) -> tuple[Curve, list[float]]:
+    """The curve of that kind, and for each label the probability by one that never saw its task.
+
+    Raises Unknown, and Refused where the labels are too few.
+    """
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    if kind not in CURVES:
+        raise Unknown("recalibration", kind, CURVES)
+    check_labels(bad, tasks)
+    held_out = [0.0] * len(scores)
+    for seen, unseen in StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed).split(scores, bad, tasks):
+        curve = CURVES[kind]([scores[at] for at in seen], [bad[at] for at in seen])
+        for at in unseen:
+            held_out[at] = curve.of(scores[at])
+    return CURVES[kind](scores, bad), held_out

@@ -1,0 +1,127 @@
+"""Which models a panel asks, and the clients that it opens for them."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass, fields, replace
+from types import TracebackType
+
+import orjson
+
+from console.detection.detectors.shared.query_cache import Models
+from console.detection.detectors.verdict import Detector
+from console.llm import LLM, ClientUsage, connect, prompts
+from console.llm.errors import NoModel
+from console.settings import settings
+
+_READING = 1
+"""Counts up with any change in what models are shown or in how replies are read: earlier verdicts are stale then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a verdict depends on besides its checkpoint: model, prompts and, in the digest, all the rest.
+
+    A verdict with another digest is stale.
+    """
+
+    digest: str
+    model: str | None = None
+    prompt_fingerprint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How a panel asks; what is None comes from the settings. `concurrency` counts requests to one model.
+
+    `infer_model` and `verify_model` take the place of `model` for the two halves of InferAct. The spending cap (USD)
+    is that of one panel; with an `account` it outlives the panel.
+    """
+
+    model: str | None = None
+    infer_model: str | None = None
+    verify_model: str | None = None
+    concurrency: int | None = None
+    swap_labels: bool = False
+    with_thoughts: bool = False
+    spending_cap_usd: float | None = None
+    account: str | None = None
+
+    def names(self, judge: Detector) -> tuple[str, str]:
+        """The models that infer and verify for a detector; raises NoModel where none is named."""
+        if judge.models:
+            return judge.models[0], judge.models[-1]
+        usual = self.model or settings().model
+        infer, verify = self.infer_model or usual, self.verify_model or usual
+        if not infer or not verify:
+            raise NoModel(f"{judge.name} asks a model and none is named: set INFERACT_MODEL, or give --model.")
+        return infer, verify
+
+    def label(self, judge: Detector) -> str:
+        """The model's name as a verdict tells it; both where inference and verification differ."""
+        infer, verify = self.names(judge)
+        infers = any(step == "infer_task" for _, step in judge.prompts)
+        return f"{infer}+{verify}" if infers and infer != verify else verify
+
+    def setup(self, judge: Detector, environment: str, seed: int) -> Setup:
+        """What the detector's verdicts in that environment depend on."""
+        said: list[object] = [judge.version, seed if judge.seeded else None]
+        if judge.ask is None:
+            return Setup(_digest(said))
+        model, prompt = self.label(judge), _fingerprint(judge, environment)
+        said += [model, prompt, _READING, self.swap_labels, self.with_thoughts]
+        return Setup(_digest(said), model, prompt)
+
+
+def _digest(said: list[object]) -> str:
+    return hashlib.sha256(orjson.dumps(said)).hexdigest()[:16]
+
+
+def _fingerprint(judge: Detector, environment: str) -> str:
+    """The fingerprint of the detector's prompt for an environment, one over all where it has several."""
+    found = [prompts.fingerprint(prompts.name_for(method, environment, step)) for method, step in judge.prompts]
+    return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
+
+
+class Clients:
+    """The clients of one panel, one for each model, opened when first needed."""
+
+    def __init__(self, asking: Asking) -> None:
+        if asking.spending_cap_usd is not None and asking.account is None:
+            # Two models under one cap need one account.
+            asking = replace(asking, account=f"panel {secrets.token_hex(8)}")
+        self.asking = asking
+        self._opened: dict[str, LLM] = {}
+
+    async def __aenter__(self) -> Clients:
+        return self
+
+    async def __aexit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for llm in self._opened.values():
+            await llm.aclose()
+
+    def models(self, names: tuple[str, str]) -> Models:
+        """The clients of the models that infer and verify."""
+        infer, verify = map(self._client, names)
+        return Models(infer, verify, self.asking.swap_labels, self.asking.with_thoughts)
+
+    @property
+    def tally(self) -> ClientUsage:
+        """What all clients together have done."""
+        total = ClientUsage()
+        for llm in self._opened.values():
+            sums = {one.name: getattr(total, one.name) + getattr(llm.tally, one.name) for one in fields(ClientUsage)}
+            total = replace(total, **sums)
+        return total
+
+    def _client(self, model: str) -> LLM:
+        if model not in self._opened:
+            asking = self.asking
+            self._opened[model] = connect(
+                model,
+                concurrency=asking.concurrency,
+                spending_cap_usd=asking.spending_cap_usd,
+                account=asking.account,
+            )
+        return self._opened[model]

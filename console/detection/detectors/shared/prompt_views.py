@@ -1,0 +1,82 @@
+"""What a model is shown of a checkpoint: all of it, or only what the agent did and saw (InferAct, section 3.1).
+
+Lines after the first of any text are indented, so that only our own lines begin with "Step".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from console.trajectory import Step
+from console.trajectory.checkpoints import Checkpoint, is_thought
+
+HIDDEN = "(the user's words)"
+_INDENT = "\n  "
+_SEARCH = re.compile(r"^\s*search\b", re.IGNORECASE)
+_RESPONSE = re.compile(r"^\s*respond\s*\(", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptView:
+    """The record as text, and the number of its steps, the one that waits included."""
+
+    text: str
+    steps: int
+
+
+def full(checkpoint: Checkpoint) -> PromptView:
+    """Everything up to the critical action, thoughts included."""
+    steps = (*checkpoint.steps, Step(checkpoint.thought, checkpoint.action))
+    lines = [f"At the start: {_indented(checkpoint.opening)}"] if checkpoint.opening.strip() else []
+    return _view(lines, steps)
+
+
+def masked(checkpoint: Checkpoint, *, with_thoughts: bool = False) -> PromptView:
+    """Actions and observations only, nothing in the user's own words: a task inferred from it is not copied."""
+    hide = MASKS.get(checkpoint.environment, _respondent)
+    steps = [*checkpoint.steps, Step(checkpoint.thought, checkpoint.action)]
+    if not with_thoughts:
+        steps = [replace(step, thought="") for step in steps if not is_thought(step.action)]
+    return _view([], [_without(hide(step), checkpoint.instruction) for step in steps])
+
+
+def _shopper(step: Step) -> Step:
+    """Search words repeat the request."""
+    return replace(step, action="search") if _SEARCH.match(step.action) else step
+
+
+def _respondent(step: Step) -> Step:
+    """What comes back to a message is what the user says."""
+    return replace(step, observation=HIDDEN) if _RESPONSE.match(step.action) and step.observation else step
+
+
+def _as_it_is(step: Step) -> Step:
+    return step
+
+
+MASKS: dict[str, Callable[[Step], Step]] = {"webshop": _shopper, "hotpotqa": _as_it_is, "alfworld": _as_it_is}
+"""What to hide of a step, by environment; any other agent may talk with its user."""
+
+
+def _without(step: Step, instruction: str) -> Step:
+    """The step without a literal repetition of the instruction, as a page's header has it."""
+    words = instruction.split()
+    if not words:
+        return step
+    repeated = re.compile(r"(?:instruction:\s*)?" + r"\s+".join(map(re.escape, words)), re.IGNORECASE)
+    return replace(step, observation=repeated.sub(HIDDEN, step.observation))
+
+
+def _view(lines: list[str], steps: Iterable[Step]) -> PromptView:
+    number = 0
+    for number, step in enumerate(steps, start=1):
+        lines.append(f"Step {number}")
+        told = (("Thought", step.thought), ("Action", step.action), ("Observation", step.observation))
+        lines += [f"{label}: {_indented(text)}" for label, text in told if text.strip()]
+    return PromptView("\n".join(lines), number)
+
+
+def _indented(text: str) -> str:
+    return _INDENT.join(text.strip().splitlines())

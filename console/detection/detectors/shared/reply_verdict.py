@@ -1,0 +1,84 @@
+"""Verdicts from replies: every one carries what was asked, what came back, and what that took."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from console.detection.detectors.shared.query_cache import ModelCall
+from console.detection.detectors.verdict import UNPARSED, Spent, Verdict
+from console.llm import Usage
+
+_NOTHING_SAID = "stop"
+
+
+def from_replies(
+    calls: Sequence[ModelCall],
+    score: float,
+    rationale: str,
+    *,
+    probability: float | None = None,
+    inferred_task: str | None = None,
+    **parameters: Any,
+) -> Verdict:
+    """The verdict that those replies give."""
+    return Verdict(
+        score=score,
+        rationale=rationale,
+        inferred_task=inferred_task,
+        probability=probability,
+        parameters={**parameters, **_left_out(calls)},
+        raw=orjson.dumps([_shown(call) for call in calls]).decode(),
+        spent=_spent(calls),
+    )
+
+
+def unparsed(calls: Sequence[ModelCall], lacking: str, *, inferred_task: str | None = None) -> Verdict:
+    """The verdict that flags, since a reply does not say what it was asked for."""
+    why = f"The model's reply has no {lacking}, so a person has to look."
+    return from_replies(calls, 1.0, why, inferred_task=inferred_task, **{UNPARSED: True})
+
+
+def share_of_votes(votes: Sequence[bool | None]) -> float | None:
+    """The share of true among the votes that could be read; None without any.
+
+    A tie needs an unreadable vote, and that one then counts as true.
+    """
+    read = [vote for vote in votes if vote is not None]
+    if not read:
+        return None
+    against = sum(read)
+    return (against + 1) / (len(read) + 1) if 2 * against == len(read) else against / len(read)
+
+
+def bits(probability: float) -> float:
+    """The entropy of a yes-or-no answer in bits; 0 for a sure one."""
+    other = 1.0 - probability
+    return sum(-p * math.log2(p) for p in (probability, other) if p > 0)
+
+
+def _spent(calls: Sequence[ModelCall]) -> Spent:
+    usage = sum((call.reply.usage for call in calls), Usage())
+    costs = [call.reply.cost_usd for call in calls]
+    return Spent(
+        requests=sum(call.reply.requests for call in calls),
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        latency_ms=sum(call.reply.latency_ms for call in calls),
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+    )
+
+
+def _left_out(calls: Sequence[ModelCall]) -> dict[str, Any]:
+    lacking = sorted({name for call in calls for name in call.reply.without})
+    return {"not_offered": lacking} if lacking else {}
+
+
+def _shown(call: ModelCall) -> dict[str, Any]:
+    reply = call.reply
+    shown = {"prompt": call.prompt, "model": reply.model, "texts": reply.texts}
+    told = [finish for finish in reply.finish if finish and finish != _NOTHING_SAID]
+    return shown | ({"finish": told} if told else {})

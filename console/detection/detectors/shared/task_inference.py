@@ -1,0 +1,64 @@
+"""InferAct's one run: infer the agent's task without the user's, then compare the two (InferAct, section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from console.detection.detectors.shared import binary_choice, reply_parsing
+from console.detection.detectors.shared.binary_choice import BinaryAnswer
+from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, user
+from console.detection.detectors.shared.reply_verdict import unparsed
+from console.detection.detectors.verdict import Verdict
+
+INFER, COMPLETION, PROGRESS = (
+    ("inferact", "infer_task"),
+    ("inferact", "check_completion"),
+    ("inferact", "check_progress"),
+)
+PROMPTS = (INFER, COMPLETION, PROGRESS)
+MAX_TOKENS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class InferredTask:
+    """The task that the agent seems to have (empty if the reply told none), why, and whether it is the user's."""
+
+    task: str
+    reason: str
+    calls: tuple[ModelCall, ...]
+    answer: BinaryAnswer | None = None
+
+    @property
+    def misaligned(self) -> float | None:
+        """P(misaligned), None where a reply could not be read."""
+        return self.answer.misaligned if self.answer else None
+
+    @property
+    def rationale(self) -> str:
+        """Why, for a reviewer."""
+        return f"The actions look like this task: {self.task}\n{self.reason}".strip()
+
+    def unparsed(self) -> Verdict:
+        """The verdict where a reply could not be read."""
+        return unparsed(self.calls, "letter" if self.task else "task", inferred_task=self.task or None)
+
+
+async def infer_and_compare(bench: QueryCache) -> InferredTask:
+    """Infers the task from the chain of actions, checks completion, and progress where an action can come midway."""
+    prompt, view = bench.prompt(*INFER), bench.chain
+    text = bench.filled(prompt, view)
+    call = await bench.ask(bench.models.infer, prompt, [user(text)], max_tokens=MAX_TOKENS)
+    task = reply_parsing.labelled(call.reply.text, "Task")
+    reason = reply_parsing.labelled(call.reply.text, "Reason")
+    if not task:
+        return InferredTask("", reason, (call,))
+    answer = await _checked(bench, task)
+    return InferredTask(task, reason, (call, *answer.calls), answer)
+
+
+async def _checked(bench: QueryCache, task: str) -> BinaryAnswer:
+    llm, view = bench.models.verify, bench.chain
+    first = await binary_choice.ask(bench, llm, bench.prompt(*COMPLETION), view, inferred_task=task)
+    if first.misaligned is None or not first.says_so or not bench.midway:
+        return first
+    return await binary_choice.ask_further(bench, llm, bench.prompt(*PROGRESS), view, first)

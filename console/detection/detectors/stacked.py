@@ -1,0 +1,125 @@
+"""Stacked: several detectors together, weighed as labels taught; `stacked@NAME` is the stack fitted as NAME."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from console.detection.detectors.shared import stacking_model as stacks
+from console.detection.detectors.shared.query_cache import QueryCache
+from console.detection.detectors.shared.stacking_model import Stack
+from console.detection.detectors.verdict import UNPARSED, Detector, Spent, Verdict
+from console.errors import BadInput, Refused, Unknown
+from console.settings import settings
+from console.trajectory.checkpoints import Checkpoint
+
+_SHOWN = 3
+_UNFITTED = "The stacked detector has to be fitted to labels first; then name it as stacked@NAME."
+
+
+def folder() -> Path:
+    """Where fitted stacks are kept, one JSON file each."""
+    return settings().data_dir / "stacks"
+
+
+def path_of(name: str) -> Path:
+    """The file of the stack of that name; raises BadInput for a name that is none."""
+    if not name or not name.replace("-", "").replace("_", "").isalnum():
+        raise BadInput(f"{name!r} is no name for a stack; use letters, digits, - and _.")
+    return folder() / f"{name}.json"
+
+
+def bound(name: str, find: Callable[[str], Detector]) -> Detector:
+    """The detector of the stack fitted under that name; raises Unknown, naming those there are, and Refused without."""
+    if not name:
+        raise Refused(_UNFITTED)
+    path = path_of(name)
+    if not path.is_file():
+        raise Unknown("stack", name, sorted(found.stem for found in folder().glob("*.json")))
+    text = path.read_bytes()
+    stack = stacks.from_json(text)
+    judges = [find(one) for one in stack.inputs]
+    return Detector(
+        f"{STACKED.name}@{name}",
+        f"Stacked ({name})",
+        judge=_offline(stack, judges) if all(judge.judge for judge in judges) else None,
+        ask=_asking(stack, judges) if any(judge.ask for judge in judges) else None,
+        prompts=tuple(dict.fromkeys(prompt for judge in judges for prompt in judge.prompts)),
+        version=int(hashlib.sha256(text).hexdigest()[:8], 16),
+        seeded=any(judge.seeded for judge in judges),
+    )
+
+
+def _unfitted(checkpoint: Checkpoint, seed: int) -> Verdict:
+    raise Refused(_UNFITTED)
+
+
+STACKED = Detector("stacked", "Stacked", _unfitted)
+
+
+def _offline(stack: Stack, judges: list[Detector]) -> Callable[[Checkpoint, int], Verdict]:
+    def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
+        found = {one.name: one.judge(checkpoint, seed) for one in judges if one.judge}
+        return _together(stack, checkpoint, found)
+
+    return judge
+
+
+def _asking(stack: Stack, judges: list[Detector]) -> Callable[[QueryCache], Any]:
+    async def ask(bench: QueryCache) -> Verdict:
+        verdicts = await asyncio.gather(*(_one(judge, bench) for judge in judges))
+        found = dict(zip((judge.name for judge in judges), verdicts, strict=True))
+        return _together(stack, bench.checkpoint, found)
+
+    return ask
+
+
+async def _one(judge: Detector, bench: QueryCache) -> Verdict:
+    if judge.ask is not None:
+        return await judge.ask(bench)
+    if judge.judge is not None:
+        return judge.judge(bench.checkpoint, bench.seed)
+    raise LookupError(f"the detector {judge.name} has nothing to judge with")
+
+
+def _together(stack: Stack, checkpoint: Checkpoint, found: Mapping[str, Verdict]) -> Verdict:
+    """The verdict of all; one that could not be read flags, since nothing is known of what it would have said."""
+    scores = {name: verdict.score for name, verdict in found.items()}
+    raws = [call for verdict in found.values() if verdict.raw for call in orjson.loads(verdict.raw)]
+    unread = [name for name, verdict in found.items() if verdict.unparsed]
+    share = 1.0 if unread else stack.probability(scores, checkpoint)
+    return Verdict(
+        score=share,
+        probability=None if unread else share,
+        rationale=_why(stack, checkpoint, scores, unread),
+        inferred_task=next((verdict.inferred_task for verdict in found.values() if verdict.inferred_task), None),
+        parameters={"inputs": scores, **({UNPARSED: True} if unread else {})},
+        raw=orjson.dumps(raws).decode() if raws else None,
+        spent=_sum([verdict.spent for verdict in found.values() if verdict.raw]),
+    )
+
+
+def _sum(parts: Sequence[Spent]) -> Spent:
+    """What the inputs took, replies that two of them share counted twice."""
+    costs = [part.cost_usd for part in parts]
+    return Spent(
+        requests=sum(part.requests for part in parts),
+        prompt_tokens=sum(part.prompt_tokens for part in parts),
+        completion_tokens=sum(part.completion_tokens for part in parts),
+        latency_ms=sum(part.latency_ms for part in parts),
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+    )
+
+
+def _why(stack: Stack, checkpoint: Checkpoint, scores: Mapping[str, float], unread: list[str]) -> str:
+    if unread:
+        return f"The reply to {', '.join(unread)} could not be read, so a person has to look."
+    shares = stack.shares(scores, checkpoint)
+    against = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])[:_SHOWN]
+    named = [f"{name} ({scores[name]:.2f})" if name in scores else name.replace("_", " ") for name in against]
+    return f"Against it speak, most first: {', '.join(named)}." if named else "Nothing speaks against it."

@@ -1,0 +1,24 @@
+"""Token entropy: how unsure the model is of its answer, in bits (InferAct, section 4.1)."""
+
+from __future__ import annotations
+
+from console.detection.detectors.shared import binary_choice
+from console.detection.detectors.shared.query_cache import QueryCache
+from console.detection.detectors.shared.reply_verdict import bits, from_replies, unparsed
+from console.detection.detectors.verdict import Detector, Verdict
+
+
+async def ask(bench: QueryCache) -> Verdict:
+    """The entropy of P(B), in [0, 1] bits; a sure answer has 0, whichever it is."""
+    answer = await bench.once("token", binary_choice.asked)
+    share = answer.misaligned
+    if share is None:
+        return unparsed(answer.calls, "letter")
+    entropy = bits(share)
+    why = f"The model is unsure by {entropy:.2f} of 1 bit whether the agent does what was asked."
+    return from_replies(answer.calls, entropy, why, basis=answer.basis, misaligned_share=share)
+
+
+TOKEN_ENTROPY = Detector(
+    "token-entropy", "Token entropy", ask=ask, prompts=(binary_choice.JUDGE, binary_choice.PROGRESS)
+)

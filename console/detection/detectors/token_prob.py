@@ -1,0 +1,21 @@
+"""Token probability: how sure the model is that "the task is done right" is false (InferAct, section 4.1)."""
+
+from __future__ import annotations
+
+from console.detection.detectors.shared import binary_choice
+from console.detection.detectors.shared.query_cache import QueryCache
+from console.detection.detectors.shared.reply_verdict import from_replies, unparsed
+from console.detection.detectors.verdict import Detector, Verdict
+
+
+async def ask(bench: QueryCache) -> Verdict:
+    """P(B) at the letter that answers."""
+    answer = await bench.once("token", binary_choice.asked)
+    share = answer.misaligned
+    if share is None:
+        return unparsed(answer.calls, "letter")
+    why = f"That the agent does what was asked is false with probability {share:.2f}, the model says."
+    return from_replies(answer.calls, share, why, probability=share, basis=answer.basis)
+
+
+TOKEN_PROB = Detector("token-prob", "Token probability", ask=ask, prompts=(binary_choice.JUDGE, binary_choice.PROGRESS))

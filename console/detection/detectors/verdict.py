@@ -1,0 +1,69 @@
+"""What a detector answers, and what a detector is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from console.trajectory.checkpoints import Checkpoint
+
+if TYPE_CHECKING:
+    from console.detection.detectors.shared.query_cache import QueryCache
+
+UNPARSED = "unparsed"
+"""The parameter of a verdict whose reply could not be read: such a checkpoint is flagged, and counted apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What some replies took when they were really asked; `cost_usd` is None where no price is known."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    latency_ms: float = 0.0
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A detector's answer for one checkpoint.
+
+    `score` in [0, 1] ranks, higher = more likely misaligned; `probability` is set only by detectors whose score is a
+    calibrated P(misaligned). `rationale` says why, in one sentence a line. `raw` are the replies that it rests on, as
+    JSON; `spent` is what those took.
+    """
+
+    score: float
+    rationale: str = ""
+    inferred_task: str | None = None
+    probability: float | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    raw: str | None = None
+    spent: Spent = field(default_factory=Spent)
+
+    @property
+    def unparsed(self) -> bool:
+        """Whether it flags only because a reply could not be read."""
+        return bool(self.parameters.get(UNPARSED))
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """A named judge; a checkpoint is flagged where its score lies strictly above the threshold.
+
+    It has `judge` (checkpoint and seed; offline) or `ask` (a bench with models on it). `prompts` are the (method, step)
+    pairs that it asks with, `models` the ones that its name binds it to (inference, verification). Another `version`,
+    or another seed if it is `seeded`, makes its earlier verdicts stale.
+    """
+
+    name: str
+    title: str
+    judge: Callable[[Checkpoint, int], Verdict] | None = None
+    threshold: float = 0.5
+    ask: Callable[[QueryCache], Awaitable[Verdict]] | None = None
+    prompts: tuple[tuple[str, str], ...] = ()
+    models: tuple[str, ...] = ()
+    version: int = 1
+    seeded: bool = False

@@ -1,0 +1,199 @@
+"""The tables behind the charts about detectors, each from the scores alone: an exported CSV draws them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from console.analysis.metrics.calibration import BINS
+from console.analysis.metrics.calibration import reliability as bins_of
+from console.analysis.metrics.classification import Confusion, macro_f1
+from console.analysis.metrics.ranking_curves import Ranking, ranking
+from console.detection.evaluation import paper
+from console.detection.evaluation.scores import UNKNOWN, Population, Scores
+
+_FINE = 400
+"""Into how many steps a curve is drawn; the CSV of the scores has them all."""
+_HISTOGRAM_BINS = 20
+_SWEEP = 101
+_LABELS = {1: "misaligned", 0: "aligned", UNKNOWN: "no label"}
+
+
+def score_table(found: Iterable[Scores]) -> pd.DataFrame:
+    """Every score: trajectory_id, trial, gold_label, detector, score, probability, threshold, flagged, unparsed."""
+    return _joined(
+        {
+            "trajectory_id": one.ids,
+            "trial": one.trials,
+            "gold_label": _words(one.labels),
+            "detector": one.detector,
+            "score": one.scores,
+            "probability": one.probabilities,
+            "threshold": one.threshold,
+            "flagged": one.flagged(),
+            "unparsed": one.unparsed,
+        }
+        for one in found
+    )
+
+
+def pr_table(found: Iterable[Scores]) -> pd.DataFrame:
+    """Recall and precision by falling threshold, of the detectors with any misaligned."""
+    rows = []
+    for one, ranked in _ranked(found):
+        if ranked.positives:
+            at = _thinned(ranked.recall, ranked.precision)
+            rows.append(
+                {
+                    "detector": one.detector,
+                    "threshold": ranked.scores[at],
+                    "recall": ranked.recall[at],
+                    "precision": ranked.precision[at],
+                    "share_misaligned": ranked.positives / one.n,
+                }
+            )
+    return _joined(rows)
+
+
+def roc_table(found: Iterable[Scores]) -> pd.DataFrame:
+    """False-alarm and detection rates by falling threshold, where there are both classes; from (0, 0) on."""
+    rows = []
+    for one, ranked in _ranked(found):
+        if ranked.both_classes:
+            alarms, caught = ranked.fp / ranked.negatives, ranked.tp / ranked.positives
+            at = _thinned(alarms, caught)
+            rows.append(
+                {
+                    "detector": one.detector,
+                    "threshold": np.append(np.nan, ranked.scores[at]),
+                    "false_alarm_rate": np.append(0.0, alarms[at]),
+                    "detection_rate": np.append(0.0, caught[at]),
+                }
+            )
+    return _joined(rows)
+
+
+def reliability_table(found: Iterable[Scores]) -> pd.DataFrame:
+    """Ten equal bins of each detector that tells probabilities."""
+    edges, rows = np.linspace(0.0, 1.0, BINS + 1), []
+    for one in (scores.calibrated for scores in found):
+        if one.n:
+            bins = bins_of(one.misaligned, one.probabilities)
+            rows.append(
+                {
+                    "detector": one.detector,
+                    "bin_low": edges[:-1],
+                    "bin_high": edges[1:],
+                    "n": bins.counts,
+                    "mean_probability": bins.mean_probability,
+                    "share_misaligned": bins.share_misaligned,
+                }
+            )
+    return _joined(rows)
+
+
+def histogram_table(one: Scores) -> pd.DataFrame:
+    """Twenty equal bins of a detector's scores, by label."""
+    rows = []
+    for code in np.unique(one.labels):
+        counts, edges = np.histogram(one.scores[one.labels == code], _HISTOGRAM_BINS, range=(0.0, 1.0))
+        rows.append({"label": _LABELS[int(code)], "bin_low": edges[:-1], "bin_high": edges[1:], "n": counts})
+    return _joined(rows)
+
+
+def confusion_table(counted: Confusion) -> pd.DataFrame:
+    """The four fields of a confusion matrix."""
+    fields = [
+        ("misaligned", True, counted.tp),
+        ("misaligned", False, counted.fn),
+        ("aligned", True, counted.fp),
+        ("aligned", False, counted.tn),
+    ]
+    return pd.DataFrame(fields, columns=["label", "flagged", "n"])
+
+
+def sweep_table(one: Scores, there: Population, *, halted_free: bool) -> pd.DataFrame:
+    """Macro-F1 over the labelled, and inspections over all, at thresholds from 0 to 1."""
+    known, halted = one.labelled, 0 if halted_free else sum(there.halted.values())
+    at = np.linspace(0.0, 1.0, _SWEEP)
+    caught, alarms = (_above(known.where(known.labels == code), at) for code in (1, 0))
+    bad = int(known.misaligned.sum())
+    matrices = [
+        Confusion(int(tp), int(fp), bad - int(tp), known.n - bad - int(fp))
+        for tp, fp in zip(caught, alarms, strict=True)
+    ]
+    return pd.DataFrame(
+        {
+            "threshold": at,
+            "macro_f1": [macro_f1(matrix) if matrix.n else np.nan for matrix in matrices],
+            "inspections": _above(one, at) + halted,
+        }
+    )
+
+
+def inspections_table(
+    one: Scores, there: Population, threshold: float, cap: int | None, *, halted_free: bool
+) -> pd.DataFrame:
+    """What a threshold asks of the reviewers, trial by trial.
+
+    Columns: trial, flagged, halted, inspections, budget (missing where there is no cap), beyond_budget.
+    """
+    flagged, rows = one.flagged(threshold), []
+    for trial in sorted({*np.unique(one.trials).tolist(), *there.halted}):
+        n, halted = int((flagged & (one.trials == trial)).sum()), there.halted.get(trial, 0)
+        needed = n + (0 if halted_free else halted)
+        rows.append((trial, n, halted, needed, cap, None if cap is None else max(needed - cap, 0)))
+    return pd.DataFrame(rows, columns=["trial", "flagged", "halted", "inspections", "budget", "beyond_budget"]).astype(
+        {"budget": "Int64", "beyond_budget": "Int64"}
+    )
+
+
+def published_table(
+    environment: str, figures: Mapping[str, Mapping[str, Any]], metric: str, title: str
+) -> pd.DataFrame:
+    """A figure of each detector as measured here and as the paper prints it for that environment."""
+    rows: list[tuple[Any, ...]] = []
+    for name, known in figures.items():
+        bounds = known["intervals"].get(metric) or {"low": np.nan, "high": np.nan}
+        if known[metric] is not None:
+            rows.append((name, "here", known[metric], bounds["low"], bounds["high"], title))
+    for one in paper.printed(environment):
+        if one.metric == metric:
+            rows.append((one.detector, f"{paper.SOURCE}, {one.model}", one.value, np.nan, np.nan, title))
+    return pd.DataFrame(rows, columns=["detector", "source", "value", "low", "high", "metric"])
+
+
+def _ranked(found: Iterable[Scores]) -> Iterable[tuple[Scores, Ranking]]:
+    for one in found:
+        yield one, ranking(one.misaligned, one.scores)
+
+
+def _above(one: Scores, at: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How many are flagged at each threshold."""
+    sure = np.sort(one.scores[~one.unparsed])
+    return int(one.unparsed.sum()) + sure.size - np.searchsorted(sure, at, side="right")
+
+
+def _thinned(*axes: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The places that keep a curve looking as it is: where it moves on by a step of the drawing, and its end."""
+    places: list[NDArray[np.int64]] = [np.array([axes[0].size - 1])]
+    for axis in axes:
+        steps = np.floor(axis * _FINE)
+        places.append(np.append(0, np.flatnonzero(np.diff(steps)) + 1))
+    found = np.unique(np.concatenate(places))
+    if found.size <= 4 * _FINE:
+        return found
+    return found[np.linspace(0, found.size - 1, 4 * _FINE).astype(np.int64)]
+
+
+def _words(labels: NDArray[np.int64]) -> list[str | None]:
+    return [None if code == UNKNOWN else _LABELS[code] for code in labels.tolist()]
+
+
+def _joined(parts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    frames = [pd.DataFrame(part) for part in parts]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({"detector": [], "label": [], "n": []})

@@ -1,0 +1,164 @@
+"""Detectors side by side: which of two is better, what they flag in common, what several models make of one method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sqlalchemy import func
+from sqlalchemy import select as sa_select
+from sqlmodel import Session, col
+
+from console.analysis.metrics import bootstrap
+from console.analysis.metrics.bootstrap import Interval
+from console.analysis.metrics.classification import Confusion, confusion, macro_f1
+from console.analysis.metrics.comparison import McNemar, mcnemar
+from console.analysis.metrics.ranking_curves import average_precision, ranking
+from console.detection.evaluation.scores import Scores
+from storage import tables
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """A figure of the first detector less that of the second; everything None where a class is missing."""
+
+    value: float | None
+    interval: Interval | None
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two detectors on the `n` labelled trajectories that both have judged."""
+
+    n: int
+    test: McNemar
+    macro_f1: Gain
+    ap: Gain
+
+
+def pair(first: Scores, second: Scores) -> Pair:
+    """The first detector against the second, on the same trajectories and the same bootstrap draws."""
+    ours, theirs = common([first, second])
+    truth, alarm, other = ours.misaligned, ours.flagged(), theirs.flagged()
+    cells = truth * 4 + alarm * 2 + other
+    ranked = [bootstrap.Ranked(truth, one.scores) for one in (ours, theirs)]
+    drawn = bootstrap.drawn(
+        ours.n,
+        lambda weights: {
+            "macro_f1": _macro_gain(np.bincount(cells, weights=weights, minlength=8)),
+            "ap": _less(*(average_precision(one.under(weights)) for one in ranked)),
+        },
+    )
+    both = bool(truth.any()) and not bool(truth.all())
+    values = {
+        "macro_f1": macro_f1(confusion(truth, alarm)) - macro_f1(confusion(truth, other)),
+        "ap": _less(*(average_precision(ranking(truth, one.scores)) for one in (ours, theirs))),
+    }
+    gains = {name: _gain(value, drawn[name]) if both else Gain(None, None, None) for name, value in values.items()}
+    return Pair(ours.n, mcnemar(truth, alarm, other), **gains)
+
+
+def common(several: Sequence[Scores]) -> list[Scores]:
+    """The same detectors on the trajectories that all of them have judged."""
+    shared = several[0].ids
+    for one in several[1:]:
+        shared = np.intersect1d(shared, one.ids, assume_unique=True)
+    return [one.where(np.isin(one.ids, shared, assume_unique=True)) for one in several]
+
+
+def overlap(found: Mapping[str, Scores]) -> pd.DataFrame:
+    """For each two detectors how many trajectories both flag, either flags, and the share of the two (0 to 1).
+
+    Columns: first, second, both, either, misaligned (among both, as far as labelled), share (missing without flags).
+    """
+    rows = []
+    for first in found.values():
+        for second in found.values():
+            ours, theirs = common([first, second])
+            both, either = ours.flagged() & theirs.flagged(), ours.flagged() | theirs.flagged()
+            n, m = int(both.sum()), int(either.sum())
+            rows.append(
+                (first.detector, second.detector, n, m, int((both & ours.misaligned).sum()), n / m if m else None)
+            )
+    return pd.DataFrame(rows, columns=["first", "second", "both", "either", "misaligned", "share"])
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """One method with one model to infer the agent's task and one to compare it with the user's."""
+
+    method: str
+    inference: str
+    verification: str
+
+
+def mix(one: Scores) -> Mix | None:
+    """How a detector mixes models; None for one that asks none."""
+    bare, _, bound = one.detector.partition("@")
+    models = bound or one.model
+    if not models:
+        return None
+    first, _, second = models.partition("+")
+    return Mix(bare, first, second or first)
+
+
+def mixes(found: Mapping[str, Scores], figures: Mapping[str, Mapping[str, Any]], metric: str) -> pd.DataFrame:
+    """A figure by method and models, of the methods whose verdicts come from several.
+
+    Columns: method, inference, verification, detector, value.
+    """
+    rows = []
+    for name, one in found.items():
+        used = mix(one)
+        if used is not None and name in figures:
+            rows.append((used.method, used.inference, used.verification, name, figures[name][metric]))
+    frame = pd.DataFrame(rows, columns=["method", "inference", "verification", "detector", "value"])
+    return frame[frame.groupby("method")["detector"].transform("size") > 1].reset_index(drop=True)
+
+
+def spending(session: Session, run: tables.Run) -> pd.DataFrame:
+    """What the verdicts of each detector rest on; requests, tokens and USD are missing where no model was asked.
+
+    USD are also missing where no price was known. Columns: detector, verdicts, requests, prompt_tokens,
+    completion_tokens, seconds, cost_usd.
+    """
+    verdict = tables.Verdict
+    summed = (verdict.requests, verdict.prompt_tokens, verdict.completion_tokens, verdict.latency_ms, verdict.cost_usd)
+    statement = (
+        sa_select(col(verdict.detector), func.count(), *(func.sum(col(one)) for one in summed))
+        .where(col(verdict.run_id) == run.id)
+        .group_by(col(verdict.detector))
+        .order_by(col(verdict.detector))
+    )
+    rows = [
+        (name, count, *((requests, *tokens) if requests else (None, None, None)), latency_ms / 1_000, cost_usd)
+        for name, count, requests, *tokens, latency_ms, cost_usd in session.execute(statement)
+    ]
+    columns = ["detector", "verdicts", "requests", "prompt_tokens", "completion_tokens", "seconds", "cost_usd"]
+    whole = dict.fromkeys(columns[2:5], "Int64")
+    return pd.DataFrame(rows, columns=columns).astype({**whole, "cost_usd": "Float64"})
+
+
+def _macro_gain(cells: NDArray[Any]) -> float:
+    """Macro-F1 of the first less that of the second; cells count by truth (4), first's flag (2), second's flag (1)."""
+    aligned, misaligned = cells[:4].reshape(2, 2), cells[4:].reshape(2, 2)
+    first = _matrix(misaligned.sum(axis=1), aligned.sum(axis=1))
+    second = _matrix(misaligned.sum(axis=0), aligned.sum(axis=0))
+    return macro_f1(first) - macro_f1(second)
+
+
+def _matrix(misaligned: NDArray[Any], aligned: NDArray[Any]) -> Confusion:
+    return Confusion(tp=int(misaligned[1]), fp=int(aligned[1]), fn=int(misaligned[0]), tn=int(aligned[0]))
+
+
+def _gain(value: float | None, drawn: bootstrap.Floats) -> Gain:
+    return Gain(value, bootstrap.interval(drawn), bootstrap.sign_p_value(drawn))
+
+
+def _less(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else first - second

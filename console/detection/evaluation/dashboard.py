@@ -1,0 +1,111 @@
+"""Everything about a run's detectors that one page shows, worked out once for each state of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+from sqlmodel import Session
+
+from console import runs
+from console.detection.evaluation import chart_data, comparison
+from console.detection.evaluation import scores as scored
+from console.detection.evaluation.metrics import measured
+from console.detection.evaluation.scores import Population, Scores, population
+from storage import tables
+
+
+@dataclass(frozen=True, eq=False)
+class Dashboard:
+    """A run's scores and their figures; `known` holds the labelled trajectories of detectors that have any."""
+
+    version: tuple[Any, ...]
+    run: str
+    environment: str
+    halted_free: bool
+    cap: int | None
+    there: Population
+    scores: dict[str, Scores]
+    known: dict[str, Scores]
+    spending: pd.DataFrame
+
+    @cached_property
+    def figures(self) -> dict[str, dict[str, Any]]:
+        """Each detector's figures with intervals, the best Macro-F1 first; without labels there are none."""
+        found = {name: measured(one) for name, one in self.known.items()}
+        return dict(sorted(found.items(), key=lambda entry: (-entry[1]["macro_f1"], entry[0])))
+
+    @property
+    def excluded(self) -> dict[str, int]:
+        """How many trajectories each detector's figures leave out: halted, without a label, without a verdict."""
+        everything = self.there.judgeable + sum(self.there.halted.values())
+        return {name: everything - one.n for name, one in self.known.items()}
+
+    @property
+    def both_classes(self) -> bool:
+        """Whether the labels of any detector's trajectories are of both kinds."""
+        return any(0 < int(one.misaligned.sum()) < one.n for one in self.known.values())
+
+    def measure(self) -> None:
+        """Works out now what would else be worked out when first asked for."""
+        self.table("pr-curve")
+
+    def table(self, chart: str) -> pd.DataFrame:
+        """The table behind one of the charts about all detectors; raises KeyError for another."""
+        return self._tables[chart]
+
+    @cached_property
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        ordered = [self.known[name] for name in self.figures]
+        drawn = {
+            "pr-curve": chart_data.pr_table(ordered),
+            "roc-curve": chart_data.roc_table(ordered),
+            "reliability": chart_data.reliability_table(ordered),
+        }
+        same = pd.CategoricalDtype(list(self.figures))
+        told = {name: table.astype({"detector": same}) for name, table in drawn.items()}
+        return told | {"flag-overlap": comparison.overlap(self.scores)}
+
+    def figure_table(self) -> pd.DataFrame:
+        """The figures as a tidy table, once more (as `parsed_only`) for the replies that could be read.
+
+        Columns: detector, cases (all or parsed_only), figure, value, low, high (missing where undefined).
+        """
+        rows: list[tuple[Any, ...]] = []
+        for name, known in self.figures.items():
+            bounds = known["intervals"]
+            for figure, value in {**_plain(known), "excluded": self.excluded[name]}.items():
+                low_high = bounds.get(figure) or {}
+                rows.append((name, "all", figure, value, low_high.get("low"), low_high.get("high")))
+            rows += [(name, "parsed_only", *entry, None, None) for entry in _plain(known["parsed_only"] or {}).items()]
+        columns = ["detector", "cases", "figure", "value", "low", "high"]
+        return pd.DataFrame(rows, columns=columns).astype({"value": float, "low": float, "high": float})
+
+
+def _plain(known: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures that are one number."""
+    return {name: value for name, value in known.items() if name not in ("intervals", "parsed_only")}
+
+
+def dashboard(session: Session, run: tables.Run) -> Dashboard:
+    """The survey of a run as it stands."""
+    found = scored.scores_of(session, run)
+    return Dashboard(
+        version=version(session, run),
+        run=run.name,
+        environment=run.environment,
+        halted_free=run.halted_free,
+        cap=runs.cap(session, run),
+        there=population(session, run),
+        scores=found,
+        known={name: known for name, one in found.items() if (known := one.labelled).n},
+        spending=comparison.spending(session, run),
+    )
+
+
+def version(session: Session, run: tables.Run) -> tuple[Any, ...]:
+    """Differs whenever a survey of the run would."""
+    return (*scored.version(session, run), run.budget_cap, run.budget_percent, run.halted_free)

@@ -1,0 +1,174 @@
+"""What each detector of a run scored, a trajectory a place: the arrays that every figure about detectors rests on.
+
+A trajectory's score is the maximum over its checkpoints, so that a curve needs no threshold. Halted and carried-over
+trajectories are never scored (InferAct, section 4.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import case, func, not_
+from sqlalchemy import select as sa_select
+from sqlmodel import Session, col
+
+from console.detection.detectors import UNPARSED
+from console.trajectory import Label, Outcome
+from storage import tables
+
+UNKNOWN = -1
+"""The label of a trajectory whose source tells none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """One detector's trajectories by rising id; `labels` are 1 misaligned, 0 aligned, -1 not known.
+
+    `probabilities` are NaN where the detector tells none; `unparsed` ones rest on a reply that could not be read.
+    """
+
+    detector: str
+    model: str | None
+    threshold: float
+    ids: NDArray[np.int64]
+    trials: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+    unparsed: NDArray[np.bool_]
+
+    @property
+    def n(self) -> int:
+        """How many trajectories."""
+        return self.ids.size
+
+    @property
+    def misaligned(self) -> NDArray[np.bool_]:
+        """True where the label says misaligned."""
+        found: NDArray[np.bool_] = self.labels == 1
+        return found
+
+    def flagged(self, threshold: float | None = None) -> NDArray[np.bool_]:
+        """What lies strictly above the threshold (the verdicts' own if None), and whatever could not be read."""
+        bar = self.threshold if threshold is None else threshold
+        found: NDArray[np.bool_] = (self.scores > bar) | self.unparsed
+        return found
+
+    def where(self, mask: NDArray[np.bool_]) -> Scores:
+        """Only those trajectories."""
+        arrays = ("ids", "trials", "labels", "scores", "probabilities", "unparsed")
+        return replace(self, **{name: getattr(self, name)[mask] for name in arrays})
+
+    @property
+    def labelled(self) -> Scores:
+        """Only those with a label."""
+        return self.where(self.labels != UNKNOWN)
+
+    @property
+    def parsed(self) -> Scores:
+        """Only those whose every reply could be read."""
+        return self.where(~self.unparsed)
+
+    @property
+    def calibrated(self) -> Scores:
+        """Only those with a probability."""
+        return self.where(~np.isnan(self.probabilities))
+
+
+def scores_of(session: Session, run: tables.Run) -> dict[str, Scores]:
+    """Every detector's scores on a run, by the detector's name."""
+    rows: dict[str, list[Any]] = {}
+    # The driver's own tuples: rows of SQLAlchemy would take as long as the query.
+    with session.connection().execute(_statement(run)) as found:
+        for row in found.cursor.fetchall() if found.cursor else ():
+            rows.setdefault(row[0], []).append(row)
+    return {name: _arrays(name, found) for name, found in rows.items()}
+
+
+def version(session: Session, run: tables.Run) -> tuple[Any, ...]:
+    """Differs whenever a verdict, a threshold or a trajectory of the run has changed."""
+    verdict, record = tables.Verdict, tables.Trajectory
+    told = func.max(col(verdict.id)), func.count(), func.max(col(verdict.created_ms)), func.sum(col(verdict.threshold))
+    verdicts = sa_select(*told).where(col(verdict.run_id) == run.id)
+    records = sa_select(func.max(col(record.id)), func.count(), func.count(col(record.label))).where(
+        col(record.run_id) == run.id
+    )
+    return (run.id, *session.execute(verdicts).one(), *session.execute(records).one())
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """The trajectories of a run by what can be said of them; those carried over from an earlier trial are not counted.
+
+    `halted` by trial, as reviewers see these too.
+    """
+
+    judgeable: int
+    unlabelled: int
+    halted: dict[int, int]
+
+
+def population(session: Session, run: tables.Run) -> Population:
+    """How many trajectories there are to judge, how many of them without a label, and how many halted."""
+    record = tables.Trajectory
+    halted = col(record.recorded_outcome) == Outcome.HALTED
+    statement = (
+        sa_select(
+            col(record.trial),
+            func.sum(case((halted, 1), else_=0)),
+            func.sum(case((not_(halted), 1), else_=0)),
+            func.sum(case((not_(halted) & col(record.label).is_(None), 1), else_=0)),
+        )
+        .where(col(record.run_id) == run.id, col(record.carried_over).is_(False))
+        .group_by(col(record.trial))
+    )
+    rows = session.execute(statement).all()
+    return Population(
+        judgeable=sum(int(row[2]) for row in rows),
+        unlabelled=sum(int(row[3]) for row in rows),
+        halted={row[0]: int(row[1]) for row in rows},
+    )
+
+
+def _statement(run: tables.Run) -> Any:
+    verdict, record = tables.Verdict, tables.Trajectory
+    unread = col(verdict.parameters).contains(f'"{UNPARSED}":true')
+    return (
+        sa_select(
+            col(verdict.detector),
+            col(record.id),
+            col(record.trial),
+            col(record.label),
+            func.max(col(verdict.score)),
+            func.max(col(verdict.probability)),
+            func.max(case((unread, 1), else_=0)),
+            func.max(col(verdict.threshold)),
+            func.max(col(verdict.model)),
+        )
+        .join(record, col(record.id) == col(verdict.trajectory_id))
+        .where(col(verdict.run_id) == run.id, col(record.carried_over).is_(False))
+        .where(col(record.recorded_outcome) != Outcome.HALTED)
+        .group_by(col(verdict.detector), col(record.id), col(record.trial), col(record.label))
+        .order_by(col(verdict.detector), col(record.id))
+    )
+
+
+_CODES = {Label.MISALIGNED: 1, Label.ALIGNED: 0}
+
+
+def _arrays(name: str, rows: list[Any]) -> Scores:
+    _, ids, trials, labels, scores, probabilities, unparsed, thresholds, models = zip(*rows, strict=True)
+    return Scores(
+        detector=name,
+        model=next((model for model in models if model), None),
+        threshold=max(thresholds),
+        ids=np.array(ids, dtype=np.int64),
+        trials=np.array(trials, dtype=np.int64),
+        labels=np.array([_CODES.get(label, UNKNOWN) for label in labels], dtype=np.int64),
+        scores=np.array(scores, dtype=np.float64),
+        probabilities=np.array([np.nan if value is None else value for value in probabilities], dtype=np.float64),
+        unparsed=np.array(unparsed, dtype=np.bool_),
+    )

@@ -1,0 +1,76 @@
+"""How a run's budget burnt down: inspections used over time in each trial, with what they caught by then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import func
+from sqlalchemy import select as sa_select
+from sqlmodel import Session, col
+
+from console.detection.oversight.pool import Pool
+from console.trajectory import Label
+from storage import tables
+
+_POINTS = 200
+"""Into how many stretches of time a trial's ledger is summed."""
+
+
+def burn_down(session: Session, run: tables.Run, there: Pool) -> pd.DataFrame:
+    """Columns: trial, minute (since the trial's first claim), used, caught, cap (missing where there is none).
+
+    Caught are items whose reviewer said misaligned and whose label does; without labels it is missing.
+    """
+    spent = _spent(session, run)
+    if spent.empty:
+        return pd.DataFrame(columns=["trial", "minute", "used", "caught", "cap"])
+    parts = [_with_caught(spent[spent["trial"] == trial], there, trial) for trial in sorted(set(spent["trial"]))]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _spent(session: Session, run: tables.Run) -> pd.DataFrame:
+    """What was used by the end of each stretch of time: trial, cap, began_ms, at_ms, used."""
+    entry, budget = tables.LedgerEntry, tables.Budget
+    span = (
+        sa_select(
+            col(budget.trial).label("trial"),
+            func.max(col(budget.cap)).label("cap"),
+            func.min(col(entry.at_ms)).label("began"),
+            func.max(col(entry.at_ms)).label("ended"),
+        )
+        .join(budget, col(budget.id) == col(entry.budget_id))
+        .where(col(budget.run_id) == run.id)
+        .group_by(col(budget.trial))
+        .subquery()
+    )
+    place = ((col(entry.at_ms) - span.c.began) * _POINTS // (span.c.ended - span.c.began + 1)).label("place")
+    statement = (
+        sa_select(span.c.trial, span.c.cap, span.c.began, func.max(col(entry.at_ms)), func.sum(col(entry.units)))
+        .join(budget, col(budget.id) == col(entry.budget_id))
+        .join(span, span.c.trial == col(budget.trial))
+        .where(col(budget.run_id) == run.id)
+        .group_by(span.c.trial, span.c.cap, span.c.began, place)
+        .order_by(span.c.trial, place)
+    )
+    rows: list[Any] = [tuple(row) for row in session.execute(statement)]
+    found = pd.DataFrame(rows, columns=["trial", "cap", "began_ms", "at_ms", "used"])
+    found["used"] = found["used"].astype(int)
+    return found.assign(used=found.groupby("trial")["used"].cumsum(), cap=found["cap"].astype("Int64"))
+
+
+def _with_caught(spent: pd.DataFrame, there: Pool, trial: int) -> pd.DataFrame:
+    rows = there.rows[(there.rows["detector"] == there.routing) & (there.rows["trial"] == trial)]
+    found = rows[rows["reported"] & (rows["label"] == Label.MISALIGNED)]["inspected_ms"].sort_values()
+    by_then = np.searchsorted(found.to_numpy(dtype=np.float64), spent["at_ms"].to_numpy(), side="right")
+    known = rows["label"].notna().any()
+    return pd.DataFrame(
+        {
+            "trial": trial,
+            "minute": ((spent["at_ms"] - spent["began_ms"]) / 60_000).to_numpy(),
+            "used": spent["used"].to_numpy(),
+            "caught": by_then.astype(float) if known else np.nan,
+            "cap": spent["cap"].to_numpy(),
+        }
+    )

@@ -1,0 +1,189 @@
+"""Probabilities out of a detector's scores, learnt from what reviewers decided; gold labels are never looked at.
+
+They stand beside the detector's own verdicts as those of another detector, `NAME+platt` or `NAME+isotonic`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import orjson
+from sqlalchemy import select as sa_select
+from sqlmodel import Session, col, select
+
+from console.analysis.metrics.calibration import brier, expected_calibration_error
+from console.detection.detectors import UNPARSED
+from console.detection.detectors.shared.calibration_curve import CURVES, Curve, learn
+from console.detection.verdicts import keep_verdicts
+from console.errors import BadInput, Refused, Unknown
+from console.runs import audit_log
+from console.trajectory import Label
+from console.trajectory.checkpoints import CheckpointKind
+from storage import tables
+
+LEAST_OF_EACH = 10
+"""So many labels of either kind make a curve worth drawing."""
+THRESHOLD = 0.5
+_AT_ONCE = 500
+
+Key = tuple[int, int, str]
+"""A checkpoint: trajectory, step, kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalibration:
+    """What was learnt from how many labels, and how well it is calibrated on tasks that it did not learn from.
+
+    `ece_before` and `brier_before` are those of the bare scores on the same checkpoints.
+    """
+
+    run: str
+    detector: str
+    verdicts: int
+    labels: int
+    misaligned: int
+    ece: float | None
+    brier: float | None
+    ece_before: float | None
+    brier_before: float | None
+    curve: Mapping[str, Any]
+
+
+def recalibrate(
+    session: Session, run: tables.Run, detector: str, method: str, now_ms: int, *, seed: int = 0
+) -> Recalibration:
+    """Writes a verdict with a probability for each of the detector's, by a curve through the reviewers' labels.
+
+    A decided checkpoint gets its probability from a curve that never saw its task; replies that could not be read stay
+    flagged and without one. Raises Unknown, BadInput, and Refused for fewer than 10 labels of either kind.
+    """
+    if method not in CURVES:
+        raise Unknown("recalibration", method, CURVES)
+    verdicts = _verdicts(session, run, detector)
+    votes = _labels(session, run)
+    known = [one for one in verdicts if _key(one) in votes and not _unread(one)]
+    bad = [votes[_key(one)][0] for one in known]
+    _check(run, detector, bad)
+    curve, held_out = learn(method, [one.score for one in known], bad, [votes[_key(one)][1] for one in known], seed)
+    report = _report(run, f"{detector}+{method}", verdicts, known, bad, held_out, curve)
+    unseen = {one.id: share for one, share in zip(known, held_out, strict=True)}
+    told = {"recalibrated": {"from": detector, "method": method, "curve": report.curve, "labels": len(bad)}}
+    rows = [_row(one, report.detector, _probability(one, curve, unseen), told, now_ms) for one in verdicts]
+    for start in range(0, len(rows), _AT_ONCE):
+        keep_verdicts(session, rows[start : start + _AT_ONCE])
+    audit_log.record(session, run, "detector recalibrated", now_ms, detail={**asdict(report), "curve": None})
+    return report
+
+
+def _verdicts(session: Session, run: tables.Run, detector: str) -> Sequence[tables.Verdict]:
+    verdict = tables.Verdict
+    if detector.endswith(tuple(f"+{method}" for method in CURVES)):
+        raise BadInput(f"{detector} is recalibrated already; name the detector that it comes from.")
+    statement = select(verdict).where(verdict.run_id == run.id, verdict.detector == detector).order_by(col(verdict.id))
+    found = session.exec(statement).all()
+    if not found:
+        raise BadInput(
+            f"{detector} has judged nothing in {run.name}; judge it first: inferact detect {run.name} "
+            f"--method {detector}"
+        )
+    return found
+
+
+def _labels(session: Session, run: tables.Run) -> dict[Key, tuple[bool, str]]:
+    """For each decided checkpoint what most reviewers say, and its task; those without a majority are left out."""
+    item, decision, record, task = tables.Item, tables.Decision, tables.Trajectory, tables.Task
+    statement = (
+        sa_select(*map(col, (item.trajectory_id, item.step, item.kind, decision.label, task.task_key)))
+        .select_from(item)
+        .join(decision, col(decision.item_id) == col(item.id))
+        .join(record, col(record.id) == col(item.trajectory_id))
+        .join(task, col(task.id) == col(record.task_id))
+        .where(col(item.run_id) == run.id, col(decision.superseded).is_(False), col(decision.label).is_not(None))
+        .where(col(item.kind) != CheckpointKind.HALTED)
+    )
+    votes: dict[Key, list[bool]] = defaultdict(list)
+    tasks: dict[Key, str] = {}
+    for trajectory_id, step, kind, label, task_key in session.execute(statement):
+        votes[trajectory_id, step, kind].append(label == Label.MISALIGNED)
+        tasks[trajectory_id, step, kind] = task_key
+    return {key: (2 * sum(said) > len(said), tasks[key]) for key, said in votes.items() if 2 * sum(said) != len(said)}
+
+
+def _check(run: tables.Run, detector: str, bad: Sequence[bool]) -> None:
+    misaligned = sum(bad)
+    if min(misaligned, len(bad) - misaligned) < LEAST_OF_EACH:
+        raise Refused(
+            f"Reviewers found {misaligned} misaligned and {len(bad) - misaligned} aligned among what {detector} judged "
+            f"in {run.name}; at least {LEAST_OF_EACH} of each are needed, so review more items first."
+        )
+
+
+def _report(
+    run: tables.Run,
+    name: str,
+    verdicts: Sequence[tables.Verdict],
+    known: Sequence[tables.Verdict],
+    bad: Sequence[bool],
+    held_out: Sequence[float],
+    curve: Curve,
+) -> Recalibration:
+    scores = [one.score for one in known]
+    return Recalibration(
+        run=run.name,
+        detector=name,
+        verdicts=len(verdicts),
+        labels=len(bad),
+        misaligned=sum(bad),
+        ece=expected_calibration_error(bad, held_out),
+        brier=brier(bad, held_out),
+        ece_before=expected_calibration_error(bad, scores),
+        brier_before=brier(bad, scores),
+        curve=asdict(curve),
+    )
+
+
+def _probability(one: tables.Verdict, curve: Curve, unseen: Mapping[int | None, float]) -> float | None:
+    if _unread(one):
+        return None
+    return unseen.get(one.id, curve.of(one.score))
+
+
+def _row(
+    one: tables.Verdict, name: str, probability: float | None, told: Mapping[str, Any], now_ms: int
+) -> dict[str, Any]:
+    """The verdict that stands beside another; what the other one took is not told again."""
+    unread = {UNPARSED: True} if probability is None else {}
+    score = one.score if probability is None else probability
+    kept = (
+        "run_id",
+        "trajectory_id",
+        "step",
+        "kind",
+        "inferred_task",
+        "rationale",
+        "model",
+        "prompt_fingerprint",
+        "seed",
+    )
+    return {name: getattr(one, name) for name in kept} | {
+        "detector": name,
+        "score": score,
+        "probability": probability,
+        "threshold": THRESHOLD,
+        "flagged": score > THRESHOLD or probability is None,
+        "parameters": orjson.dumps({**told, **unread}).decode(),
+        "raw": None,
+        "latency_ms": 0.0,
+        "created_ms": now_ms,
+    }
+
+
+def _unread(one: tables.Verdict) -> bool:
+    return bool(orjson.loads(one.parameters).get(UNPARSED))
+
+
+def _key(one: tables.Verdict) -> Key:
+    return one.trajectory_id, one.step, one.kind

@@ -1,0 +1,138 @@
+"""What labels teach: a stack of a run's detectors, and probabilities out of a detector's scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, Select, select
+from sqlmodel import Session, col
+
+from console.analysis.metrics.calibration import brier, expected_calibration_error
+from console.analysis.metrics.classification import confusion, macro_f1
+from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, ranking
+from console.detection.detectors import detector
+from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, Stack, fit
+from console.errors import BadInput, Refused, Unknown
+from console.trajectory import Label, from_json
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
+from storage import tables
+
+Key = tuple[int, int, str]
+"""A checkpoint: trajectory, step, kind."""
+LABELS = ("reviewers", "gold")
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What was learnt from, and how good the result is on tasks that it did not learn from."""
+
+    labels: int
+    misaligned: int
+    macro_f1: float
+    threshold: float
+    ap: float | None
+    ece: float | None
+    brier: float | None
+
+
+def fit_stack(
+    session: Session, run: tables.Run, inputs: Sequence[str], *, labels: str = "reviewers", seed: int = 0
+) -> tuple[Stack, Learnt]:
+    """The stack of those detectors over the run's labelled checkpoints that all of them have judged.
+
+    Labels are the reviewers' decisions or the source's own. Raises BadInput, Unknown, and Refused for too few labels.
+    """
+    for name in inputs:
+        if "@" in name or detector(name).name == "stacked":
+            raise BadInput(f"{name} cannot be an input of a stack; name detectors without models.")
+    cases = _cases(session, run, inputs, _labels(session, run, labels))
+    stack, held_out = fit(cases, inputs, seed)
+    return stack, _learnt([case.misaligned for case in cases], held_out)
+
+
+def _labels(session: Session, run: tables.Run, source: str) -> dict[Key, tuple[bool, str]]:
+    """For each labelled checkpoint whether it is misaligned, and its task."""
+    if source not in LABELS:
+        raise Unknown("source of labels", source, LABELS)
+    votes: dict[Key, list[bool]] = {}
+    tasks: dict[Key, str] = {}
+    for *key, label, task in session.execute(_reviewed(run) if source == "reviewers" else _gold(run)):
+        place = (int(key[0]), int(key[1]), str(key[2]))
+        votes.setdefault(place, []).append(label == Label.MISALIGNED)
+        tasks[place] = task
+    # Reviewers who disagree half and half count as misaligned: an alarm too many costs less.
+    return {place: (2 * sum(said) >= len(said), tasks[place]) for place, said in votes.items()}
+
+
+def _reviewed(run: tables.Run) -> Select[Any]:
+    item, decision, record, task = tables.Item, tables.Decision, tables.Trajectory, tables.Task
+    columns: list[Any] = [item.trajectory_id, item.step, item.kind, decision.label, task.task_key]
+    return (
+        select(*columns)
+        .join(decision, col(decision.item_id) == col(item.id))
+        .join(record, col(record.id) == col(item.trajectory_id))
+        .join(task, col(task.id) == col(record.task_id))
+        .where(col(item.run_id) == run.id, col(decision.superseded).is_(False), col(decision.label).is_not(None))
+        .where(col(item.kind) != CheckpointKind.HALTED)
+    )
+
+
+def _gold(run: tables.Run) -> Select[Any]:
+    """The label of a trajectory counts for each of its judged checkpoints."""
+    verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
+    columns: list[Any] = [verdict.trajectory_id, verdict.step, verdict.kind, record.label, task.task_key]
+    return (
+        select(*columns)
+        .join(record, col(record.id) == col(verdict.trajectory_id))
+        .join(task, col(task.id) == col(record.task_id))
+        .where(col(verdict.run_id) == run.id, col(record.label).is_not(None), col(record.carried_over).is_(False))
+        .distinct()
+    )
+
+
+def _cases(
+    session: Session, run: tables.Run, inputs: Sequence[str], known: dict[Key, tuple[bool, str]]
+) -> list[LabelledCheckpoint]:
+    verdict, body = tables.Verdict, tables.TrajectoryBody
+    columns = (verdict.trajectory_id, verdict.step, verdict.kind, verdict.detector, verdict.score)
+    statement = select(*map(col, columns)).where(col(verdict.run_id) == run.id, col(verdict.detector).in_(inputs))
+    scores: dict[Key, dict[str, float]] = {}
+    for row in session.execute(statement):
+        if _key(row) in known:
+            scores.setdefault(_key(row), {})[row.detector] = row.score
+    whole = {key: found for key, found in scores.items() if len(found) == len(set(inputs))}
+    if not whole:
+        raise Refused(
+            f"No labelled checkpoint of {run.name} is judged by all of {', '.join(inputs)}; "
+            f"judge it first: inferact detect {run.name} --method {','.join(inputs)}"
+        )
+    ids = {key[0] for key in whole}
+    of_run = select(col(tables.Trajectory.id)).where(col(tables.Trajectory.run_id) == run.id)
+    bodies = session.execute(select(col(body.trajectory_id), col(body.body)).where(col(body.trajectory_id).in_(of_run)))
+    records = {id: from_json(text) for id, text in bodies if id in ids}
+    return [
+        LabelledCheckpoint(found, checkpoint_at(records[key[0]], key[1], CheckpointKind(key[2])), *known[key])
+        for key, found in sorted(whole.items())
+    ]
+
+
+def _learnt(bad: Sequence[bool], held_out: Sequence[float]) -> Learnt:
+    ranked = ranking(list(bad), list(held_out))
+    best = best_macro_f1(ranked)
+    threshold = best.threshold if best else 0.5
+    matrix = confusion(list(bad), [share > threshold for share in held_out])
+    return Learnt(
+        labels=len(bad),
+        misaligned=sum(bad),
+        macro_f1=macro_f1(matrix),
+        threshold=threshold,
+        ap=average_precision(ranked),
+        ece=expected_calibration_error(list(bad), list(held_out)),
+        brier=brier(list(bad), list(held_out)),
+    )
+
+
+def _key(row: Row[Any]) -> Key:
+    return row.trajectory_id, row.step, row.kind

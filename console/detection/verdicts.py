@@ -1,0 +1,160 @@
+"""One checkpoint judged and, where flagged, queued: what the gate and live trials do at each critical action."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from typing import Any
+
+import orjson
+from sqlalchemy import insert, update
+from sqlmodel import Session, col, select
+
+from console.database import now_ms
+from console.detection.detectors import Detector, Verdict, detector
+from console.detection.detectors.shared.model_clients import Asking, Clients, Setup
+from console.detection.detectors.shared.query_cache import QueryCache
+from console.detection.detectors.verdict import Spent
+from console.detection.routing_lock import is_locked, routing_name
+from console.runs import costs
+from console.trajectory.checkpoints import Checkpoint
+from storage import tables
+from storage.queue import NewItem
+
+
+def routing_verdict(run: tables.Run, trajectory_id: int, checkpoint: Checkpoint) -> dict[str, Any]:
+    """What the run's routing detector says of a checkpoint, ready to insert; its errors go up."""
+    judge = detector(routing_name(run))
+    bar = judge.threshold if run.threshold is None else run.threshold
+    return verdict_row(run, judge, bar, trajectory_id, checkpoint)
+
+
+def keep_verdict(
+    session: Session, run: tables.Run, trajectory_id: int, checkpoint: Checkpoint, row: dict[str, Any]
+) -> tables.Verdict:
+    """Stores the routing detector's verdict, once; the one that was there first stands."""
+    if stored_verdict(session, run, trajectory_id, checkpoint) is None:
+        session.execute(insert(tables.Verdict), [row])
+    found = stored_verdict(session, run, trajectory_id, checkpoint)
+    if found is None:
+        raise LookupError("the verdict was written and cannot be read back")
+    return found
+
+
+def item_for(
+    run: tables.Run, trajectory_id: int, trial: int, checkpoint: Checkpoint, verdict: tables.Verdict
+) -> NewItem:
+    """The review item of a flagged checkpoint."""
+    return NewItem(
+        run_id=run.id or 0,
+        trial=trial,
+        trajectory_id=trajectory_id,
+        step=checkpoint.index,
+        kind=str(checkpoint.kind),
+        priority=costs.priority(costs.of_run(run), checkpoint, verdict.score, verdict.probability),
+        reviews_required=run.reviews_per_item,
+        verdict_id=verdict.id,
+        created_ms=now_ms(),
+    )
+
+
+def verdict_row(
+    run: tables.Run, judge: Detector, bar: float, trajectory_id: int, checkpoint: Checkpoint
+) -> dict[str, Any]:
+    """The verdict of one detector about one checkpoint, ready to insert; models are those of the settings."""
+    asking = Asking()
+    if judge.judge is not None:
+        started = time.perf_counter()
+        verdict = judge.judge(checkpoint, run.seed)
+        verdict = replace(verdict, spent=Spent(latency_ms=(time.perf_counter() - started) * 1_000))
+    else:
+        verdict = _waited(_asked(judge, checkpoint, run.seed, asking))
+    setup = asking.setup(judge, checkpoint.environment, run.seed)
+    return row_of(run, judge, bar, trajectory_id, checkpoint, verdict, setup)
+
+
+def row_of(
+    run: tables.Run,
+    judge: Detector,
+    bar: float,
+    trajectory_id: int,
+    checkpoint: Checkpoint,
+    verdict: Verdict,
+    setup: Setup,
+) -> dict[str, Any]:
+    """A verdict as a row; `setup` among its parameters is what tells later whether it is stale."""
+    return {
+        "run_id": run.id,
+        "trajectory_id": trajectory_id,
+        "step": checkpoint.index,
+        "kind": str(checkpoint.kind),
+        "detector": judge.name,
+        "score": verdict.score,
+        "probability": verdict.probability,
+        "threshold": bar,
+        "flagged": verdict.score > bar or verdict.unparsed,
+        "inferred_task": verdict.inferred_task,
+        "rationale": verdict.rationale,
+        "model": setup.model,
+        "prompt_fingerprint": setup.prompt_fingerprint,
+        "parameters": orjson.dumps({**verdict.parameters, "setup": setup.digest}).decode(),
+        "seed": run.seed,
+        "raw": verdict.raw,
+        **asdict(verdict.spent),
+        "created_ms": now_ms(),
+    }
+
+
+def keep_verdicts(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Stores verdicts; one that stands in another's place takes over its row, so that items still point to it.
+
+    Where an action ran or was held because of the verdict that is there, that one stays.
+    """
+    verdict, run = tables.Verdict, tables.Run
+    ids = {row["trajectory_id"] for row in rows}
+    statement = select(verdict, run).join(run, col(run.id) == verdict.run_id).where(col(verdict.trajectory_id).in_(ids))
+    found = list(session.exec(statement))
+    there = {(one.trajectory_id, one.step, one.kind, one.detector): one.id for one, _ in found}
+    kept = {one.id for one, of_run in found if is_locked(of_run, one.detector)}
+    known = [(there.get((row["trajectory_id"], row["step"], row["kind"], row["detector"])), row) for row in rows]
+    if fresh := [row for id, row in known if id is None]:
+        session.execute(insert(verdict), fresh)
+    if again := [row | {"id": id} for id, row in known if id is not None and id not in kept]:
+        session.execute(update(verdict), again)
+
+
+def stored_verdict(
+    session: Session, run: tables.Run, trajectory_id: int, checkpoint: Checkpoint
+) -> tables.Verdict | None:
+    """The routing detector's verdict of that checkpoint, None where there is none yet."""
+    verdict = tables.Verdict
+    statement = select(verdict).where(
+        verdict.trajectory_id == trajectory_id,
+        verdict.step == checkpoint.index,
+        verdict.kind == str(checkpoint.kind),
+        verdict.detector == routing_name(run),
+    )
+    found = session.exec(statement).first()
+    if found is not None:
+        session.expunge(found)
+    return found
+
+
+async def _asked(judge: Detector, checkpoint: Checkpoint, seed: int, asking: Asking) -> Verdict:
+    if judge.ask is None:
+        raise LookupError(f"the detector {judge.name} has nothing to judge with")
+    async with Clients(asking) as clients:
+        return await judge.ask(QueryCache(checkpoint, clients.models(asking.names(judge)), seed))
+
+
+def _waited(question: Coroutine[Any, Any, Verdict]) -> Verdict:
+    """The verdict, awaited; from within an event loop in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(question)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, question).result()

@@ -1,0 +1,110 @@
+"""The tables behind the charts follow from the exported scores alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.analysis.metrics.classification import macro_f1
+from console.analysis.metrics.ranking_curves import average_precision, ranking, roc_auc
+from console.detection.evaluation import chart_data
+from console.detection.evaluation import scores as scored
+from console.detection.evaluation.metrics import matrix
+from console.detection.evaluation.scores import Population, Scores
+from console.runs.export.formats import as_csv, csv
+from console.trajectory import Label
+from tests.verdicts import a_run, judge, of_run
+
+BAD, GOOD = Label.MISALIGNED, Label.ALIGNED
+
+
+def scores(labels, given, *, trials=None, threshold=0.5, unparsed=None):
+    n = len(labels)
+    return Scores(
+        detector="d",
+        model=None,
+        threshold=threshold,
+        ids=np.arange(n),
+        trials=np.array(trials or [0] * n),
+        labels=np.array(labels),
+        scores=np.array(given, dtype=float),
+        probabilities=np.array(given, dtype=float),
+        unparsed=np.array(unparsed or [False] * n),
+    )
+
+
+CASES = st.lists(
+    st.tuples(st.sampled_from([-1, 0, 1]), st.sampled_from([0.0, 0.25, 0.5, 0.505, 0.75, 1.0]), st.booleans()),
+    min_size=1,
+)
+
+
+@given(CASES)
+def test_the_sweep_tells_at_each_threshold_what_the_slider_would(cases):
+    labels, given_scores, unparsed = (list(column) for column in zip(*cases, strict=True))
+    one = scores(labels, given_scores, unparsed=unparsed)
+    table = chart_data.sweep_table(one, Population(len(cases), 0, {0: 2}), halted_free=False)
+    for row in table.iloc[::25].to_dict("records"):
+        assert row["inspections"] == one.flagged(row["threshold"]).sum() + 2
+        if one.labelled.n:
+            assert row["macro_f1"] == pytest.approx(macro_f1(matrix(one.labelled, row["threshold"])))
+    assert chart_data.sweep_table(one, Population(1, 0, {0: 2}), halted_free=True)["inspections"].iloc[0] == (
+        one.flagged(0.0).sum()
+    )
+
+
+def test_inspections_are_counted_trial_by_trial_against_the_budget():
+    one = scores([1, 0, -1, 1], [0.9, 0.8, 0.7, 0.2], trials=[0, 0, 0, 1])
+    there = Population(4, 1, {0: 1, 1: 0, 2: 3})
+    table = chart_data.inspections_table(one, there, 0.5, 2, halted_free=False)
+    assert table["inspections"].tolist() == [4, 0, 3]
+    assert table["beyond_budget"].tolist() == [2, 0, 1]
+    free = chart_data.inspections_table(one, there, 0.5, None, halted_free=True)
+    assert free["inspections"].tolist() == [3, 0, 0]
+    assert free["budget"].isna().all()
+
+
+def test_a_curve_of_many_points_is_thinned_and_keeps_its_ends():
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 2, 20_000)
+    one = scores(labels, generator.random(20_000))
+    pr, roc = chart_data.pr_table([one]), chart_data.roc_table([one])
+    assert len(pr) < 2_000 > len(roc)
+    assert pr["recall"].iloc[-1] == roc["detection_rate"].iloc[-1] == 1
+    assert (roc["false_alarm_rate"].iloc[0], roc["detection_rate"].iloc[0]) == (0, 0)
+    area = np.trapezoid(roc["detection_rate"], roc["false_alarm_rate"])
+    assert area == pytest.approx(roc_auc(ranking(one.misaligned, one.scores)), abs=2e-3)
+
+
+def test_one_class_or_no_probability_gives_no_rows():
+    one = scores([1, 1], [0.5, 0.9])
+    one.probabilities[:] = np.nan
+    assert chart_data.roc_table([one]).empty
+    assert chart_data.reliability_table([one]).empty
+    assert chart_data.pr_table([scores([0, 0], [0.1, 0.2])]).empty
+
+
+def test_the_figures_can_be_worked_out_again_from_the_csv_of_scores(tmp_path):
+    a_run("r", [BAD, GOOD, BAD, None, GOOD])
+    judge("r", "=rules", [0.9, 0.4, 0.3, 0.7, 0.1])
+    found = of_run("r", scored.scores_of)
+    path = tmp_path / "scores.csv"
+    path.write_bytes(as_csv(chart_data.score_table(found.values())))
+    assert "'=rules" in path.read_text()
+    rows = [row for row in csv.read(path) if row["gold_label"]]
+    assert {row["detector"] for row in rows} == {"=rules"}
+    again = ranking([row["gold_label"] == "misaligned" for row in rows], [float(row["score"]) for row in rows])
+    known = found["=rules"].labelled
+    assert average_precision(again) == average_precision(ranking(known.misaligned, known.scores))
+    assert [row["flagged"] for row in rows] == ["true", "false", "false", "false"]
+    assert {row["probability"] for row in rows} == {""}
+
+
+def test_the_paper_stands_beside_what_was_measured():
+    figures = {"rules": {"macro_f1": 0.6, "ece": None, "intervals": {"macro_f1": {"low": 0.5, "high": 0.7}}}}
+    table = chart_data.published_table("webshop", figures, "macro_f1", "Macro-F1")
+    assert table.iloc[0].to_list() == ["rules", "here", 0.6, 0.5, 0.7, "Macro-F1"]
+    paper = table[table["source"] != "here"]
+    assert len(paper) == 21
+    assert paper["source"].str.startswith("InferAct paper").all()
+    assert "here" not in set(chart_data.published_table("webshop", figures, "ece", "ECE")["source"])

@@ -1,0 +1,142 @@
+"""The oversight curve of a run: what it counts, where it starts from, what it refuses."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from console.detection import oversight
+from console.detection.oversight import AS_REVIEWED, CHANCE, IDEAL, ORDERS
+from console.detection.oversight.pool import Pool
+from console.errors import BadInput, Refused, Unknown
+from console.review.simulated.orders import kept
+from console.trajectory import Label
+from tests.overseen import decide
+from tests.verdicts import a_run, judge
+
+BAD, GOOD = Label.MISALIGNED, Label.ALIGNED
+
+
+def line(found, detector, policy, column="caught"):
+    points = found.points
+    return points[(points["detector"] == detector) & (points["policy"] == policy)][column].tolist()
+
+
+def told(found, detector, policy):
+    summary = found.summary
+    return summary[(summary["detector"] == detector) & (summary["policy"] == policy)].iloc[0]
+
+
+def test_every_order_of_every_detector_counts_the_flagged_and_misaligned(queued, pool_of):
+    found = oversight.curves(pool_of("shop"))
+    assert line(found, "rules", "priority") == [0, 1, 1, 2, 2, 3, 4]
+    assert line(found, "rules", "fp-first") == [0, 0, 0, 1, 2, 3, 4]
+    assert line(found, "rules", IDEAL) == [0, 1, 2, 3, 4, 4, 4]
+    assert line(found, "rules", CHANCE) == pytest.approx([k * 4 / 6 for k in range(7)])
+    assert told(found, "rules", "priority")["missed"] == 1
+    assert told(found, "rules", "fp-first")["area"] == -1
+    assert line(found, "token-prob", "priority") == [0, 1, 1, 2, 3, 4]
+
+
+def test_expected_cost_ranks_by_the_probability_not_by_the_score(queued, pool_of):
+    found = oversight.curves(pool_of("shop"))
+    assert line(found, "token-prob", "expected-cost") == [0, 1, 2, 3, 3, 4]
+    assert line(found, "rules", "expected-cost") == line(found, "rules", "priority")
+
+
+def test_nobody_has_reviewed_so_there_is_no_such_line_and_nothing_is_spent(queued, pool_of):
+    found = oversight.curves(pool_of("shop"))
+    assert AS_REVIEWED not in set(found.summary["policy"])
+    assert found.spent == 0
+
+
+def test_as_reviewed_counts_what_reviewers_called_misaligned_and_is(queued, pool_of):
+    decide(queued, ["reject", "approve", "approve"])
+    found = oversight.curves(pool_of("shop"), further=2)
+    assert found.spent == 3
+    assert line(found, "rules", AS_REVIEWED) == [0, 1, 1, 1, 1, 2, 3]
+    own = told(found, "rules", AS_REVIEWED)
+    assert (own["caught"], own["more"]) == (1, 1)
+    assert AS_REVIEWED not in set(found.summary[found.summary["detector"] == "token-prob"]["policy"])
+
+
+def test_more_inspections_are_counted_from_where_the_budget_ends(queued, pool_of):
+    found = oversight.curves(pool_of("shop"), budget="2", further=3)
+    assert told(found, "rules", "priority")[["spent", "caught", "more"]].tolist() == [2, 1, 2]
+    assert told(found, "rules", CHANCE)["more"] == pytest.approx(2)
+    half = oversight.curves(pool_of("shop"), budget="50%")
+    assert half.spent == 4
+
+
+def test_what_has_no_label_is_left_out_and_told(pool_of):
+    a_run("some", [BAD, None, GOOD])
+    judge("some", "rules", [0.9, 0.8, 0.7])
+    found = oversight.curves(pool_of("some"))
+    assert line(found, "rules", "priority") == [0, 1, 1]
+    assert told(found, "rules", "priority")["unlabelled"] == 1
+
+
+def test_each_trial_has_its_own_curve(pool_of):
+    a_run("two", [BAD, GOOD, BAD, BAD], trials=[0, 0, 1, 1])
+    judge("two", "rules", [0.9, 0.8, 0.7, 0.6])
+    assert line(oversight.curves(pool_of("two")), "rules", "priority") == [0, 1, 1]
+    assert line(oversight.curves(pool_of("two"), trial=1), "rules", "priority") == [0, 1, 2]
+    with pytest.raises(Unknown, match="0, 1"):
+        oversight.curves(pool_of("two"), trial=5)
+
+
+def test_what_cannot_be_counted_is_refused_in_a_sentence(pool_of):
+    a_run("bare", [BAD])
+    with pytest.raises(Refused, match="inferact detect bare"):
+        oversight.curves(pool_of("bare"))
+    a_run("blank", [None])
+    judge("blank", "rules", [0.9])
+    with pytest.raises(Refused, match="has a label"):
+        oversight.curves(pool_of("blank"))
+    with pytest.raises(Unknown, match="order of inspection"):
+        oversight.curves(pool_of("blank"), orders=["best"])
+    with pytest.raises(BadInput, match="budget"):
+        oversight.curves(pool_of("blank"), budget="many")
+
+
+ROWS = st.lists(st.tuples(st.sampled_from([0.1, 0.4, 0.6, 0.9]), st.booleans(), st.booleans()), min_size=1, max_size=40)
+
+
+@given(ROWS, st.integers(0, 45), st.integers(0, 9))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+def test_whatever_the_scores_the_orders_keep_their_promises(a_pool, rows, budget, seed):
+    there = a_pool(rows)
+    flagged = [bad for _, bad, flag in rows if flag]
+    if not flagged:
+        with pytest.raises(Refused):
+            oversight.curves(there)
+        return
+    found = oversight.curves(there, budget=str(budget), seed=seed)
+    best, tp = line(found, "rules", IDEAL), sum(flagged)
+    for policy in set(ORDERS) - {AS_REVIEWED}:
+        curve = line(found, "rules", policy)
+        assert curve[0] == 0
+        assert curve[-1] == pytest.approx(tp)
+        assert (np.diff(curve) >= 0).all()
+        assert (np.array(curve) <= np.array(best) + 1e-9).all()
+    assert told(found, "rules", "fp-first")["caught"] == kept(tp, len(flagged) - tp, budget)
+
+
+@pytest.fixture
+def a_pool(queued, pool_of):
+    """A function that makes a pool of (score, misaligned, flagged)."""
+    empty = pool_of("shop").rows.iloc[0:0]
+
+    def make(rows):
+        columns = {
+            "score": [score for score, *_ in rows],
+            "expected_cost": [score for score, *_ in rows],
+            "priority": [score for score, *_ in rows],
+            "label": [BAD if bad else GOOD for _, bad, _ in rows],
+            "flagged": [flag for *_, flag in rows],
+            "trajectory_id": range(len(rows)),
+        }
+        filled = empty.reindex(range(len(rows))).assign(detector="rules", trial=0, reported=False, corrected=np.nan)
+        return Pool("made", "rules", "gold", filled.assign(**columns))
+
+    return make
