@@ -13,10 +13,11 @@ from anyio.from_thread import start_blocking_portal
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import col, select
 
-from console import trials, webhooks
+from console import webhooks
 from console.database import database_url, now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.gate.waiting import expire_abandoned
+from console.trials import replay
 from storage import tables
 from storage.errors import StorageError
 from storage.tables import RunKind
@@ -65,7 +66,7 @@ def _round(tell: Tell, rested: dict[int, int]) -> None:
 
 
 def _advance(run: tables.Run, tell: Tell) -> None:
-    done = trials.advance(run.name)
+    done = replay.advance(run.name)
     tell(
         f"{run.name}: {done.delivered} decisions delivered, {done.revealed} tasks got their next trial, "
         f"{done.queued} new items wait."

@@ -17,8 +17,8 @@ from console.commands import maintenance
 from console.commands.output import Json, emit_json, say
 from console.commands.playing import play
 from console.database import reading
-from console.live import engine, starting
 from console.settings import settings
+from console.trials import engine, start
 
 RUN = "demo"
 TASKS = {"webshop": 40, "hotpotqa": 20, "alfworld": 20}
@@ -73,7 +73,7 @@ def _numbered(number: int) -> str:
 def _fill(name: str, known: bool) -> None:
     """Plays the first trial; of a run that is there, only what was left open by a crash."""
     if not known:
-        starting.start(name, TASKS, budget_percent=BUDGET_PERCENT, trials=4, blind=False)
+        start.start(name, TASKS, budget_percent=BUDGET_PERCENT, trials=4, blind=False)
     play(name, engine.resume)
 
 

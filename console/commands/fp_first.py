@@ -15,8 +15,8 @@ from console.commands.plain_rows import plain_rows
 from console.commands.playing import play, task_counts
 from console.database import reading
 from console.errors import BadInput
-from console.live import engine, releasing, starting
 from console.review.simulated import simulate
+from console.trials import engine, release, start
 from storage.tables import RunKind
 
 if TYPE_CHECKING:
@@ -99,9 +99,7 @@ def _play_all(env: str, tasks: str, method: str, actor: str, budget: str, trials
             with reading() as session:
                 there = runs.find(session, name) is not None
             if not there:
-                starting.start(
-                    name, {environment: count}, actor_name=actor, detector_name=detector, seed=seed, **fields
-                )
+                start.start(name, {environment: count}, actor_name=actor, detector_name=detector, seed=seed, **fields)
             _play(name, trials, seed)
             played.append(name)
     return played
@@ -112,7 +110,7 @@ def _play(name: str, trials: int, seed: int) -> None:
     play(name, engine.resume)
     for trial in range(trials + 1):
         simulate.simulate(name, simulate.Plan(policy="fp-first", seed=seed))
-        releasing.release(name, trial=trial)
+        release.release(name, trial=trial)
         play(name, engine.advance)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from console.commands.output import progress
 from console.errors import BadInput
-from console.live.players import playable
-from console.live.report import Advance
+from console.trials.round import Advance
+from console.trials.start import playable
 
 
 def task_counts(env: str | None, tasks: str) -> dict[str, int]:

@@ -7,15 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from console import runs, trials
+from console import runs
 from console.actors import ACTORS
 from console.commands.output import Json, emit_json, say, show_table
 from console.commands.playing import play, said, task_counts
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, Refused
-from console.live import engine, releasing, starting
-from console.live.players import playable
 from console.runs import ingest
+from console.trials import engine, replay
+from console.trials import release as releasing
+from console.trials import start as starting
+from console.trials.start import playable
 from storage.tables import RunKind
 
 app = typer.Typer(
@@ -118,15 +120,15 @@ def next_trial(run: Name, concurrency: Concurrency = None, as_json: Json = False
     """Deliver the decisions that are due and run the next trial of every task that got feedback."""
     with reading() as session:
         live = runs.get(session, run).kind == RunKind.LIVE
-    done = play(run, engine.advance, concurrency=concurrency) if live else trials.advance(run)
-    _tell({"run": run, **trials.as_dict(done)}, as_json, said(run, done))
+    done = play(run, engine.advance, concurrency=concurrency) if live else replay.advance(run)
+    _tell({"run": run, **replay.as_dict(done)}, as_json, said(run, done))
 
 
 @app.command("resume", epilog="Example: inferact run resume shop")
 def resume(run: Name, concurrency: Concurrency = None, as_json: Json = False) -> None:
     """Take up the trials that were under way when a run was stopped or a model failed; nothing new starts."""
     done = play(run, engine.resume, concurrency=concurrency)
-    _tell({"run": run, **trials.as_dict(done)}, as_json, said(run, done))
+    _tell({"run": run, **replay.as_dict(done)}, as_json, said(run, done))
 
 
 @app.command("release", epilog="Example: inferact run release shop")
@@ -137,7 +139,7 @@ def release(
 ) -> None:
     """For experiments: let undecided actions run in the embedded environments, as the paper's numbers assume."""
     done = play(run, releasing.release, trial=trial)
-    _tell({"run": run, **trials.as_dict(done)}, as_json, f"{done.released} undecided actions were released.")
+    _tell({"run": run, **replay.as_dict(done)}, as_json, f"{done.released} undecided actions were released.")
 
 
 @app.command("critical", epilog='Example: inferact run critical support --add "refund_*" --add "*.amount=*"')
@@ -188,4 +190,4 @@ def _start_replay(name: str, source: str | None, detector: str, fields: dict[str
         raise BadInput("Say which archive run is to be replayed: --from RUN.")
     if fields["feedback_mode"] not in ("nl", "binary"):
         raise BadInput(f"Feedback of a replay is nl or binary, not {fields['feedback_mode']!r}.")
-    trials.start_replay(name, source, detector, **fields)
+    replay.start_replay(name, source, detector, **fields)

@@ -12,10 +12,10 @@ from sqlmodel import Session, select
 
 from console.gate.recording import reopened
 from console.gate.stored import added
-from console.live.rows import write
 from console.runs import patterns
 from console.runs.ingest import Prepared, prepare
 from console.trajectory import Step, Trajectory, from_json
+from console.trials.store import write
 from storage import tables
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from sqlmodel import Session, select
 
 from console.errors import Unknown
-from console.live.rows import UNKNOWN_EXECUTION, stopped, write
 from console.runs import audit_log, patterns
 from console.trajectory import Outcome, Step, Trajectory, from_json
+from console.trials.store import UNKNOWN_EXECUTION, stopped, write
 from storage import tables
 
 

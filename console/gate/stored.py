@@ -11,10 +11,10 @@ from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console.gate.question import Question
-from console.live.rows import write
 from console.runs import patterns
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import digest
+from console.trials.store import write
 from storage import tables
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import streamlit as st
 
-from console import runs, trials
+from console import runs
 from console.detection.detectors import DETECTORS
-from console.live import engine, starting
-from console.live.players import playable
 from console.pages.chosen_run import keep
 from console.pages.said import guarded, note
 from console.runs import ingest
 from console.runs.importers import IMPORTERS
+from console.trials import engine, replay, start
+from console.trials.start import playable
 from console.widgets.problem import show_problem
 from storage import tables
 
@@ -72,7 +72,7 @@ def live_form() -> None:
 
 def _live(name: str, counts: dict[str, int], seed: int, detector: str, budget: str, mode: str) -> None:
     cap, percent = runs.parse_budget(budget.strip() or None)
-    starting.start(
+    start.start(
         name, counts, seed=seed, detector_name=detector, budget_cap=cap, budget_percent=percent, feedback_mode=mode
     )
     engine.resume(name, progress=bar_of("trials played"))
@@ -107,7 +107,7 @@ def replay_form(run: tables.Run) -> None:
 
 def _replay(source: str, name: str, detector: str, budget: str, blind: bool) -> None:
     cap, percent = runs.parse_budget(budget or None)
-    trials.start_replay(name, source, detector, budget_cap=cap, budget_percent=percent, blind=blind)
+    replay.start_replay(name, source, detector, budget_cap=cap, budget_percent=percent, blind=blind)
     keep(name)
     note((True, f"{name} replays {source}: trial 0 is judged and its flagged actions wait for review."))
     st.rerun()

@@ -8,13 +8,13 @@ from contextlib import suppress
 import streamlit as st
 from sqlmodel import Session
 
-from console import trials
 from console.auth.sign_in import Role
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.pages.hat import current_hat
 from console.pages.holding import changeable, held
 from console.review import decisions, inbox
+from console.trials import replay
 from console.widgets.problem import done_html, problem_html
 from storage import tables
 from storage.errors import NotYours, StorageError
@@ -120,7 +120,7 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
             said = f"{_gone(item)} was already answered with {row.decision}; press U to undo that."
             st.session_state["refusal"] = said
         if run.kind == RunKind.REPLAY and run.study_id is None:
-            trials.advance(run.name)
+            replay.advance(run.name)
     except (ConsoleError, StorageError) as refusal:
         _refuse(refusal)
         if words:

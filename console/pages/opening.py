@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from console import runs, trials
+from console import runs
 from console.database import reading
 from console.errors import Unknown
 from console.runs import trajectory_list
+from console.trials import replay
 from console.widgets.earlier_trials import diff_of_actions
 from console.widgets.lineage import show_lineage
 from console.widgets.problem import show_problem
@@ -22,7 +23,7 @@ def show(run: tables.Run, opened: int) -> None:
     try:
         with reading() as session:
             record = trajectory_list.load(session, opened)
-            history = trials.lineage(session, run, trajectory_list.task_of(session, opened))
+            history = replay.lineage(session, run, trajectory_list.task_of(session, opened))
             before = trajectory_list.previous(session, opened)
     except Unknown as refusal:
         show_problem(str(refusal))

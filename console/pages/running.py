@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from console import runs, trials
+from console import runs
 from console.database import now_ms, writing
 from console.detection import batch
 from console.detection.detectors import DETECTORS
@@ -15,6 +15,7 @@ from console.pages.beginning import bar_of
 from console.pages.said import guarded, note
 from console.runs import ingest
 from console.runs.critical_suggestions import Suggestion
+from console.trials import replay
 from storage import tables
 
 
@@ -71,7 +72,7 @@ def next_trial_button(run: tables.Run) -> None:
 
 
 def _next(run_name: str) -> None:
-    done = trials.advance(run_name, progress=bar_of("trials played"))
+    done = replay.advance(run_name, progress=bar_of("trials played"))
     carried = f", {done.carried_over} solved ones were carried over" if done.carried_over else ""
     said = f"{done.delivered} decisions delivered, {done.revealed} tasks got their next trial{carried}, "
     recorded = f" {done.nothing_recorded} tasks have no recorded next trial." if done.nothing_recorded else ""

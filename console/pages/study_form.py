@@ -12,10 +12,10 @@ from pydantic import ValidationError
 from console.designs import FACTORS, Design, Factor, conditions, varied
 from console.designs.design import Comparison, Order
 from console.detection.detectors import DETECTORS
-from console.live.players import playable
 from console.pages import study_form_tables as tables
 from console.pages.drafting import start_at
 from console.pages.study_form_people import checks, consent, instructions, people
+from console.trials.start import playable
 
 Mapping = dict[str, Any]
 

@@ -12,20 +12,20 @@ from typing import Any
 import orjson
 from sqlmodel import Session
 
-from console import runs, trials
+from console import runs
 from console.actors import actor
 from console.database import now_ms, reading, writing
 from console.designs import Design
 from console.designs.factors import unattended, view
 from console.errors import ConsoleError, Refused
-from console.live import engine, starting
-from console.live.lock import alone
-from console.live.players import Players
-from console.live.report import Advance
 from console.runs import audit_log
 from console.studies import sources
 from console.studies.creating import design_of
 from console.studies.stages import is_open
+from console.trials import engine, replay, start
+from console.trials.round import Advance
+from console.trials.run_lock import alone
+from console.trials.start import ActorAndEnvironments
 from storage import tables
 from storage.tables import AssignmentStatus, RunKind
 
@@ -98,8 +98,8 @@ def play(run: tables.Run, live: Callable[..., Advance], progress: Progress | Non
             report = live(run.name, progress=progress)
         else:
             with alone(run):
-                report = trials.advance(run.name) if live is engine.advance else Advance()
-                report.queued += trials.judge_replay(run.name, run.detector or "rules")
+                report = replay.advance(run.name) if live is engine.advance else Advance()
+                report.queued += replay.judge_replay(run.name, run.detector or "rules")
     if report.interrupted:
         _note(run, " ".join(report.problems))
         raise Refused(_CUT_OFF)
@@ -157,11 +157,15 @@ def _make(session: Session, assignment: tables.Assignment) -> None:
     tasks: list[str] = orjson.loads(assignment.tasks)
     detector = levels(assignment)["detector"]
     if design.source.run is None:
-        fields |= {"detector_name": detector, "trials": design.trials, "players": Players(actor(design.source.actor))}
-        run = starting.begin(session, name, sources.chosen(design, tasks), **fields)
+        fields |= {
+            "detector_name": detector,
+            "trials": design.trials,
+            "players": ActorAndEnvironments(actor(design.source.actor)),
+        }
+        run = start.begin(session, name, sources.chosen(design, tasks), **fields)
     else:
         fields |= {"task_keys": tasks, "most_trials": design.trials, "detector": detector}
-        run = trials.begin_replay(session, name, design.source.run, **fields)
+        run = replay.begin_replay(session, name, design.source.run, **fields)
     assignment.run_id, assignment.status = run.id, AssignmentStatus.WORKING
     assignment.began_ms = now_ms()
     session.add(assignment)

@@ -9,9 +9,9 @@ from sqlalchemy import delete, update
 from sqlmodel import Session, col, select
 
 from console.database import now_ms
-from console.live.beginning import fresh
-from console.live.rows import spec
 from console.trajectory import Outcome
+from console.trials.start import fresh
+from console.trials.store import spec
 from storage import tables
 from storage.queue import HALTED
 from storage.tables import ItemStatus, SlotStatus

@@ -19,11 +19,11 @@ from console.detection.batch import run_checkpoints
 from console.environments import environment
 from console.environments.briefs import brief_of
 from console.environments.environment import Environment, TaskSpec
-from console.live.halting import ending
 from console.review.simulated import Noise, ReviewCase, reviewer
 from console.studies import sources
 from console.trajectory import Label, Outcome, Step, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, is_critical
+from console.trials.play import ending
 from storage import tables
 
 

@@ -21,7 +21,6 @@ from console.designs import Design
 from console.detection.verdicts import routing_verdict
 from console.environments import environment
 from console.errors import ConsoleError
-from console.live.beginning import insert_tasks, insert_trials
 from console.studies import known
 from console.studies.arms import levels
 from console.studies.attention import attention
@@ -30,6 +29,7 @@ from console.studies.known import Known
 from console.studies.sharing import Share, share_out
 from console.trajectory import Label
 from console.trajectory.checkpoints import checkpoint_at
+from console.trials.start import insert_tasks, insert_trials
 from storage import tables
 from storage.tables import ProbePurpose, RunKind
 

@@ -6,11 +6,11 @@ from sqlalchemy import update
 from sqlmodel import Session, col, select
 
 from console.database import now_ms, reading, review_queue, writing
-from console.live import engine, releasing
-from console.live.players import players_of
 from console.review import decisions
 from console.studies import arms
 from console.studies.arms import Progress
+from console.trials import engine, release
+from console.trials.start import actor_and_environments
 from storage import tables
 from storage.queue import HALTED, Claim
 from storage.tables import ItemStatus, RunKind
@@ -66,8 +66,8 @@ def _spent(run: tables.Run, code: str, at_ms: int) -> list[int]:
 
 def _close(run: tables.Run, trial: int, progress: Progress | None) -> None:
     """Lets the trial's undecided actions run where they can be taken back, as the paper assumes (InferAct, 4.4)."""
-    if all(players_of(run).environment(name).replayable for name in run.environment.split(",")):
-        arms.play(run, lambda name, progress: releasing.release(name, trial=trial, progress=progress), progress)
+    if all(actor_and_environments(run).environment(name).replayable for name in run.environment.split(",")):
+        arms.play(run, lambda name, progress: release.release(name, trial=trial, progress=progress), progress)
     item = tables.Item
     halted = (item.run_id == run.id, item.trial == trial, item.kind == HALTED, item.status == ItemStatus.PENDING)
     with reading() as session:

@@ -12,7 +12,6 @@ from console.database import now_ms, reading, review_queue, writing
 from console.designs import Design, conditions
 from console.designs.parts import Noisy
 from console.errors import Refused
-from console.live import rows
 from console.review import decisions as review
 from console.review.simulated import Noise
 from console.review.simulated.simulate import answer_to
@@ -23,6 +22,7 @@ from console.studies.place import OVER, Place
 from console.studies.stages import Stage, locked, refuse_unless_open
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
+from console.trials import store
 from storage import tables
 from storage.tables import AssignmentStatus, ParticipantKind
 
@@ -112,7 +112,7 @@ def _matter(person: _Person, place: Place) -> Matter:
         raise LookupError("there is no item to think about")
     with reading() as session:
         trajectory = session.get_one(tables.Trajectory, claim.trajectory_id)
-        task = rows.spec(session.get_one(tables.Task, trajectory.task_id))
+        task = store.spec(session.get_one(tables.Task, trajectory.task_id))
     return Matter(
         task,
         checkpoint_at(from_json(claim.body), claim.step, CheckpointKind(claim.kind)),

@@ -13,12 +13,12 @@ from sqlmodel import Session, col, func, select
 
 from console.database import database_url, now_ms, reading, writing
 from console.errors import ConsoleError, Refused, Unknown
-from console.live.lock import alone
 from console.runs import audit_log
 from console.studies import desk, erasing, joining
 from console.studies.creating import design_of
 from console.studies.sessions import own_runs
 from console.studies.stages import Stage, assignments, letters, locked
+from console.trials.run_lock import alone
 from storage import tables
 from storage.engine import overwrite_freed
 from storage.tables import AssignmentStatus

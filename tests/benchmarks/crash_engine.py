@@ -45,7 +45,7 @@ def main() -> None:
 def kill(points: int, seed: int) -> dict[str, int]:
     """What was found at so many kills of a process that holds nothing but the engine."""
     with tempfile.TemporaryDirectory() as folder:
-        command = ["-m", "tests.console.live.killing", folder, "--points", str(points), "--seed", str(seed)]
+        command = ["-m", "tests.console.trials.killing", folder, "--points", str(points), "--seed", str(seed)]
         ended = subprocess.run([sys.executable, *command], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, int] = json.loads(ended.stdout.splitlines()[-1])
     return found

@@ -49,7 +49,7 @@ def measured(arm: Arm, environment: str, seed: int, tasks: int) -> list[float]:
     """The share of tasks solved by trial 0, 1, 2 and 3."""
     from console import runs
     from console.database import reading
-    from console.live import engine, releasing, starting
+    from console.trials import engine
 
     name = f"{environment} {arm.name} {arm.cap} {seed}"
     fields = {"feedback_mode": arm.feedback, "budget_percent": arm.cap, "trials": TRIALS, "undo_ms": 0}

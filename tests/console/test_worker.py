@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from console import runs, trials
+from console import runs
 from console.cli import run_command
 from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
-from console.live import starting
-from console.live.engine import resume
-from console.live.lock import alone
 from console.review import decisions
 from console.review.decisions import Answer
 from console.runs import ingest
 from console.settings import settings
+from console.trials import replay as trials
+from console.trials import start
+from console.trials.engine import resume
+from console.trials.run_lock import alone
 from storage.tables import Ask, Item, Trajectory
 from tests.logs import purchase, write_log
 
@@ -97,7 +98,7 @@ def test_a_lapsed_claim_is_free_again(replay, capsys):
 
 
 def test_a_run_that_another_process_works_on_is_left_alone(answered, capsys, caplog):
-    starting.start("shop", {"hotpotqa": 2}, actor_name="scripted", detector_name="full-validation", trials=2, undo_ms=0)
+    start.start("shop", {"hotpotqa": 2}, actor_name="scripted", detector_name="full-validation", trials=2, undo_ms=0)
     resume("shop")
     answered("shop", "reject", "Look again.")
     with reading() as session:

@@ -10,9 +10,9 @@ from console.detection import batch
 from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.gate import Gate
 from console.gate.waiting import Wait
-from console.live import engine, starting
+from console.trials import engine, start
 from storage import tables
-from tests.console.live.worlds import players, sends_wrong_until_told
+from tests.console.trials.worlds import players, sends_wrong_until_told
 
 STEPS = [("look[bills]", "three bills")]
 
@@ -32,7 +32,7 @@ def live_run(tmp_path):
     ledger = tmp_path / "executions.txt"
     ledger.touch()
     cast = players(sends_wrong_until_told, ledger)
-    starting.start("live", {"office": 3}, players=cast, detector_name="full-validation", feedback_mode="nl", undo_ms=0)
+    start.start("live", {"office": 3}, players=cast, detector_name="full-validation", feedback_mode="nl", undo_ms=0)
     engine.resume("live", players=cast)
     return "live"
 

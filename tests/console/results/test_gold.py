@@ -5,10 +5,10 @@ import pytest
 from sqlmodel import col, select
 
 from console.database import reading
-from console.live import engine
-from console.live.starting import start
 from console.results.gold import gold_labels
 from console.review.simulated.simulate import Plan, simulate
+from console.trials import engine
+from console.trials.start import start
 from storage import tables
 
 

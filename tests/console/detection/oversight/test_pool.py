@@ -6,9 +6,9 @@ from sqlmodel import select
 from console.database import writing
 from console.detection import oversight
 from console.errors import BadInput
-from console.live import engine, starting
 from console.review.simulated import simulate
 from console.trajectory import Label
+from console.trials import engine, start
 from storage import tables
 from tests.overseen import decide, queue, settle
 from tests.verdicts import a_run, judge, of_run
@@ -90,7 +90,7 @@ def test_the_version_changes_with_every_decision_label_and_cost(queued, pool_of)
 
 
 def test_in_a_live_run_rejected_actions_have_the_label_of_what_they_would_have_done(pool_of):
-    starting.start("live", {"webshop": 12}, seed=3, detector_name="full-validation", trials=2, undo_ms=0)
+    start.start("live", {"webshop": 12}, seed=3, detector_name="full-validation", trials=2, undo_ms=0)
     engine.resume("live")
     before = labels_of(pool_of("live"), "full-validation")
     tally = simulate.simulate("live")

@@ -11,9 +11,10 @@ from console import runs
 from console.commands.simulate import simulate as command
 from console.database import reading, review_queue
 from console.errors import BadInput
-from console.live import engine, starting
 from console.review.simulated import Noise, simulate
 from console.review.simulated.simulate import Plan
+from console.trials import engine
+from console.trials import start as starting
 from storage import tables
 
 

@@ -7,13 +7,13 @@ from sqlmodel import col, select
 
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused
-from console.live import engine
-from console.live.lock import alone
-from console.live.players import Players, players_of
-from console.live.report import Advance
-from console.live.rows import RELEASED
 from console.runs import audit_log
 from console.trajectory import Outcome
+from console.trials import engine
+from console.trials.round import Advance
+from console.trials.run_lock import alone
+from console.trials.start import ActorAndEnvironments, actor_and_environments
+from console.trials.store import RELEASED
 from storage import tables
 from storage.queue import HALTED
 from storage.tables import ItemStatus
@@ -23,7 +23,7 @@ def release(
     run_name: str,
     *,
     trial: int | None = None,
-    players: Players | None = None,
+    players: ActorAndEnvironments | None = None,
     progress: engine.Progress | None = None,
 ) -> Advance:
     """Runs every held action that nobody has decided on, marked as released by the simulation; for experiments only.
@@ -33,7 +33,7 @@ def release(
     Raises Refused where an environment is not an embedded one, or another process works on the run.
     """
     run = engine.live_run(run_name)
-    players = players or players_of(run)
+    players = players or actor_and_environments(run)
     real = [name for name in run.environment.split(",") if not players.environment(name).replayable]
     if real:
         raise Refused(f"Actions in {', '.join(real)} cannot be taken back, so they never run without a decision.")

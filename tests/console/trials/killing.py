@@ -20,16 +20,16 @@ from sqlmodel import col, select
 
 from console import runs
 from console.database import database_url, now_ms, reading, review_queue
-from console.live import engine, starting
 from console.review import decisions
 from console.settings import settings
 from console.trajectory.checkpoints import digest
+from console.trials import engine, start
 from storage import tables
 from storage.check import check
 from storage.engine import close
 from storage.queue import Claim
-from tests.console.live.worlds import actor, office
-from tests.console.live.worlds import players as office_players
+from tests.console.trials.worlds import actor, office
+from tests.console.trials.worlds import players as office_players
 
 TASKS, TRIALS, PAUSE_S = 8, 3, 0.002
 ENDED = ("succeeded", "failed", "halted", "rejected", "error")
@@ -92,7 +92,7 @@ def _work(name: str, seed: int, executions: Path, steps: Path) -> None:
         known = runs.find(session, name)
     if known is None:
         fields = {"detector_name": "random", "threshold": 0.3, "undo_ms": 0, "trials": TRIALS, "seed": seed}
-        starting.start(name, {"office": TASKS}, players=cast, **fields)
+        start.start(name, {"office": TASKS}, players=cast, **fields)
     while True:
         answered = _review(name)
         done = engine.advance(name, players=cast, concurrency=TASKS)

@@ -1,10 +1,13 @@
-"""All that the trials of one round share: the run, its players, the journal, the detector's threads."""
+"""What one round of a run did.
+
+All that the trials of one round share: the run, its players, the journal, the detector's threads.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlmodel import Session
 
@@ -12,28 +15,51 @@ from console.database import now_ms
 from console.detection.enqueue import HALTED_PRIORITY
 from console.detection.verdicts import item_for, keep_verdict, routing_verdict, stored_verdict
 from console.environments.environment import Environment
-from console.live import rows
-from console.live.journal import Journal
-from console.live.players import Players
-from console.live.report import Advance
-from console.live.rows import Trial
 from console.runs import patterns
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, checkpoints
+from console.trials import store
+from console.trials.group_commit import GroupCommit
+from console.trials.start import ActorAndEnvironments
+from console.trials.store import Trial
 from storage import tables
 from storage.queue import HALTED, NewItem
+
+
+@dataclass(slots=True)
+class Advance:
+    """`revealed` tasks got their next trial; `unknown` executions were cut off; `problems` say what did not go on."""
+
+    delivered: int = 0
+    approved: int = 0
+    rejected: int = 0
+    revealed: int = 0
+    nothing_recorded: int = 0
+    carried_over: int = 0
+    released: int = 0
+    queued: int = 0
+    unknown: int = 0
+    interrupted: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def interrupt(self, sentence: str) -> None:
+        """Counts a trial that could not go on now; the sentence is kept once."""
+        self.interrupted += 1
+        if sentence not in self.problems:
+            self.problems.append(sentence)
+
 
 NO_FEEDBACK = "none"
 """The arm without inspections: critical actions run unseen and unsolved tasks are tried again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class RoundContext:
     """One round of one run, `limit` trials at once; threads of `pool` judge, so that no trial waits for another's."""
 
     run: tables.Run
-    players: Players
-    journal: Journal
+    players: ActorAndEnvironments
+    journal: GroupCommit
     pool: Executor
     done: Advance
     limit: int
@@ -83,8 +109,8 @@ class Stage:
         return known.flagged
 
 
-def _hold(session: Session, stage: Stage, trial: Trial, seen: Checkpoint) -> tables.Verdict | None:
-    rows.write(session, trial.id, trial.record, stage.patterns)
+def _hold(session: Session, stage: RoundContext, trial: Trial, seen: Checkpoint) -> tables.Verdict | None:
+    store.write(session, trial.id, trial.record, stage.patterns)
     return stored_verdict(session, stage.run, trial.id, seen)
 
 

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_a_killed_engine_neither_repeats_nor_loses_nor_lets_anything_run_unseen(tmp_path):
-    command = [sys.executable, "-m", "tests.console.live.killing", str(tmp_path), "--points", "10", "--seed", "7"]
+    command = [sys.executable, "-m", "tests.console.trials.killing", str(tmp_path), "--points", "10", "--seed", "7"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout.splitlines()[-1])

@@ -1,22 +1,26 @@
-"""Feedback becomes memory: words as they are, a bare "misaligned" as the plan that the Actor writes (Reflexion)."""
+"""What a trial took from the ones before: its memories with the decisions they come from, and what it then did.
+
+Feedback becomes memory: words as they are, a bare "misaligned" as the plan that the Actor writes (Reflexion).
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import insert
 from sqlmodel import Session, col, select
 
 from console.actors import Reflection
 from console.database import now_ms, reading
-from console.live import rows
-from console.live.stage import Stage
-from console.live.work import latest
 from console.review.resolution import current_answers, is_feedback
-from console.trajectory import Outcome, Trajectory
+from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
+from console.trials import store
+from console.trials.pending import latest
+from console.trials.round import RoundContext
 from storage import tables
 from storage.tables import ItemStatus
 
@@ -38,7 +42,7 @@ class Lesson:
     reflection: Reflection
 
 
-async def remember(stage: Stage) -> None:
+async def remember(stage: RoundContext) -> None:
     """Adds one memory for every delivered feedback on an unsolved trial that has left none yet."""
     with reading() as session:
         lessons = _lessons(session, stage.run)
@@ -63,7 +67,7 @@ def entries(session: Session, task_id: int, before: int) -> Sequence[tables.Memo
     return list(reversed(session.exec(statement).all()))
 
 
-async def _learn(stage: Stage, lesson: Lesson, limit: asyncio.Semaphore) -> None:
+async def _learn(stage: RoundContext, lesson: Lesson, limit: asyncio.Semaphore) -> None:
     text = lesson.words
     if not text:
         try:
@@ -88,7 +92,7 @@ def _lessons(session: Session, run: tables.Run) -> list[Lesson]:
     unsolved = [row.id or 0 for row in latest(session, run) if row.outcome in UNSOLVED]
     item, memory = tables.Item, tables.Memory
     found = []
-    for trial in rows.load(session, unsolved):
+    for trial in store.load(session, unsolved):
         items = select(item).where(item.trajectory_id == trial.id, item.status == ItemStatus.DELIVERED)
         for reviewed in session.exec(items.order_by(col(item.id))):
             for answer in current_answers(session, reviewed.id):
@@ -98,7 +102,7 @@ def _lessons(session: Session, run: tables.Run) -> list[Lesson]:
     return found
 
 
-def _lesson(session: Session, trial: rows.Trial, item: tables.Item, answer: tables.Decision) -> Lesson:
+def _lesson(session: Session, trial: store.Trial, item: tables.Item, answer: tables.Decision) -> Lesson:
     record = trial.record
     seen = checkpoint_at(record, item.step, CheckpointKind(item.kind))
     memory = tuple(window(session, trial.task_id, record.trial))
@@ -113,3 +117,22 @@ def _refused(action: str, record: Trajectory, item: tables.Item) -> str:
     if item.kind != CheckpointKind.ACTION or item.step >= len(record.steps):
         return action
     return str(record.steps[item.step].extra.get("instead_of", action))
+
+
+def links(session: Session, trajectory: tables.Trajectory) -> dict[str, Any]:
+    """The `memory` that the trial began with, its `actions` (the one that never ran last, named in `pending`)."""
+    body = session.get(tables.TrajectoryBody, trajectory.id)
+    record = from_json(body.body) if body else None
+    actions = [step.action for step in record.steps] if record else []
+    stopped = trajectory.outcome in (Outcome.PAUSED, Outcome.REJECTED)
+    return {
+        "memory": [_entry(row) for row in entries(session, trajectory.task_id, trajectory.trial)],
+        "actions": actions,
+        "pending": trajectory.critical_action if stopped else None,
+        "released_by": trajectory.released_by,
+        "reason": record.extra.get("reason") if record else None,
+    }
+
+
+def _entry(row: tables.Memory) -> dict[str, Any]:
+    return {"decision_id": row.decision_id, "trial": row.trial, "origin": row.origin, "text": row.text}

@@ -3,8 +3,8 @@
 import pytest
 
 from console.environments import ENVIRONMENTS
-from console.live.halting import ending, gold
 from console.trajectory import Outcome, Step
+from console.trials.play import ending, gold
 
 
 def steps(*actions, observation="ok"):

@@ -5,9 +5,9 @@ from sqlmodel import col, select
 
 from console import runs
 from console.database import now_ms, reading, review_queue
-from console.live import engine, starting
 from console.review import decisions
 from console.trajectory import from_json
+from console.trials import engine, start
 from storage import tables
 from storage.queue import Claim
 
@@ -26,7 +26,7 @@ def start_run():
 
     def begin(players, n=3, **fields):
         usual = {"detector_name": "full-validation", "trials": 3, "undo_ms": 0, "feedback_mode": "nl"}
-        starting.start("run", {"office": n}, players=players, **usual | fields)
+        start.start("run", {"office": n}, players=players, **usual | fields)
         return engine.resume("run", players=players, concurrency=n)
 
     return begin

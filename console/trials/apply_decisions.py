@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from sqlmodel import Session, col, select
 
 from console.database import now_ms, review_queue, writing
-from console.live import rows
-from console.live.playing import Approved
-from console.live.report import Advance
 from console.review.resolution import RUNS_ACTION, current_answers
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import digest
+from console.trials import store
+from console.trials.play import Approved
+from console.trials.round import Advance
 from storage import tables
 from storage.queue import HALTED
 from storage.tables import DecisionKind, ItemStatus
@@ -30,8 +30,8 @@ def cut_off_unknown(run: tables.Run, done: Advance) -> None:
     )
     with writing() as session:
         ids = [id for id in session.exec(statement) if id is not None]
-        for trial in rows.load(session, ids):
-            rows.stop(session, run, trial, Outcome.ERROR, rows.UNKNOWN_EXECUTION, now_ms())
+        for trial in store.load(session, ids):
+            store.stop(session, run, trial, Outcome.ERROR, store.UNKNOWN_EXECUTION, now_ms())
             done.unknown += 1
 
 
@@ -51,13 +51,13 @@ def settle(run: tables.Run, done: Advance) -> list[tuple[int, Approved]]:
             answers = current_answers(session, item.id)
             if not answers:
                 continue
-            trial = rows.load(session, [item.trajectory_id])[0]
+            trial = store.load(session, [item.trajectory_id])[0]
             go = _agreed(answers, trial.record.critical_action or "")
             if isinstance(go, Approved):
                 approved.append((trial.id, go))
                 done.approved += 1
             else:
-                rows.stop(session, run, trial, Outcome.REJECTED, go, now_ms())
+                store.stop(session, run, trial, Outcome.REJECTED, go, now_ms())
                 done.rejected += 1
     return approved
 

@@ -4,13 +4,13 @@ import orjson
 import pytest
 from sqlmodel import col, select
 
-from console import runs, trials
+from console import runs
 from console.database import reading
 from console.errors import Refused
-from console.live import engine, releasing
 from console.trajectory.checkpoints import Checkpoint, checkpoints
+from console.trials import engine, release, replay
 from storage import tables
-from tests.console.live.worlds import players, sends_wrong_until_told
+from tests.console.trials.worlds import players, sends_wrong_until_told
 
 
 def memories():
@@ -156,14 +156,14 @@ def test_release_runs_what_nobody_decided_and_counts_it_apart(start_run, answer,
     answer(lambda *_: "reject")
     engine.advance("run", players=cast)
     assert status()[0]["success_paper"] is None
-    done = releasing.release("run", trial=0, players=cast)
+    done = release.release("run", trial=0, players=cast)
     assert done.released == 2
     assert len(ledger.read_text().splitlines()) == 2
     assert trial(2, 0)[0].released_by == "simulation"
     first = status()[0]
     assert (first["success_held"], first["success_paper"], first["paused"]) == (0, 1, 0)
     assert first["budget"]["used"] == 1
-    assert releasing.release("run", trial=0, players=cast).released == 0
+    assert release.release("run", trial=0, players=cast).released == 0
     assert trial(0, 1)[0].outcome == "paused"
     assert trial(2, 1)[0].released_by == "simulation"
 
@@ -172,7 +172,7 @@ def test_release_refuses_a_world_that_cannot_be_rebuilt(start_run):
     cast = players(sends_wrong_until_told, replayable=False)
     start_run(cast)
     with pytest.raises(Refused, match="never run without a decision"):
-        releasing.release("run", players=cast)
+        release.release("run", players=cast)
 
 
 def test_the_lineage_leads_from_the_decision_to_what_changed(start_run, answer, trial):
@@ -181,7 +181,7 @@ def test_the_lineage_leads_from_the_decision_to_what_changed(start_run, answer, 
     answer(judge_by_number("Send {}"))
     engine.advance("run", players=cast)
     with reading() as session:
-        history = trials.lineage(session, runs.get(session, "run"), trial(1)[0].task_id)
+        history = replay.lineage(session, runs.get(session, "run"), trial(1)[0].task_id)
     first, second = history
     assert first["outcome"] == "rejected"
     assert first["pending"] == "send wrong"

@@ -9,16 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from console import runs
 from console.database import reading
 from console.errors import Refused
-from console.live import budgets, rows, settling, work
-from console.live.journal import Journal
-from console.live.lock import alone
-from console.live.memories import remember
-from console.live.players import Players, players_of
-from console.live.playing import Approved, look_at_end, play
-from console.live.report import Advance
-from console.live.retrying import carry_over, next_trials
-from console.live.stage import NO_FEEDBACK, Stage
 from console.settings import settings
+from console.trials import apply_decisions, budget, pending, store
+from console.trials.group_commit import GroupCommit
+from console.trials.memory import remember
+from console.trials.next_trial import carry_over, next_trials
+from console.trials.play import Approved, look_at_end, play
+from console.trials.round import NO_FEEDBACK, Advance, RoundContext
+from console.trials.run_lock import alone
+from console.trials.start import ActorAndEnvironments, actor_and_environments
 from storage import tables
 from storage.tables import RunKind
 
@@ -31,7 +30,11 @@ _UNHURRIED = 64
 
 
 def advance(
-    run_name: str, *, players: Players | None = None, concurrency: int | None = None, progress: Progress | None = None
+    run_name: str,
+    *,
+    players: ActorAndEnvironments | None = None,
+    concurrency: int | None = None,
+    progress: Progress | None = None,
 ) -> Advance:
     """Takes up what is open, delivers what is due, and runs the next trial of every task that got feedback.
 
@@ -41,22 +44,31 @@ def advance(
 
 
 def resume(
-    run_name: str, *, players: Players | None = None, concurrency: int | None = None, progress: Progress | None = None
+    run_name: str,
+    *,
+    players: ActorAndEnvironments | None = None,
+    concurrency: int | None = None,
+    progress: Progress | None = None,
 ) -> Advance:
     """Takes up what is open, after a crash or a failing model, and starts nothing new; raises Refused as `advance`."""
     return _round(run_name, players, concurrency, progress, onward=False)
 
 
 def _round(
-    run_name: str, players: Players | None, concurrency: int | None, progress: Progress | None, *, onward: bool
+    run_name: str,
+    players: ActorAndEnvironments | None,
+    concurrency: int | None,
+    progress: Progress | None,
+    *,
+    onward: bool,
 ) -> Advance:
     run = live_run(run_name)
-    players = players or players_of(run)
+    players = players or actor_and_environments(run)
     limit = concurrency or (_UNHURRIED if players.actor.name == "scripted" else settings().concurrency)
     done = Advance()
     with alone(run), ThreadPoolExecutor(min(limit, _JUDGES), "judge") as pool:
         run = live_run(run_name)  # as the engine before this one left it
-        stage = Stage(run, players, Journal(lambda: budgets.grow(run)), pool, done, limit)
+        stage = RoundContext(run, players, GroupCommit(lambda: budget.grow(run)), pool, done, limit)
         asyncio.run(_rounds(stage, progress, onward))
     return done
 
@@ -71,19 +83,19 @@ def live_run(run_name: str) -> tables.Run:
     return run
 
 
-async def _rounds(stage: Stage, progress: Progress | None, onward: bool) -> None:
+async def _rounds(stage: RoundContext, progress: Progress | None, onward: bool) -> None:
     run, done = stage.run, stage.done
-    settling.cut_off_unknown(run, done)
+    apply_decisions.cut_off_unknown(run, done)
     if onward:
-        settling.deliver(run, done)
-    approved = settling.settle(run, done)
+        apply_decisions.deliver(run, done)
+    approved = apply_decisions.settle(run, done)
     _open_budgets(run)
     with reading() as session:
-        open_trials: list[tuple[int, Approved | None]] = [(id, None) for id in work.under_way(session, run)]
+        open_trials: list[tuple[int, Approved | None]] = [(id, None) for id in pending.under_way(session, run)]
     await _play_all(stage, [*approved, *open_trials], progress)
     if run.feedback_mode != NO_FEEDBACK:
         await _look_at_ends(stage)
-        budgets.freeze(run)
+        budget.freeze(run)
     started = []
     if onward:
         await remember(stage)
@@ -95,12 +107,14 @@ async def _rounds(stage: Stage, progress: Progress | None, onward: bool) -> None
 
 def _open_budgets(run: tables.Run) -> None:
     if run.feedback_mode != NO_FEEDBACK:
-        budgets.open_all(run)
+        budget.open_all(run)
 
 
-async def _play_all(stage: Stage, todo: Sequence[tuple[int, Approved | None]], progress: Progress | None) -> None:
+async def _play_all(
+    stage: RoundContext, todo: Sequence[tuple[int, Approved | None]], progress: Progress | None
+) -> None:
     with reading() as session:
-        trials = {trial.id: trial for trial in rows.load(session, [id for id, _ in todo])}
+        trials = {trial.id: trial for trial in store.load(session, [id for id, _ in todo])}
     limit, played = asyncio.Semaphore(stage.limit), 0
 
     async def one(id: int, approved: Approved | None) -> None:
@@ -120,8 +134,8 @@ async def _play_all(stage: Stage, todo: Sequence[tuple[int, Approved | None]], p
         raise failures.exceptions[0] from None
 
 
-async def _look_at_ends(stage: Stage) -> None:
+async def _look_at_ends(stage: RoundContext) -> None:
     with reading() as session:
-        trials = rows.load(session, work.unseen_ends(session, stage.run))
+        trials = store.load(session, pending.unseen_ends(session, stage.run))
     for trial in trials:
         await look_at_end(stage, trial)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from console.actors import Actor, Move
 from console.environments.environment import Environment, TaskSpec
-from console.live.players import Players
+from console.trials.start import ActorAndEnvironments
 
 
 class Office:
@@ -102,4 +102,4 @@ def seals_midway(view):
 def players(plan, ledger=None, **changes):
     """An Actor with that plan, in the office."""
     pause = changes.pop("pause", 0.0)
-    return Players(actor(plan, pause=pause), {"office": office(ledger, **changes)})
+    return ActorAndEnvironments(actor(plan, pause=pause), {"office": office(ledger, **changes)})

@@ -48,7 +48,7 @@ class Gathered:
                         done.set_result(result)
 
 
-class Journal:
+class GroupCommit:
     """Where trials write: rows in one transaction with those of others, review items likewise."""
 
     def __init__(self, queued: Callable[[], None]) -> None:

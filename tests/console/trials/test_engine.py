@@ -11,11 +11,11 @@ from sqlmodel import select
 from console.actors import Actor, Move
 from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
-from console.live import engine, starting
-from console.live.lock import alone
-from console.live.players import Players
+from console.trials import engine, start
+from console.trials.run_lock import alone
+from console.trials.start import ActorAndEnvironments
 from storage import tables
-from tests.console.live.worlds import office, players, seals_midway, sends_wrong_until_told
+from tests.console.trials.worlds import office, players, seals_midway, sends_wrong_until_told
 
 
 def executed(ledger):
@@ -170,7 +170,7 @@ def test_an_action_that_the_world_cannot_answer_ends_as_unknown_and_is_not_retri
 
 def test_a_broken_detector_holds_the_action(start_run, trial, ledger):
     cast = players(sends_wrong_until_told, ledger)
-    starting.start("run", {"office": 1}, players=cast, detector_name="full-validation")
+    start.start("run", {"office": 1}, players=cast, detector_name="full-validation")
     with writing() as session:
         run = session.exec(select(tables.Run)).one()
         run.detector = "gone"
@@ -196,7 +196,7 @@ def test_as_many_trials_as_there_are_end_with_the_longest(start_run):
 
 
 def _measured(name, cast):
-    starting.start(name, {"office": 32}, players=cast, detector_name="full-validation")
+    start.start(name, {"office": 32}, players=cast, detector_name="full-validation")
     began = time.perf_counter()
     done = engine.resume(name, players=cast, concurrency=32)
     assert done.queued == 32
@@ -214,8 +214,8 @@ def test_no_more_trials_at_once_than_allowed():
         busy -= 1
         return Move("", "send x")
 
-    cast = Players(Actor("slow", "Slow", act, lambda _: None), {"office": office()})
-    starting.start("run", {"office": 9}, players=cast)
+    cast = ActorAndEnvironments(Actor("slow", "Slow", act, lambda _: None), {"office": office()})
+    start.start("run", {"office": 9}, players=cast)
     engine.resume("run", players=cast, concurrency=3)
     assert most == 3
 
@@ -230,13 +230,13 @@ def test_only_one_engine_works_on_a_run(start_run):
 def test_a_run_that_cannot_be_is_refused_in_words():
     cast = players(sends_wrong_until_told)
     with pytest.raises(Unknown, match="No environment named 'kitchen'"):
-        starting.start("run", {"kitchen": 1}, players=cast)
+        start.start("run", {"kitchen": 1}, players=cast)
     with pytest.raises(BadInput, match="at least 1"):
-        starting.start("run", {"office": 0}, players=cast)
+        start.start("run", {"office": 0}, players=cast)
     with pytest.raises(BadInput, match="known from logs only"):
-        starting.start("run", {"tau-bench": 1})
+        start.start("run", {"tau-bench": 1})
     with pytest.raises(BadInput, match="Feedback is nl, binary, none"):
-        starting.start("run", {"office": 1}, players=cast, feedback_mode="loud")
+        start.start("run", {"office": 1}, players=cast, feedback_mode="loud")
 
 
 def test_text_that_no_database_can_hold_is_stored_with_marks_in_its_place(start_run, trial):

@@ -16,13 +16,13 @@ from console import runs
 from console.database import now_ms, review_queue, writing
 from console.detection.batch import detect
 from console.errors import Refused
-from console.live import engine
-from console.live.lineage import links
-from console.live.report import Advance
 from console.review.resolution import RUNS_ACTION, current_answers, is_feedback
 from console.runs import audit_log
 from console.runs.ingest import Prepared, insert_prepared
 from console.trajectory import Outcome
+from console.trials import engine
+from console.trials.memory import links
+from console.trials.round import Advance
 from storage import tables
 from storage.tables import ItemStatus, RunKind
 

@@ -3,10 +3,11 @@
 import pytest
 from sqlmodel import select
 
-from console import runs, trials
+from console import runs
 from console.database import now_ms, reading, review_queue
 from console.errors import Refused
 from console.review import decisions
+from console.trials import replay
 from storage import tables
 from storage.queue import NoClaim
 
@@ -45,7 +46,7 @@ def reject_or_send_words(key):
 
 
 def test_flagged_actions_are_held_whatever_the_log_says(two_trials):
-    trials.start_replay("again", two_trials, "rules", undo_ms=0)
+    replay.start_replay("again", two_trials, "rules", undo_ms=0)
     assert outcomes("again") == {
         ("kettle-0", 0): "paused",
         ("kettle-1", 0): "paused",
@@ -55,13 +56,13 @@ def test_flagged_actions_are_held_whatever_the_log_says(two_trials):
 
 
 def test_feedback_reveals_the_recorded_next_trial_of_that_task_only(two_trials):
-    trials.start_replay("again", two_trials, "rules", undo_ms=0)
+    replay.start_replay("again", two_trials, "rules", undo_ms=0)
     assert answer_all("again", reject_or_send_words) == {
         "kettle-0": "reject",
         "kettle-1": "reject",
         "kettle-3": "respond",
     }
-    done = trials.advance("again")
+    done = replay.advance("again")
     assert (done.delivered, done.rejected, done.revealed, done.nothing_recorded) == (3, 2, 2, 1)
     assert outcomes("again") | {} == {
         ("kettle-0", 0): "rejected",
@@ -71,45 +72,45 @@ def test_feedback_reveals_the_recorded_next_trial_of_that_task_only(two_trials):
         ("kettle-0", 1): "succeeded",
         ("kettle-1", 1): "paused",
     }
-    again = trials.advance("again")
+    again = replay.advance("again")
     assert (again.delivered, again.revealed, again.nothing_recorded) == (0, 0, 0)
     with reading() as session:
         run = runs.get(session, "again")
         task = session.exec(
             select(tables.Task.id).where(tables.Task.task_key == "kettle-0", tables.Task.run_id == run.id)
         ).one()
-        history = trials.lineage(session, run, task)
+        history = replay.lineage(session, run, task)
     assert [(entry["trial"], entry["outcome"]) for entry in history] == [(0, "rejected"), (1, "succeeded")]
     assert history[0]["decisions"][0]["feedback_text"] == "Keep to the price limit."
 
 
 def test_an_approved_action_gets_its_recorded_outcome(two_trials):
-    trials.start_replay("again", two_trials, "rules", undo_ms=0)
+    replay.start_replay("again", two_trials, "rules", undo_ms=0)
     answer_all(
         "again", lambda key: decisions.Answer("respond", "x") if key == "kettle-3" else decisions.Answer("approve")
     )
-    done = trials.advance("again")
+    done = replay.advance("again")
     assert (done.approved, done.rejected) == (2, 0)
     assert outcomes("again")["kettle-0", 0] == "failed"
     assert ("kettle-0", 1) not in outcomes("again")
 
 
 def test_a_decision_inside_its_undo_window_is_not_delivered(two_trials):
-    trials.start_replay("again", two_trials, "rules", undo_ms=60_000)
+    replay.start_replay("again", two_trials, "rules", undo_ms=60_000)
     with reading() as session:
         run = runs.get(session, "again")
         claim = decisions.next_item(review_queue(), session, run, "ada", now_ms())
     decisions.submit(review_queue(), run, claim, "ada", decisions.Answer("reject"), now_ms())
-    assert trials.advance("again").delivered == 0
+    assert replay.advance("again").delivered == 0
     with reading() as session:
         decisions.next_item(review_queue(), session, runs.get(session, "again"), "ada", now_ms())
-    assert trials.advance("again").delivered == 1
+    assert replay.advance("again").delivered == 1
 
 
 def test_the_budget_holds_in_every_trial(two_trials):
-    trials.start_replay("again", two_trials, "rules", budget_percent=50.0, undo_ms=0)
+    replay.start_replay("again", two_trials, "rules", budget_percent=50.0, undo_ms=0)
     answer_all("again", reject_or_send_words)
-    trials.advance("again")
+    replay.advance("again")
     with reading() as session:
         status = runs.status(session, runs.get(session, "again"))
     assert [(row["trial"], row["budget"]["cap"]) for row in status["trials"]] == [(0, 2), (1, 2)]
@@ -117,10 +118,10 @@ def test_the_budget_holds_in_every_trial(two_trials):
 
 
 def test_only_an_archive_can_be_replayed(two_trials):
-    trials.start_replay("again", two_trials, "rules")
+    replay.start_replay("again", two_trials, "rules")
     with pytest.raises(Refused, match="no archive"):
-        trials.start_replay("third", "again", "rules")
+        replay.start_replay("third", "again", "rules")
     with pytest.raises(Refused, match="already a run"):
-        trials.start_replay("again", two_trials, "rules")
+        replay.start_replay("again", two_trials, "rules")
     with pytest.raises(Refused, match="no next trial"):
-        trials.advance(two_trials)
+        replay.advance(two_trials)

@@ -8,12 +8,12 @@ from sqlmodel import col, select
 
 from console.actors import ACTORS
 from console.database import now_ms, reading, writing
-from console.live import engine, settling, starting
-from console.live.players import Players
-from console.live.report import Advance
 from console.trajectory.checkpoints import digest
+from console.trials import apply_decisions, engine, start
+from console.trials.round import Advance
+from console.trials.start import ActorAndEnvironments
 from storage import tables
-from tests.console.live.worlds import players, seals_midway, sends_wrong_until_told
+from tests.console.trials.worlds import players, seals_midway, sends_wrong_until_told
 
 
 def flaky(cast, fails_at):
@@ -135,7 +135,7 @@ def test_delivered_but_not_yet_settled_is_settled_on_resume(start_run, answer, t
     cast = players(sends_wrong_until_told, ledger)
     start_run(cast, n=2)
     answer(lambda instruction, _: "approve" if "0" in instruction else "reject")
-    settling.deliver(engine.live_run("run"), Advance())
+    apply_decisions.deliver(engine.live_run("run"), Advance())
     done = engine.resume("run", players=cast)
     assert (done.approved, done.rejected) == (1, 1)
     assert (trial(0)[0].outcome, trial(1)[0].outcome) == ("succeeded", "rejected")
@@ -152,7 +152,7 @@ def test_a_halted_trial_that_was_not_queued_is_queued_on_resume(start_run, trial
 
 def test_a_run_that_was_made_and_never_played_begins(trial):
     cast = players(sends_wrong_until_told)
-    starting.start("run", {"office": 1}, players=cast, detector_name="full-validation")
+    start.start("run", {"office": 1}, players=cast, detector_name="full-validation")
     assert trial(0)[0].outcome == "running"
     engine.resume("run", players=cast)
     assert trial(0)[0].outcome == "paused"
@@ -172,9 +172,9 @@ def test_a_trial_that_was_made_just_before_the_crash_gets_its_budget(start_run, 
 
 
 def test_in_the_embedded_environments_an_interrupted_trial_ends_as_an_uninterrupted_one():
-    cast, counts = Players(ACTORS["scripted"]), {"webshop": 4, "hotpotqa": 4, "alfworld": 4}
+    cast, counts = ActorAndEnvironments(ACTORS["scripted"]), {"webshop": 4, "hotpotqa": 4, "alfworld": 4}
     for name in ("whole", "broken"):
-        starting.start(name, counts, players=cast, feedback_mode="none", seed=3)
+        start.start(name, counts, players=cast, feedback_mode="none", seed=3)
     engine.resume("whole", players=cast)
     for step in range(0, 50, 4):
         engine.resume("broken", players=flaky(cast, step))

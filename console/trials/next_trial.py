@@ -7,14 +7,13 @@ from dataclasses import replace
 from sqlmodel import Session, select
 
 from console.database import now_ms, writing
-from console.live import rows
-from console.live.beginning import fresh, insert_trials
-from console.live.memories import UNSOLVED, window
-from console.live.report import Advance
-from console.live.stage import NO_FEEDBACK
-from console.live.work import latest
 from console.runs import audit_log
 from console.trajectory import Outcome, Trajectory
+from console.trials import store
+from console.trials.memory import UNSOLVED, window
+from console.trials.pending import latest
+from console.trials.round import NO_FEEDBACK, Advance
+from console.trials.start import fresh, insert_trials
 from storage import tables
 
 _AGAIN = (Outcome.FAILED, Outcome.HALTED)
@@ -39,11 +38,11 @@ def carry_over(run: tables.Run, done: Advance) -> None:
         last = latest(session, run)
         reached = max((row.trial for row in last), default=0)
         solved = {row.id: row for row in last if row.outcome == Outcome.SUCCEEDED and row.trial < reached}
-        for trial in rows.load(session, [id for id in solved if id is not None]):
+        for trial in store.load(session, [id for id in solved if id is not None]):
             done.carried_over += len(_copies(session, run, trial, solved[trial.id], reached))
 
 
-def _copies(session: Session, run: tables.Run, trial: rows.Trial, old: tables.Trajectory, reached: int) -> list[int]:
+def _copies(session: Session, run: tables.Run, trial: store.Trial, old: tables.Trajectory, reached: int) -> list[int]:
     record = trial.record.as_carried_over()
     again = [(trial.task_id, replace(record, trial=number)) for number in range(old.trial + 1, reached + 1)]
     kept = {"n_critical": old.n_critical, "released_by": old.released_by}
@@ -61,4 +60,4 @@ def _retries(session: Session, run: tables.Run, last: tables.Trajectory) -> bool
 def _again(session: Session, last: tables.Trajectory) -> tuple[int, Trajectory]:
     task = session.get_one(tables.Task, last.task_id)
     trial = last.trial + 1
-    return last.task_id, fresh(rows.spec(task), trial, window(session, last.task_id, trial))
+    return last.task_id, fresh(store.spec(task), trial, window(session, last.task_id, trial))

@@ -1,0 +1,212 @@
+"""When a trial is over, and as what (InferAct, section 4.1, and the reference loop's own limits).
+
+One trial: view, move, step, written as it happens; before a critical action it stops to be judged.
+A world brought back to where its trial stands by repeating the recorded steps in a fresh one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlmodel import Session
+
+from console.actors import ActorView, Move
+from console.database import now_ms
+from console.environments.environment import Environment, TaskSpec, World
+from console.errors import Refused
+from console.trajectory import Label, Outcome, Step, Trajectory
+from console.trajectory.checkpoints import is_critical
+from console.trials import store
+from console.trials.round import RoundContext
+from console.trials.store import Trial, storable
+
+_IN_VAIN = "Nothing happens."
+
+
+def at_cap(steps: Sequence[Step], capped: bool) -> Outcome | None:
+    """Halted once the cap is reached: no purchase and no answer is no result."""
+    return Outcome.HALTED if capped else None
+
+
+def in_circles(steps: Sequence[Step], capped: bool) -> Outcome | None:
+    """Halted where an action comes twice in a row or the cap ends in vain; at the cap otherwise failed."""
+    if len(steps) > 1 and steps[-1].action == steps[-2].action:
+        return Outcome.HALTED
+    if not capped:
+        return None
+    return Outcome.HALTED if _IN_VAIN in steps[-1].observation else Outcome.FAILED
+
+
+HALTING: dict[str, Callable[[Sequence[Step], bool], Outcome | None]] = {"alfworld": in_circles}
+"""Environments whose trials halt in their own way; the others halt at their cap."""
+
+
+def ending(
+    environment: Environment, steps: Sequence[Step], ended: bool, capped: bool, info: Mapping[str, Any]
+) -> Outcome | None:
+    """The outcome that the last step brought, or None where the trial goes on."""
+    if ended:
+        return Outcome.SUCCEEDED if info.get("success") else Outcome.FAILED
+    return HALTING.get(environment.name, at_cap)(steps, capped or len(steps) >= environment.step_cap)
+
+
+LABELS = {Outcome.SUCCEEDED: Label.ALIGNED, Outcome.FAILED: Label.MISALIGNED}
+"""Ground truth of a trial that ran to its end; none where it halted or was stopped."""
+
+
+def gold(outcome: Outcome, info: Mapping[str, Any]) -> dict[str, Any]:
+    """What the environment tells of a finished trial."""
+    label = LABELS.get(outcome)
+    return {} if label is None else {"label": str(label), "score": info.get("score")}
+
+
+def rebuild(environment: Environment, task: TaskSpec, record: Trajectory, seed: int) -> tuple[World, str]:
+    """(the world, what the agent saw first); raises Refused where the world answers otherwise than recorded."""
+    if environment.start is None or (record.steps and not environment.replayable):
+        raise Refused(f"{environment.title} cannot repeat recorded steps, so the trial of {task.task_id} cannot go on.")
+    world = environment.start(task)
+    opening = storable(world.reset(seed=seed)[0])
+    if record.opening and opening != record.opening:
+        raise Refused(f"The first page of {task.task_id} is not the recorded one; the trial cannot go on safely.")
+    for number, step in enumerate(record.steps, start=1):
+        observation = storable(world.step(step.action)[0])
+        if observation != step.observation:
+            raise Refused(
+                f"Step {number} of {task.task_id} ({step.action}) is answered otherwise than recorded; "
+                "the trial cannot go on safely."
+            )
+    return world, opening
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """The action that the reviewers let run, and the decision that says so; `edited` where they wrote it."""
+
+    action: str
+    decision_id: int | None
+    edited: bool = False
+
+
+async def play(stage: RoundContext, trial: Trial, approved: Approved | None = None) -> None:
+    """Plays the trial from where it stands until it ends or is held; a model that fails leaves it to be taken up."""
+    try:
+        world, opening = rebuild(stage.environment(trial), trial.task, trial.record, stage.run.seed)
+    except Refused as differs:
+        await _stop(stage, trial, Outcome.ERROR, str(differs))
+        return
+    trial.record = replace(trial.record, opening=opening)
+    over = await _take_up(stage, trial, world, approved)
+    while not over:
+        move = await _next_move(stage, trial)
+        if move is None:
+            return
+        over = await _face(stage, trial, world, move)
+
+
+async def _take_up(stage: RoundContext, trial: Trial, world: World, approved: Approved | None) -> bool:
+    """Goes on with the action that the trial was held at; True where there is nothing more to do."""
+    record = trial.record
+    if record.outcome is not Outcome.PAUSED or record.critical_action is None:
+        return False
+    move = Move(store.pending_thought(record), record.critical_action)
+    if approved is None:
+        return await _face(stage, trial, world, move)
+    return await _run_critical(stage, trial, world, move, approved)
+
+
+async def _face(stage: RoundContext, trial: Trial, world: World, move: Move) -> bool:
+    """Runs the move if it may run; True where the trial is over or held."""
+    if not is_critical(move.action, stage.patterns):
+        return await _run(stage, trial, world, Step(move.thought, move.action), fulfils=False)
+    if stage.inspects(trial) and await _flagged(stage, trial, move):
+        return True
+    return await _run_critical(stage, trial, world, move, Approved(move.action, None))
+
+
+async def _flagged(stage: RoundContext, trial: Trial, move: Move) -> bool:
+    trial.record = store.held(trial.record, move.thought, move.action)
+    try:
+        return await stage.judge(trial)
+    except Exception as failure:
+        # Whatever breaks in a detector, the action stays where it is.
+        stage.done.interrupt(f"The detector {stage.run.detector} could not judge ({_words(failure)}).")
+        return True
+
+
+async def _run_critical(stage: RoundContext, trial: Trial, world: World, move: Move, approved: Approved) -> bool:
+    trial.record = store.moving(trial.record, critical_action=approved.action)
+    await stage.journal.write(lambda session: _intend(session, stage, trial, approved))
+    extra: dict[str, Any] = {} if approved.decision_id is None else {"decision_id": approved.decision_id}
+    if approved.edited:
+        extra["instead_of"] = move.action
+    return await _run(stage, trial, world, Step(move.thought, approved.action, extra=extra), fulfils=True)
+
+
+async def _run(stage: RoundContext, trial: Trial, world: World, step: Step, *, fulfils: bool) -> bool:
+    index = len(trial.record.steps)
+    try:
+        observation, _, ended, capped, info = world.step(step.action)
+    except Exception as failure:
+        # A critical action may have run all the same; nobody knows, so it is not tried again.
+        reason = f"{store.UNKNOWN_EXECUTION if fulfils else 'the environment failed'} ({_words(failure)})"
+        await _stop(stage, trial, Outcome.ERROR, reason)
+        return True
+    steps = (*trial.record.steps, replace(step, observation=store.storable(observation)))
+    outcome = ending(stage.environment(trial), steps, ended, capped, info)
+    trial.record = _after(stage, trial.record, steps, outcome, info)
+    await stage.journal.write(lambda session: _record(session, stage, trial, index if fulfils else None))
+    if outcome is not None:
+        await look_at_end(stage, trial)
+    return outcome is not None
+
+
+def _after(
+    stage: RoundContext, record: Trajectory, steps: tuple[Step, ...], outcome: Outcome | None, info: Mapping[str, Any]
+) -> Trajectory:
+    if outcome is None:
+        return store.moving(record, steps=steps)
+    critical = [step.action for step in steps if is_critical(step.action, stage.patterns)]
+    last = critical[-1] if critical else None
+    return store.moving(record, steps=steps, outcome=outcome, critical_action=last, gold=gold(outcome, info))
+
+
+async def look_at_end(stage: RoundContext, trial: Trial) -> None:
+    """Has the end of a trial judged or queued; where the detector fails, the next round looks again."""
+    try:
+        await stage.inspect_end(trial)
+    except Exception as failure:
+        stage.done.interrupt(f"The end of {trial.name} could not be judged ({_words(failure)}).")
+
+
+async def _next_move(stage: RoundContext, trial: Trial) -> Move | None:
+    record, run = trial.record, stage.run
+    seed = run.seed * 1_009 + record.trial
+    view = ActorView(record.environment, record.instruction, record.opening, record.steps, record.memory, seed)
+    try:
+        move = await stage.players.actor.act(view)
+        return Move(store.storable(move.thought), store.storable(move.action))
+    except Exception as failure:
+        # A model's endpoint may be back tomorrow: the trial stays as it is written.
+        stage.done.interrupt(f"The Actor {stage.players.actor.name} could not go on ({_words(failure)}).")
+        return None
+
+
+def _intend(session: Session, stage: RoundContext, trial: Trial, approved: Approved) -> None:
+    store.intend(session, trial, approved.action, approved.decision_id, now_ms())
+    store.write(session, trial.id, trial.record, stage.patterns)
+
+
+def _record(session: Session, stage: RoundContext, trial: Trial, fulfilled: int | None) -> None:
+    store.write(session, trial.id, trial.record, stage.patterns)
+    if fulfilled is not None:
+        store.fulfil(session, trial.id, fulfilled, now_ms())
+
+
+async def _stop(stage: RoundContext, trial: Trial, outcome: Outcome, reason: str) -> None:
+    await stage.journal.write(lambda session: store.stop(session, stage.run, trial, outcome, reason, now_ms()))
+
+
+def _words(failure: Exception) -> str:
+    return f"{type(failure).__name__}: {failure}"

@@ -1,0 +1,174 @@
+"""New rows of a live run: its tasks once, then one trajectory per task and trial.
+
+Who plays: a run's Actor, and the environments that it acts in.
+A new live run: its tasks, and a first trial of each that the engine then plays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from sqlalchemy import insert
+from sqlmodel import Session, col
+
+from console import runs
+from console.actors import Actor, actor
+from console.database import now_ms, writing
+from console.detection.detectors import detector
+from console.environments import ENVIRONMENTS
+from console.environments.environment import Environment, TaskSpec
+from console.errors import BadInput, Unknown
+from console.runs.ingest import prepare
+from console.trajectory import Outcome, Trajectory
+from console.trajectory.checkpoints import digest
+from storage import tables
+from storage.tables import RunKind
+
+
+def insert_tasks(session: Session, run: tables.Run, tasks: Sequence[TaskSpec]) -> list[int]:
+    """Stores what is to be done, with all that an environment needs to set it up; returns the ids in order."""
+    rows = [
+        {
+            "run_id": run.id,
+            "task_key": task.task_id,
+            "environment": task.environment,
+            "instruction": task.instruction,
+            "instruction_digest": digest(task.instruction),
+            "gold": orjson.dumps(dict(task.gold)).decode(),
+            "options": orjson.dumps(dict(task.options)).decode(),
+        }
+        for task in tasks
+    ]
+    statement = insert(tables.Task).returning(col(tables.Task.id), sort_by_parameter_order=True)
+    return list(session.execute(statement, rows).scalars())
+
+
+def fresh(task: TaskSpec, trial: int, memory: Sequence[str] = ()) -> Trajectory:
+    """A trial that has not begun."""
+    return Trajectory(
+        task.task_id, task.environment, task.instruction, trial=trial, outcome=Outcome.RUNNING, memory=tuple(memory)
+    )
+
+
+def insert_trials(
+    session: Session, run: tables.Run, trials: Sequence[tuple[int, Trajectory]], at_ms: int, **more: object
+) -> list[int]:
+    """Stores trajectories with their tasks' ids; returns their own in order. `more` are further columns of them all.
+
+    The digest says task and trial, not what was done: a run holds one trajectory of each, or the insert fails.
+    """
+    if not trials:
+        return []
+    rows = [_row(run, task_id, record, at_ms) | more for task_id, record in trials]
+    statement = insert(tables.Trajectory).returning(col(tables.Trajectory.id), sort_by_parameter_order=True)
+    ids = list(session.execute(statement, rows).scalars())
+    bodies = [{"trajectory_id": id, "body": record.to_json()} for id, (_, record) in zip(ids, trials, strict=True)]
+    session.execute(insert(tables.TrajectoryBody), bodies)
+    return ids
+
+
+def _row(run: tables.Run, task_id: int, record: Trajectory, at_ms: int) -> dict[str, object]:
+    identity = {"run_id": run.id, "task_id": task_id, "digest": digest(f"live {task_id} {record.trial}")}
+    return prepare(record, ()).row | identity | {"created_ms": at_ms}
+
+
+@dataclass(frozen=True, slots=True)
+class ActorAndEnvironments:
+    """An Actor and the environments by name; a caller may bring both."""
+
+    actor: Actor
+    environments: Mapping[str, Environment] = field(default_factory=lambda: ENVIRONMENTS)
+
+    def environment(self, name: str) -> Environment:
+        """The environment of that name, one that agents can act in; raises Unknown and BadInput."""
+        found = self.environments.get(name)
+        if found is None:
+            raise Unknown("environment", name, playable(self.environments))
+        if found.start is None or found.tasks is None:
+            known = ", ".join(playable(self.environments))
+            raise BadInput(f"No agent can act in {name}: it is known from logs only. Use one of {known}.")
+        return found
+
+
+def playable(environments: Mapping[str, Environment] = ENVIRONMENTS) -> list[str]:
+    """Names of the environments that have tasks and can be started."""
+    return [name for name, found in environments.items() if found.start and found.tasks]
+
+
+def actor_and_environments(run: tables.Run) -> ActorAndEnvironments:
+    """The players that the run itself names."""
+    return ActorAndEnvironments(actor(run.actor or ""))
+
+
+FEEDBACK = ("nl", "binary", "none")
+
+
+def start(
+    name: str,
+    counts: Mapping[str, int],
+    *,
+    actor_name: str = "scripted",
+    players: ActorAndEnvironments | None = None,
+    seed: int = 0,
+    **fields: Any,
+) -> tables.Run:
+    """Makes a run of so many tasks per environment, its first trials not begun; `engine.resume` plays them.
+
+    `fields` are those of `begin`, and further columns of the run. Raises BadInput, Unknown, Refused for a taken name.
+    """
+    players = players or ActorAndEnvironments(actor(actor_name))
+    tasks = [task for environment, count in counts.items() for task in _tasks(players, environment, count, seed)]
+    with writing() as session:
+        run = begin(session, name, tasks, players=players, seed=seed, **fields)
+        session.flush()
+        session.expunge(run)
+    return run
+
+
+def begin(
+    session: Session,
+    name: str,
+    tasks: Sequence[TaskSpec],
+    *,
+    players: ActorAndEnvironments,
+    detector_name: str = "rules",
+    threshold: float | None = None,
+    **fields: Any,
+) -> tables.Run:
+    """Adds a run of exactly these tasks to the caller's transaction; raises as `start` does."""
+    judge = detector(detector_name)
+    if fields.get("feedback_mode", "nl") not in FEEDBACK:
+        raise BadInput(f"Feedback is {', '.join(FEEDBACK)}, not {fields['feedback_mode']!r}.")
+    if not tasks:
+        raise BadInput("A run needs at least one task; name an environment and how many.")
+    environments = list(dict.fromkeys(task.environment for task in tasks))
+    run = runs.create(
+        session,
+        name,
+        RunKind.LIVE,
+        now_ms(),
+        actor=players.actor.name,
+        critical=orjson.dumps(_critical(players, environments)).decode(),
+        detector=judge.name,
+        threshold=judge.threshold if threshold is None else threshold,
+        **fields,
+    )
+    run.environment = ",".join(environments)
+    ids = insert_tasks(session, run, tasks)
+    insert_trials(session, run, list(zip(ids, (fresh(task, 0) for task in tasks), strict=True)), now_ms())
+    return run
+
+
+def _tasks(players: ActorAndEnvironments, environment: str, count: int, seed: int) -> list[TaskSpec]:
+    make = players.environment(environment).tasks
+    if count < 1 or make is None:
+        raise BadInput(f"{count} tasks of {environment} is no number to run; give at least 1.")
+    return list(make(seed, count))
+
+
+def _critical(players: ActorAndEnvironments, environments: Sequence[str]) -> list[str]:
+    patterns = [pattern for name in environments for pattern in players.environment(name).critical]
+    return list(dict.fromkeys(patterns))
