@@ -16,7 +16,7 @@ from sqlmodel import col, select
 from console import webhooks
 from console.database import database_url, now_ms, reading, review_queue
 from console.errors import ConsoleError
-from console.gate.waiting import expire_abandoned
+from console.gate.wait import expire_abandoned
 from console.trials import replay
 from storage import tables
 from storage.errors import StorageError

@@ -4,7 +4,7 @@
 is known, `asking` judges and stores it, `waiting` looks for its answer and `handing` gives that out, once.
 """
 
-from console.gate.answer import GateDecision, Reason
-from console.gate.door import Gate
+from console.gate.client import Gate
+from console.gate.types import GateDecision, Reason
 
 __all__ = ["Gate", "GateDecision", "Reason"]

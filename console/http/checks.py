@@ -8,12 +8,11 @@ import time
 from starlette.requests import Request
 from starlette.responses import Response
 
-from console import checks
-from console.checks import Place
 from console.database import database_url, now_ms, reading, writing
 from console.errors import BadInput
-from console.gate import Gate, GateDecision
-from console.gate.waiting import Wait
+from console.gate import Gate, GateDecision, checks
+from console.gate.checks import CheckId
+from console.gate.wait import Wait
 from console.http import stopping
 from console.http.answers import answer
 from console.http.bodies import read_json
@@ -33,7 +32,7 @@ async def submit(request: Request) -> Response:
 async def wait(request: Request) -> Response:
     """The decision of a check; with `wait=SECONDS` the answer comes as soon as it is there, 202 if it is not."""
     seconds, started = _seconds(request), time.monotonic()
-    at = checks.place(request.path_params["check_id"])
+    at = checks.check_id(request.path_params["check_id"])
     found = await in_thread(_reopen, at)
     while isinstance(found, Wait):
         # A go-ahead is given once, so it must not be given to somebody who has hung up.
@@ -52,13 +51,13 @@ async def wait(request: Request) -> Response:
 
 async def withdraw(request: Request) -> Response:
     """Takes a check back that nobody waits for any more; a decision that is there already is the answer."""
-    at = checks.place(request.path_params["check_id"])
+    at = checks.check_id(request.path_params["check_id"])
     return _answered(await in_thread(_withdraw, at))
 
 
 async def report(request: Request) -> Response:
     """Records what came of an action that was let run; sent again, it changes nothing."""
-    at = checks.place(request.path_params["check_id"])
+    at = checks.check_id(request.path_params["check_id"])
     sent = await read_json(request, ResultSent)
     recorded = await in_thread(_report, at, sent.observation)
     return answer(Result(check_id=str(at), recorded=recorded))
@@ -80,28 +79,28 @@ def _submit(sent: CheckSent) -> Check:
     steps = [_step(step) for step in sent.steps]
     found = gate.ask(sent.task, steps, _action(sent.action), task_id=sent.task_id, trial=sent.trial)
     if isinstance(found, Wait):
-        return _check(found, Place(found.case.ask.trajectory_id, found.case.question.step))
+        return _check(found, CheckId(found.case.ask.trajectory_id, found.case.question.step))
     with reading() as session:
-        return _check(found, checks.place_of(session, found))
+        return _check(found, checks.check_id_of(session, found))
 
 
-def _reopen(at: Place) -> Wait | GateDecision:
+def _reopen(at: CheckId) -> Wait | GateDecision:
     url = database_url()
     with reading(url) as session:
         return checks.reopened(session, url, at)
 
 
-def _withdraw(at: Place) -> Check:
+def _withdraw(at: CheckId) -> Check:
     found = _reopen(at)
     return _check((found.withdraw() or found) if isinstance(found, Wait) else found, at)
 
 
-def _report(at: Place, observation: str) -> bool:
+def _report(at: CheckId, observation: str) -> bool:
     with writing() as session:
         return checks.record_result(session, at, observation, now_ms())
 
 
-def _check(found: Wait | GateDecision, at: Place | None) -> Check:
+def _check(found: Wait | GateDecision, at: CheckId | None) -> Check:
     name = None if at is None else str(at)
     if isinstance(found, Wait):
         return Check(check_id=name, status="waiting")

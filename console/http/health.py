@@ -9,8 +9,8 @@ from sqlalchemy.exc import DBAPIError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from console import checks
 from console.database import now_ms, reading
+from console.gate import checks
 from console.http.answers import answer
 from console.http.schema import Health
 from console.http.threads import in_thread

@@ -12,7 +12,7 @@ import orjson
 from sqlalchemy import insert, update
 from sqlmodel import Session, col, func, select
 
-from console.checks import Place
+from console.gate.checks import CheckId
 from storage import tables
 from storage.tables import RunKind
 
@@ -134,7 +134,7 @@ def _document(session: Session, decision: tables.Decision) -> dict[str, Any]:
         "type": "decision.made",
         "timestamp": _iso(decision.decided_ms),
         "data": {
-            "check_id": str(Place(item.trajectory_id, item.step)),
+            "check_id": str(CheckId(item.trajectory_id, item.step)),
             "run": run.name,
             "task_id": task.task_key,
             "trial": item.trial,

@@ -20,7 +20,7 @@ ActionLike = str | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CheckRequest:
     """May the action at the end of this trajectory run? `named` says that the caller gave the task an id."""
 
     record: Trajectory
@@ -46,7 +46,7 @@ class Question:
         return checkpoint_at(self.record, self.step, CheckpointKind.ACTION)
 
 
-def question(
+def check_request(
     task: str,
     steps: Sequence[StepLike],
     action: ActionLike,
@@ -54,7 +54,7 @@ def question(
     task_id: str | None = None,
     trial: int = 0,
     environment: str = "generic",
-) -> Question:
+) -> CheckRequest:
     """The question in the console's words; raises BadInput in one sentence where it is not complete."""
     if not isinstance(task, str) or not task.strip():
         raise BadInput("The gate needs the task: the text of what the user asked the agent to do.")
@@ -73,7 +73,7 @@ def question(
         critical_action=asked,
         outcome=Outcome.PAUSED,
     )
-    return Question(record, asked, task_id is not None, _digest(record))
+    return CheckRequest(record, asked, task_id is not None, _digest(record))
 
 
 def action_text(action: ActionLike) -> str:

@@ -8,18 +8,18 @@ from sqlmodel import Session, col, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from console.errors import Refused, Unknown
-from console.gate import recording
-from console.gate.answer import GateDecision, Reason
-from console.gate.question import Question
-from console.gate.replies import Case, Policies
-from console.gate.waiting import Wait
+from console.gate import store
+from console.gate.request import CheckRequest
+from console.gate.resolve import OpenCheck, Policies
+from console.gate.types import GateDecision, Reason
+from console.gate.wait import Wait
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CheckId:
     """The trajectory and the number of the step that a check is about."""
 
     trajectory_id: int
@@ -29,23 +29,23 @@ class Place:
         return f"{self.trajectory_id}-{self.step}"
 
 
-def place(text: str) -> Place:
+def check_id(text: str) -> CheckId:
     """The place that such a text names; raises Unknown."""
     first, dash, second = text.partition("-")
     if not dash or not all(part.isascii() and part.isdecimal() and len(part) < 16 for part in (first, second)):
         raise Unknown("check", text)
-    return Place(int(first), int(second))
+    return CheckId(int(first), int(second))
 
 
-def place_of(session: Session, decision: GateDecision) -> Place | None:
+def check_id_of(session: Session, decision: GateDecision) -> CheckId | None:
     """Where the decision belongs, None where nothing was stored."""
     intent = session.get(tables.Intent, decision.intent_id) if decision.intent_id else None
     item = session.get(tables.Item, decision.item_id) if decision.item_id else None
     found = intent or item
-    return Place(found.trajectory_id, found.step) if found else None
+    return CheckId(found.trajectory_id, found.step) if found else None
 
 
-def reopened(session: Session, url: str, at: Place) -> Wait | GateDecision:
+def reopened(session: Session, url: str, at: CheckId) -> Wait | GateDecision:
     """The wait for the answer to a check; the reply itself where the detector let the action through. Raises Unknown.
 
     Whatever the asking agent said, a check that nobody answers in time lets nothing run here.
@@ -59,12 +59,12 @@ def reopened(session: Session, url: str, at: Place) -> Wait | GateDecision:
     if ask is None:
         raise Unknown("check", str(at))
     run = session.get_one(tables.Run, item.run_id)
-    case = Case(run, _question(session, at, ask.digest), ask, Policies())
+    case = OpenCheck(run, _question(session, at, ask.digest), ask, Policies())
     session.expunge_all()
     return Wait(url, case, ask.deadline_ms, beaten_ms=ask.heartbeat_ms)
 
 
-def record_result(session: Session, at: Place, observation: str, now_ms: int) -> bool:
+def record_result(session: Session, at: CheckId, observation: str, now_ms: int) -> bool:
     """Stores what came of the action; False where it was in already. Raises Unknown and, with no go-ahead, Refused."""
     intent = _intent(session, at)
     if intent is None:
@@ -74,7 +74,7 @@ def record_result(session: Session, at: Place, observation: str, now_ms: int) ->
     if intent.finished_ms is not None:
         return False
     record = session.get_one(tables.Trajectory, at.trajectory_id)
-    recording.finish(session, session.get_one(tables.Run, record.run_id), intent.id or 0, observation, now_ms)
+    store.finish(session, session.get_one(tables.Run, record.run_id), intent.id or 0, observation, now_ms)
     return True
 
 
@@ -83,26 +83,26 @@ def oldest_waiting_ms(session: Session) -> int | None:
     return session.exec(select(func.min(tables.Item.created_ms)).where(tables.Item.open_slots > 0)).one()
 
 
-def _item(at: Place) -> SelectOfScalar[tables.Item]:
+def _item(at: CheckId) -> SelectOfScalar[tables.Item]:
     item = tables.Item
     return select(item).where(
         item.trajectory_id == at.trajectory_id, item.step == at.step, item.kind == str(CheckpointKind.ACTION)
     )
 
 
-def _intent(session: Session, at: Place) -> tables.Intent | None:
+def _intent(session: Session, at: CheckId) -> tables.Intent | None:
     intent = tables.Intent
     return session.exec(select(intent).where(intent.trajectory_id == at.trajectory_id, intent.step == at.step)).first()
 
 
-def _unflagged(session: Session, at: Place) -> GateDecision:
+def _unflagged(session: Session, at: CheckId) -> GateDecision:
     intent = _intent(session, at)
     if intent is None:
         raise Unknown("check", str(at))
     return GateDecision(False, intent.action, "", Reason.ALREADY_HANDED_OUT, intent_id=intent.id)
 
 
-def _question(session: Session, at: Place, digest: str) -> Question:
+def _question(session: Session, at: CheckId, digest: str) -> CheckRequest:
     """The question as it was asked, cut back where the trajectory has gone on since."""
     record = from_json(session.get_one(tables.TrajectoryBody, at.trajectory_id).body)
     action = record.critical_action or ""
@@ -111,4 +111,4 @@ def _question(session: Session, at: Place, digest: str) -> Question:
         action = str(taken.extra.get("instead_of") or taken.action)
     before = record.steps[: at.step]
     asked = replace(record, steps=before, critical_action=action, outcome=Outcome.PAUSED)
-    return Question(asked, action, True, digest)
+    return CheckRequest(asked, action, True, digest)

@@ -10,9 +10,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlmodel import col, select, update
 
 from console.database import now_ms, reading, review_queue, writing
-from console.gate.answer import GateDecision
-from console.gate.handing import Moment, anything_new, settled
-from console.gate.replies import Case
+from console.gate.resolve import OpenCheck, WaitState, anything_new, settled
+from console.gate.types import GateDecision
 from storage import tables
 from storage.errors import StorageError
 
@@ -36,7 +35,7 @@ class Wait:
     """One agent waiting for one answer; `deadline_ms` is None where it waits for ever."""
 
     url: str
-    case: Case
+    case: OpenCheck
     deadline_ms: int | None
     cancel: Cancellation | None = None
     beaten_ms: int = 0
@@ -48,7 +47,7 @@ class Wait:
         cancelled = self.cancel is not None and self.cancel.is_set()
         try:
             if late or cancelled or self._anything_new(at_ms):
-                return self._settle(Moment(at_ms, late, cancelled))
+                return self._settle(WaitState(at_ms, late, cancelled))
             self._beat(at_ms)
         except (DBAPIError, StorageError) as away:
             if late or cancelled:
@@ -58,7 +57,7 @@ class Wait:
 
     def withdraw(self) -> GateDecision | None:
         """Says that nobody waits any more; the item leaves the queue unless it is decided."""
-        return self._settle(Moment(now_ms(), cancelled=True))
+        return self._settle(WaitState(now_ms(), cancelled=True))
 
     def _anything_new(self, at_ms: int) -> bool:
         with reading(self.url) as session:
@@ -68,10 +67,10 @@ class Wait:
             review_queue(self.url).sweep(now_ms=at_ms)
         return found
 
-    def _settle(self, moment: Moment) -> GateDecision | None:
+    def _settle(self, moment: WaitState) -> GateDecision | None:
         with writing(self.url) as session:
             ask = session.get_one(tables.Ask, self.case.ask.id)
-            return settled(session, Case(self.case.run, self.case.question, ask, self.case.policies), moment)
+            return settled(session, OpenCheck(self.case.run, self.case.question, ask, self.case.policies), moment)
 
     def _beat(self, at_ms: int) -> None:
         if at_ms - self.beaten_ms < HEARTBEAT_MS:

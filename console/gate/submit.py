@@ -8,15 +8,14 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from console.database import now_ms, reading, writing
-from console.gate import recording
-from console.gate.answer import GateDecision, Reason
-from console.gate.asking import judged, store
-from console.gate.handing import again
-from console.gate.opening import current, open_budget
-from console.gate.question import Question
-from console.gate.replies import Case, Policies
-from console.gate.stored import intend, latest
-from console.gate.waiting import Cancellation, Wait, expire_abandoned
+from console.gate import store as recording
+from console.gate.judge import judge_request, store_request
+from console.gate.request import CheckRequest
+from console.gate.resolve import OpenCheck, Policies, again
+from console.gate.run import current, open_budget
+from console.gate.store import intend, latest
+from console.gate.types import GateDecision, Reason
+from console.gate.wait import Cancellation, Wait, expire_abandoned
 from storage import tables
 from storage.errors import StorageError
 
@@ -24,7 +23,7 @@ _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SubmitOptions:
     """Where and how one question is asked: the database, the run, how long the agent waits, and what follows then."""
 
     url: str
@@ -38,7 +37,7 @@ class Terms:
         return None if self.timeout_ms is None else at_ms + self.timeout_ms
 
 
-def begin(terms: Terms, asked: Question) -> GateDecision | Wait:
+def submit(terms: SubmitOptions, asked: CheckRequest) -> GateDecision | Wait:
     """The answer where there is one at once, otherwise the wait for it; raises Unknown and StorageError."""
     for _ in range(_TRIES):
         with reading(terms.url) as session:
@@ -47,7 +46,7 @@ def begin(terms: Terms, asked: Question) -> GateDecision | Wait:
         if isinstance(known, GateDecision):
             _note_unknown(terms, run, known)
             return known
-        if isinstance(known, Case):
+        if isinstance(known, OpenCheck):
             return _reconnected(terms, known)
         found = _new(terms, run, known)
         if found is not None:
@@ -55,12 +54,14 @@ def begin(terms: Terms, asked: Question) -> GateDecision | Wait:
     raise StorageError("The same question is being asked by several agents at once; ask again in a moment.")
 
 
-def _known(session: Session, terms: Terms, run: tables.Run, asked: Question) -> GateDecision | Case | Question:
+def _known(
+    session: Session, terms: SubmitOptions, run: tables.Run, asked: CheckRequest
+) -> GateDecision | OpenCheck | CheckRequest:
     """The stored answer, the open case, or the question as it has to be asked now."""
     ask = latest(session, run, asked)
     if ask is None:
         return asked
-    case = Case(run, asked, ask, terms.policies)
+    case = OpenCheck(run, asked, ask, terms.policies)
     answered = again(session, case)
     if answered is not None:
         return answered
@@ -70,14 +71,14 @@ def _known(session: Session, terms: Terms, run: tables.Run, asked: Question) -> 
     return replace(asked, follows=ask.id)
 
 
-def _note_unknown(terms: Terms, run: tables.Run, known: GateDecision) -> None:
+def _note_unknown(terms: SubmitOptions, run: tables.Run, known: GateDecision) -> None:
     """An agent that asks about an action it was let run does not know whether it ran; nor do we without a result."""
     if known.reason is Reason.ALREADY_HANDED_OUT and known.intent_id is not None:
         with writing(terms.url) as session:
             recording.lose(session, run, known.intent_id, now_ms())
 
 
-def _reconnected(terms: Terms, case: Case) -> Wait:
+def _reconnected(terms: SubmitOptions, case: OpenCheck) -> Wait:
     at_ms = now_ms()
     deadline_ms = terms.deadline_ms(at_ms)
     with writing(terms.url) as session:
@@ -87,9 +88,9 @@ def _reconnected(terms: Terms, case: Case) -> Wait:
     return Wait(terms.url, case, deadline_ms, terms.cancel, at_ms)
 
 
-def _new(terms: Terms, run: tables.Run, asked: Question) -> GateDecision | Wait | None:
+def _new(terms: SubmitOptions, run: tables.Run, asked: CheckRequest) -> GateDecision | Wait | None:
     """The question judged and stored; None where another process stored it in between."""
-    verdict = judged(run, asked)
+    verdict = judge_request(run, asked)
     at_ms = now_ms()
     if verdict["flagged"]:
         open_budget(terms.url, run, asked.record.trial)
@@ -97,7 +98,7 @@ def _new(terms: Terms, run: tables.Run, asked: Question) -> GateDecision | Wait 
     deadline_ms = terms.deadline_ms(at_ms)
     try:
         with writing(terms.url) as session:
-            ask = store(session, run, asked, verdict, deadline_ms, at_ms)
+            ask = store_request(session, run, asked, verdict, deadline_ms, at_ms)
             if not verdict["flagged"]:
                 intent_id = intend(session, asked, ask.trajectory_id, asked.action, None, at_ms)
                 return GateDecision(
@@ -106,4 +107,4 @@ def _new(terms: Terms, run: tables.Run, asked: Question) -> GateDecision | Wait 
     except IntegrityError:
         # Two agents wrote the same question or task in the same moment; the second looks again.
         return None
-    return Wait(terms.url, Case(run, asked, ask, terms.policies), deadline_ms, terms.cancel, at_ms)
+    return Wait(terms.url, OpenCheck(run, asked, ask, terms.policies), deadline_ms, terms.cancel, at_ms)

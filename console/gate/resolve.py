@@ -1,22 +1,120 @@
-"""An answer is handed out once: the delivery and the intent to run the action are one transaction."""
+"""An answer is handed out once: the delivery and the intent to run the action are one transaction.
+
+What was decided about a question, in words: one reading of the reviewers' answers, told as often as asked.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from sqlmodel import Session, col, func, select
 
-from console.gate.answer import GateDecision, Reason
-from console.gate.asking import FAILED
-from console.gate.replies import APPROVE, REJECT, Case, closed, reply, ruling, told_again
-from console.gate.stored import intend, intent_of, move
-from console.review.resolution import current_answers
+from console.gate.judge import FAILED
+from console.gate.request import CheckRequest
+from console.gate.store import intend, intent_of, move
+from console.gate.types import GateDecision, Reason
+from console.review.resolution import RUNS_ACTION, current_answers
 from console.runs import audit_log
 from console.trajectory import Outcome
+from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.queue import answering, places
 from storage.queue.transaction import Transaction
 from storage.tables import DecisionKind, ItemStatus, SlotStatus
+
+APPROVE = "approve"
+REJECT = "reject"
+
+_WORDS = {
+    Reason.REJECTED: "The reviewers did not let this action run.",
+    Reason.RESPONDED: "The reviewers answered instead of letting this action run.",
+    Reason.TIMEOUT: "Nobody decided in time.",
+    Reason.BUDGET_SPENT: "The inspection budget is spent, so nobody could look at this action.",
+    Reason.CANCELLED: "The question was taken back before anybody decided, so the action was not let run.",
+    Reason.DETECTOR_FAILED: "The detector failed and nobody looked at this action, so it was not let run.",
+    Reason.ALREADY_HANDED_OUT: "The go-ahead for exactly this action was given before and is not given twice: "
+    "find out whether it ran. If this is another task, give it a task_id of its own.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What happens where nobody answers in time, or nobody can any more: `reject` or `approve`."""
+
+    on_timeout: str = REJECT
+    on_spent_budget: str = REJECT
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCheck:
+    """One question in its run, as stored."""
+
+    run: tables.Run
+    question: CheckRequest
+    ask: tables.Ask
+    policies: Policies
+
+
+class Resolution(NamedTuple):
+    """What the answers of an item come to: the action to run (None for none) and the decision that says so."""
+
+    reason: Reason
+    action: str | None
+    decision_id: int | None
+    feedback: str
+
+
+def resolve(case: OpenCheck, answers: Sequence[tables.Decision]) -> Resolution:
+    """All reviewers must want the same action, and each answer must be bound to it; otherwise nothing runs."""
+    feedback = "\n".join(answer.feedback_text for answer in answers if answer.feedback_text)
+    against = [answer for answer in answers if answer.decision not in RUNS_ACTION]
+    if against or not answers:
+        spoken = bool(against) and all(answer.decision == DecisionKind.RESPOND for answer in against)
+        return Resolution(
+            Reason.RESPONDED if spoken else Reason.REJECTED, None, against[0].id if against else None, feedback
+        )
+    wanted = {answer.edited_action or case.question.action for answer in answers}
+    action, decisive = wanted.pop(), answers[-1]
+    if wanted or any(answer.action_digest != digest(action) for answer in answers):
+        return Resolution(Reason.REJECTED, None, decisive.id, feedback)
+    edited = all(answer.decision == DecisionKind.EDIT for answer in answers)
+    return Resolution(Reason.EDITED if edited else Reason.APPROVED, action, decisive.id, feedback)
+
+
+def told_again(session: Session, case: OpenCheck, answers: Sequence[tables.Decision]) -> GateDecision:
+    """What the reviewers said, as often as it is asked for; a go-ahead is not repeated."""
+    found = resolve(case, answers)
+    if found.action is not None:
+        return reply(session, case, Reason.ALREADY_HANDED_OUT, action=found.action, decision_id=found.decision_id)
+    return reply(session, case, found.reason, decision_id=found.decision_id, feedback=found.feedback)
+
+
+def closed(session: Session, case: OpenCheck, reason: Reason, now_ms: int, **more: Any) -> GateDecision:
+    """The reply, written as the answer of the question."""
+    case.ask.answer, case.ask.answered_ms = reason, now_ms
+    session.add(case.ask)
+    return reply(session, case, reason, **more)
+
+
+def reply(session: Session, case: OpenCheck, reason: Reason, **more: Any) -> GateDecision:
+    """A decision that lets nothing run unless `more` says so; where no person left words, ours stand there."""
+    bare = GateDecision(False, case.question.action, "", reason, case.ask.item_id, score=_score(session, case))
+    decision = replace(bare, **more)
+    return decision if decision.feedback else replace(decision, feedback=_WORDS.get(reason, ""))
+
+
+def _score(session: Session, case: OpenCheck) -> float | None:
+    verdict = tables.Verdict
+    statement = select(verdict.score).where(
+        verdict.trajectory_id == case.ask.trajectory_id,
+        verdict.step == case.question.step,
+        verdict.kind == "action",
+        verdict.detector == (case.run.detector or "rules"),
+    )
+    return session.exec(statement).first()
+
 
 _WAITING = (ItemStatus.PENDING, ItemStatus.CLAIMED)
 _ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_FAILED)
@@ -24,7 +122,7 @@ _ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class WaitState:
     """When we look, and whether the agent has waited long enough (`late`) or wants no answer (`cancelled`)."""
 
     now_ms: int
@@ -32,7 +130,7 @@ class Moment:
     cancelled: bool = False
 
 
-def again(session: Session, case: Case) -> GateDecision | None:
+def again(session: Session, case: OpenCheck) -> GateDecision | None:
     """The answer to a question that was answered before, None where it is open or may be asked anew.
 
     An action that nobody doubted runs once too, if its task has an id; without one it may well be another task.
@@ -57,7 +155,7 @@ def anything_new(session: Session, item_id: int, now_ms: int) -> bool:
     return item.status not in _WAITING or _is_spent(session, item)
 
 
-def settled(session: Session, case: Case, moment: Moment) -> GateDecision | None:
+def settled(session: Session, case: OpenCheck, moment: WaitState) -> GateDecision | None:
     """The answer if there is one now, written as handed out; None while the agent has to wait."""
     item_id = case.ask.item_id or 0
     places.locked_item(Transaction.joined(session), item_id)
@@ -78,7 +176,7 @@ def settled(session: Session, case: Case, moment: Moment) -> GateDecision | None
     return closed(session, case, reason, moment.now_ms)
 
 
-def _unanswered(session: Session, case: Case, item: tables.Item, moment: Moment) -> GateDecision | None:
+def _unanswered(session: Session, case: OpenCheck, item: tables.Item, moment: WaitState) -> GateDecision | None:
     if moment.cancelled:
         return _withdrawn(session, case, Reason.CANCELLED, REJECT, moment.now_ms)
     if _is_spent(session, item):
@@ -91,7 +189,7 @@ def _unanswered(session: Session, case: Case, item: tables.Item, moment: Moment)
     return _withdrawn(session, case, Reason.TIMEOUT, case.policies.on_timeout, moment.now_ms)
 
 
-def _withdrawn(session: Session, case: Case, reason: Reason, policy: str, now_ms: int) -> GateDecision:
+def _withdrawn(session: Session, case: OpenCheck, reason: Reason, policy: str, now_ms: int) -> GateDecision:
     """Takes the item out of the queue and lets the policy answer; one word against the action outweighs it."""
     item_id = case.ask.item_id or 0
     answers = current_answers(session, item_id)
@@ -108,15 +206,15 @@ def _withdrawn(session: Session, case: Case, reason: Reason, policy: str, now_ms
     )
     if runs:
         return _let_run(session, case, reason, case.question.action, None, now_ms)
-    return closed(session, case, reason, now_ms, feedback=ruling(case, answers).feedback)
+    return closed(session, case, reason, now_ms, feedback=resolve(case, answers).feedback)
 
 
-def _delivered(session: Session, case: Case, now_ms: int) -> GateDecision:
+def _delivered(session: Session, case: OpenCheck, now_ms: int) -> GateDecision:
     """Marks the decisions as delivered and writes the intent to run what they allow."""
     decision = tables.Decision
     due = select(decision.id).where(decision.item_id == case.ask.item_id, col(decision.superseded).is_(False))
     answering.deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
-    found = ruling(case, current_answers(session, case.ask.item_id))
+    found = resolve(case, current_answers(session, case.ask.item_id))
     if found.action is not None:
         return _let_run(session, case, found.reason, found.action, found.decision_id, now_ms, found.feedback)
     move(session, case.run, case.ask.trajectory_id, Outcome.REJECTED)
@@ -124,7 +222,13 @@ def _delivered(session: Session, case: Case, now_ms: int) -> GateDecision:
 
 
 def _let_run(
-    session: Session, case: Case, reason: Reason, action: str, decision_id: int | None, now_ms: int, feedback: str = ""
+    session: Session,
+    case: OpenCheck,
+    reason: Reason,
+    action: str,
+    decision_id: int | None,
+    now_ms: int,
+    feedback: str = "",
 ) -> GateDecision:
     intent_id = intend(session, case.question, case.ask.trajectory_id, action, decision_id, now_ms)
     move(session, case.run, case.ask.trajectory_id, Outcome.RUNNING)

@@ -14,13 +14,13 @@ from console.database import now_ms, writing
 from console.detection.detectors import detector as detector_named
 from console.environments import environment as environment_named
 from console.errors import BadInput
-from console.gate import recording
-from console.gate.answer import GateDecision, Reason
-from console.gate.beginning import Terms, begin
-from console.gate.opening import Wanted, current, opened
-from console.gate.question import ActionLike, Question, StepLike, question
-from console.gate.replies import APPROVE, REJECT, Policies
-from console.gate.waiting import Cancellation, Wait
+from console.gate import store
+from console.gate.request import ActionLike, CheckRequest, StepLike, check_request
+from console.gate.resolve import APPROVE, REJECT, Policies
+from console.gate.run import RunSpec, current, open_run
+from console.gate.submit import SubmitOptions, submit
+from console.gate.types import GateDecision, Reason
+from console.gate.wait import Cancellation, Wait
 from console.settings import Settings, settings
 from console.trajectory.checkpoints import is_critical
 
@@ -71,7 +71,9 @@ class Gate:
             _check_number(name, seconds, 0)
         patterns = tuple(critical) or environment_named(environment).critical or ("*",)
         undo_ms = round(undo_s * 1_000)
-        self._wanted = Wanted(run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent)
+        self._wanted = RunSpec(
+            run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent
+        )
         self._policies = Policies(on_timeout, on_spent_budget)
         self._timeout_s, self._poll_s = timeout_s, poll_s
         self._given_url, self._url = url, ""
@@ -80,7 +82,7 @@ class Gate:
         """Makes the run if there is none yet and returns the database's URL; the first check does so by itself."""
         if not self._url:
             url = Settings(database_url=self._given_url).database_url if self._given_url else settings().database_url
-            opened(url, self._wanted)
+            open_run(url, self._wanted)
             self._url = url
         return self._url
 
@@ -109,7 +111,7 @@ class Gate:
         asked = self._asked(task, steps, action, waiting)
         if not is_critical(asked.action, self._wanted.critical):
             return _not_critical(asked)
-        return begin(self._terms(waiting), asked)
+        return submit(self._terms(waiting), asked)
 
     async def acheck(
         self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
@@ -135,10 +137,10 @@ class Gate:
             raise BadInput("This decision let no stored action run, so there is no result to record.")
         with writing(self.open()) as session:
             run = current(session, self._wanted.name)
-            recording.finish(session, run, decision.intent_id, observation, now_ms())
+            store.finish(session, run, decision.intent_id, observation, now_ms())
 
-    def _asked(self, task: str, steps: Sequence[StepLike], action: ActionLike, waiting: Waiting) -> Question:
-        return question(
+    def _asked(self, task: str, steps: Sequence[StepLike], action: ActionLike, waiting: Waiting) -> CheckRequest:
+        return check_request(
             task,
             steps,
             action,
@@ -147,11 +149,11 @@ class Gate:
             environment=self._wanted.environment,
         )
 
-    def _terms(self, waiting: Waiting) -> Terms:
+    def _terms(self, waiting: Waiting) -> SubmitOptions:
         seconds = waiting.get("timeout_s", self._timeout_s)
         _check_number("timeout_s", seconds, 0)
         timeout_ms = None if seconds is None else round(seconds * 1_000)
-        return Terms(self.open(), self._wanted.name, self._policies, timeout_ms, waiting.get("cancel"))
+        return SubmitOptions(self.open(), self._wanted.name, self._policies, timeout_ms, waiting.get("cancel"))
 
 
 class _Leaving:
@@ -161,8 +163,8 @@ class _Leaving:
         self._begun: GateDecision | Wait | None = None
         self._left = threading.Event()
 
-    def begin(self, terms: Terms, asked: Question) -> GateDecision | Wait:
-        self._begun = begin(terms, asked)
+    def begin(self, terms: SubmitOptions, asked: CheckRequest) -> GateDecision | Wait:
+        self._begun = submit(terms, asked)
         if self._left.is_set():
             self._withdraw()
         return self._begun
@@ -176,7 +178,7 @@ class _Leaving:
             self._begun.withdraw()
 
 
-def _not_critical(asked: Question) -> GateDecision:
+def _not_critical(asked: CheckRequest) -> GateDecision:
     return GateDecision(True, asked.action, "", Reason.NOT_CRITICAL)
 
 

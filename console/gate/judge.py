@@ -9,10 +9,9 @@ from sqlmodel import Session, col, select, update
 
 from console.detection.detectors import Detector, Verdict, detector
 from console.detection.verdicts import verdict_row
-from console.gate.answer import Reason
-from console.gate.placing import placed
-from console.gate.question import Question
-from console.gate.stored import added
+from console.gate.request import CheckRequest
+from console.gate.store import added, placed
+from console.gate.types import Reason
 from console.runs import audit_log, costs
 from console.trajectory import Outcome
 from storage import tables
@@ -24,7 +23,7 @@ FAILED = "detector_failed"
 """The parameter of a verdict that no detector gave."""
 
 
-def judged(run: tables.Run, question: Question) -> dict[str, Any]:
+def judge_request(run: tables.Run, question: CheckRequest) -> dict[str, Any]:
     """The verdict of the run's detector as a row; one that breaks is a flag with the error as its rationale."""
     name, seen = run.detector or "rules", question.checkpoint
     try:
@@ -41,10 +40,10 @@ def judged(run: tables.Run, question: Question) -> dict[str, Any]:
     return verdict_row(run, stand_in, run.threshold or stand_in.threshold, 0, seen) | {"flagged": True}
 
 
-def store(
+def store_request(
     session: Session,
     run: tables.Run,
-    question: Question,
+    question: CheckRequest,
     verdict: dict[str, Any],
     deadline_ms: int | None,
     now_ms: int,
@@ -73,7 +72,7 @@ def store(
 
 
 def _queued(
-    session: Session, run: tables.Run, question: Question, verdict: dict[str, Any], verdict_id: int, now_ms: int
+    session: Session, run: tables.Run, question: CheckRequest, verdict: dict[str, Any], verdict_id: int, now_ms: int
 ) -> int:
     if FAILED in verdict["parameters"]:
         detail = {"trajectory_id": verdict["trajectory_id"], "reason": verdict["rationale"]}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.errors import BadInput
-from console.gate.question import action_text, question
+from console.gate.request import action_text, check_request
 from console.trajectory import Step
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -22,19 +22,19 @@ JSON = st.recursive(
 def test_steps_may_be_pairs_mappings_or_steps(task, pairs, action):
     as_mappings = [{"action": did, "observation": saw} for did, saw in pairs]
     as_steps = [Step(action=did, observation=saw) for did, saw in pairs]
-    digests = {question(task, steps, action).digest for steps in (pairs, as_mappings, as_steps)}
+    digests = {check_request(task, steps, action).digest for steps in (pairs, as_mappings, as_steps)}
     assert len(digests) == 1
 
 
 @given(WORD, PAIRS, WORD, WORD)
 def test_any_change_is_another_question(task, pairs, action, other):
-    asked = question(task, pairs, action)
-    longer = question(task, [*pairs, ("", "")], action)
-    later = question(task, pairs, action, trial=1)
-    named = question(task, pairs, action, task_id="named")
+    asked = check_request(task, pairs, action)
+    longer = check_request(task, [*pairs, ("", "")], action)
+    later = check_request(task, pairs, action, trial=1)
+    named = check_request(task, pairs, action, task_id="named")
     digests = {one.digest for one in (asked, longer, later, named)}
     assert len(digests) == 4
-    assert (question(task, pairs, other).digest == asked.digest) == (other == action)
+    assert (check_request(task, pairs, other).digest == asked.digest) == (other == action)
 
 
 @given(st.dictionaries(TEXT, JSON, max_size=4), st.randoms(use_true_random=False))
@@ -52,7 +52,7 @@ def test_call_may_come_with_its_arguments_as_text():
 
 
 def test_steps_may_hold_calls_and_objects():
-    asked = question("t", [({"name": "look", "arguments": {"at": 1}}, {"found": 2}), {"thought": "so"}], "pay")
+    asked = check_request("t", [({"name": "look", "arguments": {"at": 1}}, {"found": 2}), {"thought": "so"}], "pay")
     assert [(step.thought, step.action, step.observation) for step in asked.record.steps] == [
         ("", 'look({"at":1})', '{"found":2}'),
         ("so", "", ""),
@@ -60,9 +60,9 @@ def test_steps_may_hold_calls_and_objects():
 
 
 def test_half_a_character_is_spelled_out_in_a_step_and_refused_in_the_action():
-    assert question("t", [("a", "\ud800")], "pay").record.steps[0].observation == "\\ud800"
+    assert check_request("t", [("a", "\ud800")], "pay").record.steps[0].observation == "\\ud800"
     with pytest.raises(BadInput, match="half a character"):
-        question("t", [], "pay \ud800")
+        check_request("t", [], "pay \ud800")
 
 
 @pytest.mark.parametrize(
@@ -81,4 +81,4 @@ def test_half_a_character_is_spelled_out_in_a_step_and_refused_in_the_action():
 )
 def test_incomplete_question_is_refused_in_one_sentence(task, steps, action, trial, said):
     with pytest.raises(BadInput, match=said):
-        question(task, steps, action, trial=trial)
+        check_request(task, steps, action, trial=trial)

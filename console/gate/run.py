@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunSpec:
     """What a gate says its run should be."""
 
     name: str
@@ -49,7 +49,7 @@ class Wanted:
         }
 
 
-def opened(url: str, wanted: Wanted) -> tables.Run:
+def open_run(url: str, wanted: RunSpec) -> tables.Run:
     """The run of that name, made if there is none; its stored settings stand. Raises Refused for another kind."""
     with reading(url) as session:
         run = _known(session, wanted.name)
@@ -89,7 +89,7 @@ def _known(session: Session, name: str) -> tables.Run | None:
     return run
 
 
-def _made(url: str, wanted: Wanted) -> tables.Run:
+def _made(url: str, wanted: RunSpec) -> tables.Run:
     try:
         with writing(url) as session:
             run = _known(session, wanted.name)

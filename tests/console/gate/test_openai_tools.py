@@ -11,7 +11,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue
 from console.errors import BadInput
 from console.gate import Gate
-from console.integrations.openai_tools import run_calls
+from console.gate.openai_tools import run_calls
 from console.review import decisions
 from console.trajectory import from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at

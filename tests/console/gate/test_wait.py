@@ -9,7 +9,7 @@ import pytest
 from console.database import now_ms, review_queue, writing
 from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.gate import Reason
-from console.gate.waiting import ABANDONED_MS
+from console.gate.wait import ABANDONED_MS
 from storage import tables
 
 TASK, STEPS = "Pay the March bill only.", [("look", "two bills")]
