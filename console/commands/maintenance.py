@@ -20,7 +20,7 @@ from console.errors import BadInput, Refused
 from console.llm.capabilities import capabilities_of
 from console.runs import export as exporting
 from console.settings import settings
-from console.studies import creating
+from console.studies.sessions import lifecycle
 from storage import backup as backups
 from storage.check import check
 from storage.migrations import migrate
@@ -94,11 +94,10 @@ def export(
 
 
 def _of_study(name: str, out: Path) -> int:
-    from console import results  # pandas, which few commands need
-    from console.results import files
+    from console.studies import results  # pandas, which few commands need
 
     with reading() as session:
-        frames = results.frames(session, creating.get(session, name).id or 0)
+        frames = results.frames(session, lifecycle.get(session, name).id or 0)
     return files.export(frames, out)
 
 

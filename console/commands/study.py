@@ -10,10 +10,10 @@ import typer
 from console.commands import study_plan, study_results, study_running
 from console.commands.output import Json, emit_json, say, show_table
 from console.database import now_ms, reading
-from console.designs import conditions, varied
-from console.designs.balance import promise
-from console.designs.files import changed, dump, example, load
-from console.studies import creating, listing
+from console.studies.design import conditions, varied
+from console.studies.design.allocation import promise
+from console.studies.design.yaml_file import changed, dump, example, load
+from console.studies.sessions import lifecycle
 
 app = typer.Typer(
     help="Design user studies, assign participants, run them, see what they show.",
@@ -58,9 +58,9 @@ def create(
     """Make a draft of a study: sample its tasks, give every place its conditions."""
     wanted = {key: value for key, value in (("name", name), ("seed", seed)) if value is not None}
     design = changed(load(file), **wanted)
-    study = creating.create(design, now_ms())
+    study = lifecycle.create(design, now_ms())
     with reading() as session:
-        row = listing.summary(session, study)
+        row = lifecycle.summary(session, study)
     if as_json:
         emit_json(row)
         return
@@ -74,7 +74,7 @@ def create(
 def list_studies(as_json: Json = False) -> None:
     """List all studies, the newest first."""
     with reading() as session:
-        rows = [listing.summary(session, study) for study in creating.every(session)]
+        rows = [lifecycle.summary(session, study) for study in lifecycle.every(session)]
     if as_json:
         emit_json(rows)
         return
@@ -86,9 +86,9 @@ def list_studies(as_json: Json = False) -> None:
 def show(name: Name, as_json: Json = False) -> None:
     """Show a study's state, its conditions and its whole design."""
     with reading() as session:
-        study = creating.get(session, name)
-        row = listing.summary(session, study)
-    design = creating.design_of(study)
+        study = lifecycle.get(session, name)
+        row = lifecycle.summary(session, study)
+    design = lifecycle.design_of(study)
     arms = [{"condition": arm.name, **arm.levels} for arm in conditions(design)]
     if as_json:
         document = {"conditions": arms, "promise": promise(design), "design": design.model_dump(mode="json")}

@@ -13,12 +13,12 @@ import typer
 
 from console.commands.output import Json, emit_json, progress, say, show_table
 from console.database import reading
-from console.designs import Design, Place, allocate, balance, sample_tasks
-from console.designs.balance import promise
-from console.designs.files import load
 from console.errors import BadInput
 from console.runs.export.formats import format_of
-from console.studies import creating, listing, sources
+from console.studies.design import Design, PlannedCondition, allocate, allocation, sample_tasks
+from console.studies.design.allocation import promise
+from console.studies.design.yaml_file import load
+from console.studies.sessions import lifecycle, task_sources
 
 NameOrFile = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A study's name, or a design as YAML.")]
 Simulations = Annotated[int, typer.Option(min=1, max=100_000, help="Simulated studies for each n.")]
@@ -32,7 +32,6 @@ def assign(
     as_json: Json = False,
 ) -> None:
     """Show who gets which condition at which position on which tasks, and how even that is."""
-    from console.designs import table  # pyarrow, which few commands need
 
     design, places = _study(name)
     rows = table.rows(design, places)
@@ -60,8 +59,8 @@ def preregister(
     as_json: Json = False,
 ) -> None:
     """Write the plan of a study for a registry: questions, conditions, allocation, procedure, measures, analysis."""
-    from console.designs import power as powers  # scipy and statsmodels, which few commands need
-    from console.designs import preregistration as plan
+    from console.studies.design import power as powers  # scipy and statsmodels, which few commands need
+    from console.studies.design import preregistration as plan
 
     design, places = _planned(study)
     found = powers.power(design, simulations=1_000) if with_power else ()
@@ -88,8 +87,8 @@ def power(
     as_json: Json = False,
 ) -> None:
     """Estimate how often a study of n participants would find an effect, by simulated participants."""
-    from console.designs import power as powers  # scipy and statsmodels, which few commands need
-    from console.designs.procedure import assumed
+    from console.studies.design import power as powers  # scipy and statsmodels, which few commands need
+    from console.studies.design.procedure import assumed
 
     design = _design(study)
     assumptions = powers.Assumptions(start, effect, participant_sd, effect_sd, task_sd, factor, alpha)
@@ -112,22 +111,22 @@ def power(
     say("low and high: 95 % interval of the power; half width: of the interval that such a study gives the effect.")
 
 
-def _study(name: str) -> tuple[Design, tuple[Place, ...]]:
+def _study(name: str) -> tuple[Design, tuple[PlannedCondition, ...]]:
     with reading() as session:
-        study = creating.get(session, name)
-        return creating.design_of(study), listing.places(session, study)
+        study = lifecycle.get(session, name)
+        return lifecycle.design_of(study), lifecycle.places(session, study)
 
 
 def _design(name: str) -> Design:
     return load(Path(name)) if _is_file(name) else _study(name)[0]
 
 
-def _planned(name: str) -> tuple[Design, tuple[Place, ...]]:
+def _planned(name: str) -> tuple[Design, tuple[PlannedCondition, ...]]:
     if not _is_file(name):
         return _study(name)
     design = load(Path(name))
     with reading() as session:
-        keys = sources.keys(session, design)
+        keys = task_sources.keys(session, design)
     return design, allocate(design, sample_tasks(design, keys))
 
 
@@ -142,11 +141,11 @@ def _numbers(text: str) -> list[int]:
         raise BadInput(f"--n takes whole numbers with commas, such as 4,8,12, not {text!r}.") from None
 
 
-def _balance(places: Sequence[Place]) -> list[dict[str, Any]]:
+def _balance(places: Sequence[PlannedCondition]) -> list[dict[str, Any]]:
     return [
         {"participants": kind, "count_of": tally.what, "least": tally.least, "most": tally.most, "even": tally.even}
         for kind in dict.fromkeys(place.kind for place in places)
-        for tally in balance([place for place in places if place.kind == kind])
+        for tally in allocation([place for place in places if place.kind == kind])
         if tally.counts
     ]
 

@@ -13,7 +13,7 @@ from console.commands.plain_rows import plain_rows
 from console.database import now_ms, reading
 from console.errors import Unknown
 from console.runs.export.atomic_file import atomic_file
-from console.studies import creating
+from console.studies.sessions import lifecycle
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
 _MOST_COLUMNS = 12
@@ -25,13 +25,13 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a table of a study's results; `report` has them all."""
-    from console import results  # pandas and statsmodels, which few commands need
-    from console.results.analysis import ANALYSES
+    from console.studies import results  # pandas and statsmodels, which few commands need
+    from console.studies.analysis import ANALYSES
 
     if table not in ANALYSES:
         raise Unknown("table of results", table, ANALYSES)
     with reading() as session:
-        study = creating.get(session, name)
+        study = lifecycle.get(session, name)
         head = results.headline(session, study.id or 0)
         frames = results.frames(session, study.id or 0)
     frame = ANALYSES[table](frames)
@@ -51,12 +51,13 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write the report: one HTML file that needs no network, with the tables that it is computed from."""
-    from console import results, study_report  # pandas, plotly and statsmodels, which few commands need
+    from console.studies import report as study_report
+    from console.studies import results  # pandas, plotly and statsmodels, which few commands need
 
     with reading() as session:
-        study = creating.get(session, name)
-        design, frames = creating.design_of(study), results.frames(session, study.id or 0)
-        told = study_report.Told(now_ms(), results.data_version(session, study.id or 0))
+        study = lifecycle.get(session, name)
+        design, frames = lifecycle.design_of(study), results.frames(session, study.id or 0)
+        told = study_report.ReportStamp(now_ms(), results.data_version(session, study.id or 0))
     if out.suffix.lower() == ".zip":
         packed = study_report.bundle(design, frames, told)
         with atomic_file(out) as stream:

@@ -11,8 +11,8 @@ import typer
 from console import runs
 from console.commands.output import Json, emit_json, progress, say, show_table
 from console.database import reading
-from console.studies import board as boards
-from console.studies import creating, simulated, withdrawing
+from console.studies.sessions import lifecycle, simulated, withdrawal
+from console.studies.sessions import progress as boards
 from storage import tables
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
@@ -21,17 +21,17 @@ _SHOWN = ("code", "kind", "stage", "condition", "number", "conditions", "trial",
 
 def open_study(name: Name, as_json: Json = False) -> None:
     """Open a study: people can join, and go on where it was paused."""
-    _change(creating.open_study, name, as_json, "is open. People join with the code {code}.")
+    _change(lifecycle.open_study, name, as_json, "is open. People join with the code {code}.")
 
 
 def pause(name: Name, as_json: Json = False) -> None:
     """Pause a study: everybody stays where they are until it is opened again."""
-    _change(creating.pause, name, as_json, "is paused. Go on with: inferact study open {name}")
+    _change(lifecycle.pause, name, as_json, "is paused. Go on with: inferact study open {name}")
 
 
 def close(name: Name, as_json: Json = False) -> None:
     """Close a study for good: nobody joins or goes on."""
-    _change(creating.close, name, as_json, "is closed. See: inferact study results {name}")
+    _change(lifecycle.close, name, as_json, "is closed. See: inferact study results {name}")
 
 
 def simulate(
@@ -56,7 +56,7 @@ def simulate(
 def board(name: Name, as_json: Json = False) -> None:
     """Show who is where, what waits for them and what is left of their budget."""
     with reading() as session:
-        rows = [_told(row) for row in boards.board(session, creating.get(session, name))]
+        rows = [_told(row) for row in boards.board(session, lifecycle.get(session, name))]
     if as_json:
         emit_json(rows)
         return
@@ -70,10 +70,10 @@ def withdraw(
 ) -> None:
     """Take a participant out of a study: their data is removed or anonymised, as the consent says."""
     with reading() as session:
-        study = creating.get(session, name)
-        how = creating.design_of(study).consent.withdrawal
-        participant = withdrawing.of_code(session, study, code)
-    withdrawing.withdraw(participant.id or 0)
+        study = lifecycle.get(session, name)
+        how = lifecycle.design_of(study).consent.withdrawal
+        participant = withdrawal.of_code(session, study, code)
+    withdrawal.withdraw(participant.id or 0)
     if as_json:
         emit_json({"study": name, "withdrawn": code, "withdrawal": how})
         return

@@ -12,9 +12,9 @@ from console.errors import ConsoleError
 from console.pages import keys
 from console.pages.hat import current_hat
 from console.pages.said import note
-from console.results import adjudicating
-from console.results.adjudicating import MAX_NOTE, Disagreement, Of
 from console.runs import trajectory_list
+from console.studies.results import adjudication
+from console.studies.results.adjudication import MAX_NOTE, Disagreement, Of
 from console.trajectory import Label
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from console.widgets.empty_state import show_empty_state
@@ -40,7 +40,7 @@ def show_run(run: tables.Run) -> None:
 
 def _show(of: Of, nothing: str) -> None:
     with reading() as session:
-        found = adjudicating.disagreements(session, of)
+        found = adjudication.disagreements(session, of)
         current = _current(of, found)
         checkpoint = _checkpoint(session, current.item_id) if current else None
     if not found:
@@ -98,12 +98,12 @@ def _settle(of: Of, seen: Disagreement, label: str) -> None:
     words = str(st.session_state.get(_note_key(seen)) or "")
     try:
         with writing() as session:
-            before = {one.unit: one.revision for one in adjudicating.disagreements(session, of)}
+            before = {one.unit: one.revision for one in adjudication.disagreements(session, of)}
             # A second click, or another adjudicator's: the label that was settled meanwhile stays.
             if before.get(seen.unit) != seen.revision:
                 note((False, f"{seen.unit} was settled meanwhile; look at it again if you see it otherwise."))
                 return
-            adjudicating.settle(session, of, seen.unit, label, words, hat.name, now_ms())
+            adjudication.settle(session, of, seen.unit, label, words, hat.name, now_ms())
     except ConsoleError as refusal:
         note((False, str(refusal)))
         return
@@ -113,7 +113,7 @@ def _settle(of: Of, seen: Disagreement, label: str) -> None:
 
 def _counts(of: Of, unit: str) -> str:
     with reading() as session:
-        one = next(found for found in adjudicating.disagreements(session, of) if found.unit == unit)
+        one = next(found for found in adjudication.disagreements(session, of) if found.unit == unit)
     return f"Of the reviewers, {one.aligned} had said aligned and {one.misaligned} misaligned."
 
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from console.designs import Design, conditions
-from console.designs.factors import unattended
-from console.designs.parts import Question
 from console.pages import keys, participating
-from console.studies import joining
+from console.studies.design import Design, conditions
+from console.studies.design.factors import unattended
+from console.studies.design.model import IntakeQuestion
+from console.studies.sessions import joining
 from console.widgets.hotkeys import hotkeys, key_label
 from console.widgets.markup import plain
 from console.widgets.study_stage import head_html, points_html, prose_html
@@ -30,7 +30,7 @@ def consent(design: Design, participant_id: int) -> None:
         st.button("I do not agree", key="decline", on_click=participating.step, args=(*answer, False))
 
 
-def questions(asked: Sequence[Question], participant_id: int) -> None:
+def questions(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
     """The design's questions, each drawn as plain text."""
     st.html(head_html("A few questions"))
     with st.form("questions", border=False):
@@ -63,7 +63,7 @@ def _parts(design: Design) -> int:
     return len(attended) if design.comparison == "within" else 1
 
 
-def _field(question: Question) -> None:
+def _field(question: IntakeQuestion) -> None:
     optional = "" if question.required else " <small>(you may leave this out)</small>"
     st.html(f'<p class="ia-question">{plain(question.question)}{optional}</p>')
     # A label is read as Markdown, so that the question itself stands above as plain text.
@@ -76,7 +76,7 @@ def _field(question: Question) -> None:
         st.text_input(label, key=key, label_visibility="collapsed", max_chars=_MOST_CHARACTERS)
 
 
-def _tell(asked: Sequence[Question], participant_id: int) -> None:
+def _tell(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
     given = {question.key: st.session_state.get(f"question-{question.key}") for question in asked}
     answers = {key: f"{value:.15g}" if isinstance(value, float) else str(value or "") for key, value in given.items()}
     participating.step(joining.tell, participant_id, answers)

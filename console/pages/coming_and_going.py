@@ -10,8 +10,9 @@ from console.auth.sign_in import PARTICIPANT_COOKIE, secret_of
 from console.database import reading
 from console.pages import deciding
 from console.pages.participating import is_of, leave, onward, stay, step
-from console.studies import joining, withdrawing
-from console.studies.stages import Stage
+from console.studies.sessions import joining
+from console.studies.sessions import withdrawal as withdrawing
+from console.studies.sessions.stages import ParticipantStage
 from console.widgets.sign_in_cookie import delete_cookie, follow_cookie
 from console.widgets.study_stage import head_html, points_html, prose_html
 from storage import tables
@@ -94,7 +95,7 @@ def _join(code: str) -> None:
     kept = st.session_state.get("me") or secret_of(st.context.cookies.get(PARTICIPANT_COOKIE))
     with reading() as session:
         mine = joining.found(session, kept) if kept else None
-        study = session.get(tables.Study, mine.study_id) if mine and mine.stage != Stage.DECLINED else None
+        study = session.get(tables.Study, mine.study_id) if mine and mine.stage != ParticipantStage.DECLINED else None
     stay(mine if mine and study and is_of(study, code) else joining.join(code))
 
 

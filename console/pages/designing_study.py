@@ -9,14 +9,13 @@ import streamlit as st
 from pydantic import ValidationError
 
 from console.database import now_ms
-from console.designs import Design
-from console.designs.files import dump, example, parse
-from console.designs.saying import sentence
 from console.errors import ConsoleError
 from console.pages import chosen_study, drafting, planning_study, registering
 from console.pages.said import guarded, note
 from console.pages.study_form import show_form
-from console.studies import creating
+from console.studies.design import Design
+from console.studies.design.yaml_file import dump, example, parse, sentence
+from console.studies.sessions import lifecycle
 from console.widgets.problem import problem_html, show_problem
 
 UNNAMED = "unnamed"
@@ -80,7 +79,7 @@ def _made(design: Design) -> None:
 
 def _create(design: Design) -> None:
     with st.spinner("Sampling tasks, placing participants…"):
-        creating.create(design, now_ms())
+        lifecycle.create(design, now_ms())
     drafting.forget()
     chosen_study.keep(design.name, "board")
     note((True, f"{design.name} is there. Open it on this page when people may join."))

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from console.designs.files import example, load
+from console.studies.design.yaml_file import example, load
 
 _DRAFT, _VERSION = "study_draft", "study_draft_version"
 

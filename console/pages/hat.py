@@ -7,7 +7,7 @@ import streamlit as st
 from console.auth.sign_in import COOKIE, PARTICIPANT_COOKIE, Identity, Role, cookie_of, identify, identity_of, secret_of
 from console.database import reading
 from console.errors import BadInput
-from console.studies import joining
+from console.studies.sessions import joining
 from console.widgets.problem import show_problem
 from console.widgets.sign_in_cookie import delete_cookie, set_cookie
 

@@ -8,7 +8,7 @@ from sqlmodel import Session
 from console.auth.sign_in import Identity, Role
 from console.errors import Refused
 from console.review import decisions
-from console.studies import joining, sessions
+from console.studies.sessions import joining, steps
 from storage import tables
 from storage.queue import Claim
 
@@ -19,7 +19,7 @@ def held(session: Session, item: int, hat: Identity) -> tuple[Claim, tables.Run]
     Raises Unknown and Refused.
     """
     if hat.role is Role.PARTICIPANT:
-        claim = sessions.own_claim(session, _participant(session), item)
+        claim = steps.own_claim(session, _participant(session), item)
         return claim, session.get_one(tables.Run, claim.run_id)
     claim = decisions.claim_of(session, item, hat.name)
     run = session.get_one(tables.Run, claim.run_id)
@@ -31,7 +31,7 @@ def held(session: Session, item: int, hat: Identity) -> tuple[Claim, tables.Run]
 def changeable(session: Session, item: int, hat: Identity) -> tuple[Claim, tables.Run]:
     """The same, for what changes something: raises Refused, too, where a study does not go on by now."""
     if hat.role is Role.PARTICIPANT:
-        sessions.refuse_late(session, _participant(session))
+        steps.refuse_late(session, _participant(session))
     return held(session, item, hat)
 
 

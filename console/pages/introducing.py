@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from console.designs import Design, varied
+from console.studies.design import Design, varied
 
 _SAID: Mapping[tuple[str, str], str] = {
     ("feedback", "nl"): "You can tell the agent in your own words what is wrong; it reads them before it tries again.",

@@ -6,15 +6,15 @@ from functools import partial
 import streamlit as st
 
 from console.pages import asking, coming_and_going, deciding, participating, practising, study_item, study_rounds
-from console.studies import sessions
-from console.studies.sessions import Place
+from console.studies.sessions import steps
+from console.studies.sessions.steps import Position
 from storage import tables
 
 _ITEMS = ("review", "probe", "practice")
 _GONE = ("declined", "withdrawn")
 
 
-def _stages(place: Place, who: tables.Participant) -> Mapping[str, Callable[[], None]]:
+def _stages(place: Position, who: tables.Participant) -> Mapping[str, Callable[[], None]]:
     """What is drawn for each kind of place."""
     design, id = place.design, who.id or 0
     if design is None:
@@ -40,7 +40,7 @@ def _stages(place: Place, who: tables.Participant) -> Mapping[str, Callable[[], 
 
 
 def _show(who: tables.Participant) -> None:
-    place = sessions.where(who.id or 0)
+    place = steps.where(who.id or 0)
     st.session_state["shown_kind"], st.session_state["participant_id"] = place.kind, who.id
     draw = _stages(place, who)[place.kind]
     leaving = coming_and_going.is_leaving()

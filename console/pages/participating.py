@@ -14,8 +14,8 @@ from console.database import reading
 from console.errors import ConsoleError
 from console.pages import deciding, keys
 from console.pages.hat import current_hat, wear
-from console.studies import joining
-from console.studies.stages import Stage
+from console.studies.sessions import joining
+from console.studies.sessions.stages import ParticipantStage
 from console.widgets.hotkeys import hotkeys, key_label
 from console.widgets.sign_in_cookie import set_cookie
 from console.widgets.study_stage import head_html, prose_html
@@ -126,4 +126,4 @@ def works_on(task: str, words: str, action: Callable[[int, Callable[[int, int], 
 def _is_invited_anew(participant: tables.Participant, study: tables.Study) -> bool:
     """Whether the address invites to another study, or to this one after somebody has declined it."""
     code = st.query_params.get("join")
-    return bool(code) and (participant.stage == Stage.DECLINED or not is_of(study, code or ""))
+    return bool(code) and (participant.stage == ParticipantStage.DECLINED or not is_of(study, code or ""))

@@ -7,17 +7,26 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 import streamlit as st
 
-from console.designs import FACTORS, Design, Place, allocate, balance, conditions, task_count, varied
-from console.designs.balance import Tally, promise
-from console.designs.files import dump
-from console.designs.table import COLUMNS, rows
 from console.runs.export.formats import as_csv
+from console.studies.design import (
+    FACTORS,
+    Design,
+    PlannedCondition,
+    allocate,
+    allocation,
+    conditions,
+    task_count,
+    varied,
+)
+from console.studies.design.allocation import PairCounts, promise
+from console.studies.design.allocation_table import COLUMNS, rows
+from console.studies.design.yaml_file import dump
 from console.widgets.rows_table import show_rows
 
 _KINDS = {"human": "person", "oracle": "oracle", "noisy": "noisy", "rules": "rules"}
 
 
-def summary(design: Design, places: Sequence[Place]) -> None:
+def summary(design: Design, places: Sequence[PlannedCondition]) -> None:
     """The design in a sentence."""
     arms, people = len(conditions(design)), len({place.number for place in places})
     each = f"{design.tasks} tasks in each" if design.comparison == "within" else f"the same {design.tasks} tasks"
@@ -28,12 +37,12 @@ def summary(design: Design, places: Sequence[Place]) -> None:
     )
 
 
-def stand_in_places(design: Design) -> tuple[Place, ...]:
+def stand_in_places(design: Design) -> tuple[PlannedCondition, ...]:
     """The allocation with stand-ins for the tasks, which are sampled when the study is created."""
     return allocate(design, [f"task {number}" for number in range(1, task_count(design) + 1)])
 
 
-def show_plan(design: Design, places: Sequence[Place]) -> None:
+def show_plan(design: Design, places: Sequence[PlannedCondition]) -> None:
     """Conditions, allocation, balance."""
     st.markdown("**Conditions**")
     columns = {"name": "condition", **{name: FACTORS[name].title for name in varied(design)}}
@@ -48,7 +57,7 @@ def show_plan(design: Design, places: Sequence[Place]) -> None:
         show_rows(list(_evenness(places)), titles, numbers=("least", "most"), label="Balance")
 
 
-def _orders(places: Sequence[Place]) -> pd.DataFrame:
+def _orders(places: Sequence[PlannedCondition]) -> pd.DataFrame:
     found: dict[int, dict[str, str]] = {}
     for place in places:
         row = found.setdefault(place.number, {"participant": place.code, "kind": _KINDS[place.kind]})
@@ -56,13 +65,13 @@ def _orders(places: Sequence[Place]) -> pd.DataFrame:
     return pd.DataFrame(list(found.values()))
 
 
-def _evenness(places: Sequence[Place]) -> Iterator[dict[str, str]]:
+def _evenness(places: Sequence[PlannedCondition]) -> Iterator[dict[str, str]]:
     for kind, title in _KINDS.items():
         group = [place for place in places if place.kind == kind]
-        yield from ({"kind": title, **_tally(tally)} for tally in balance(group) if group and tally.counts)
+        yield from ({"kind": title, **_tally(tally)} for tally in allocation(group) if group and tally.counts)
 
 
-def _tally(tally: Tally) -> dict[str, str]:
+def _tally(tally: PairCounts) -> dict[str, str]:
     return {
         "what": tally.what,
         "least": str(tally.least),
@@ -78,7 +87,7 @@ def yaml_button(design: Design) -> None:
     )
 
 
-def allocation_button(design: Design, places: Sequence[Place]) -> None:
+def allocation_button(design: Design, places: Sequence[PlannedCondition]) -> None:
     """The allocation as a CSV file, a row for each condition of each participant."""
     st.download_button(
         "Allocation (CSV)",

@@ -7,7 +7,7 @@ import streamlit as st
 from console.pages.participating import onward
 from console.pages.worked_examples import worked_example
 from console.review.presentation import checkpoint_presentation
-from console.studies import joining
+from console.studies.sessions import joining
 from console.widgets.study_stage import explained_html, head_html, points_html, prose_html
 from console.widgets.trajectory_view import exhibit_html
 

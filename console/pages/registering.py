@@ -8,12 +8,12 @@ from typing import Any
 
 import streamlit as st
 
-from console.designs import Design, Place, varied
-from console.designs.power import Assumptions, Power, power
-from console.designs.preregistration import preregistration
 from console.errors import BadInput
 from console.pages.beginning import bar_of
 from console.pages.said import guarded
+from console.studies.design import Design, PlannedCondition, varied
+from console.studies.design.power import Assumptions, Power, power
+from console.studies.design.preregistration import preregistration
 from console.widgets.rows_table import show_rows
 
 _RESULT = "study_power"
@@ -105,7 +105,7 @@ def _kept(design: Design) -> tuple[list[Power], Assumptions] | None:
     return [Power(**one) for one in found["powers"]], Assumptions(**found["assumed"])
 
 
-def preregistration_button(design: Design, places: Sequence[Place]) -> None:
+def preregistration_button(design: Design, places: Sequence[PlannedCondition]) -> None:
     """The preregistration as Markdown, the latest dry run in it."""
     st.download_button(
         "Preregistration",
@@ -117,13 +117,13 @@ def preregistration_button(design: Design, places: Sequence[Place]) -> None:
     )
 
 
-def show_preregistration(design: Design, places: Sequence[Place]) -> None:
+def show_preregistration(design: Design, places: Sequence[PlannedCondition]) -> None:
     """The preregistration to read, as the plain text that the file holds."""
     with st.expander("Preregistration", key="preregistration", on_change="rerun") as shown:
         if shown.open:
             st.code(_preregistration(design, places), language=None, wrap_lines=True, height=460)
 
 
-def _preregistration(design: Design, places: Sequence[Place]) -> str:
+def _preregistration(design: Design, places: Sequence[PlannedCondition]) -> str:
     powers, assumed = _kept(design) or ([], None)
     return preregistration(design, places, powers, assumed)

@@ -2,15 +2,16 @@
 
 import streamlit as st
 
-from console import results, runs
+from console import runs
 from console.database import reading
 from console.pages import adjudicating, chosen_study, designing_study, study_sections
 from console.pages.said import show_said
-from console.studies import creating
+from console.studies import results
+from console.studies.sessions import lifecycle
 from storage.tables import RunKind
 
 with reading() as session:
-    studies = list(creating.every(session))
+    studies = list(lifecycle.every(session))
     names = [study.name for study in studies]
     chosen = chosen_study.chosen_study(names)
     heads = {} if chosen else {study.name: results.headline(session, study.id or 0) for study in studies}

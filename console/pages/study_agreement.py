@@ -6,13 +6,13 @@ import streamlit as st
 
 from console.pages import study_figures
 from console.pages.study_data import Results
-from console.sayings import outcomes
+from console.studies.report import sentences
 
 
 def show(found: Results) -> None:
     """Every measure with its interval, then reviewer by reviewer."""
     table = found.analysis("agreement")
-    study_figures.say(outcomes.of_agreement(table))
+    study_figures.say(sentences.of_agreement(table))
     if table.empty:
         return
     study_figures.chart(found, "agreement", table)

@@ -12,8 +12,8 @@ from console.database import now_ms, reading
 from console.pages import study_people
 from console.pages.beginning import bar_of
 from console.pages.said import guarded, note
-from console.studies import creating, simulated
-from console.studies.board import board
+from console.studies.sessions import lifecycle, simulated
+from console.studies.sessions.progress import board
 from console.widgets.rows_table import show_rows
 from storage import tables
 from storage.tables import ParticipantKind, StudyStatus
@@ -32,9 +32,9 @@ class _Change:
 
 
 _CHANGES: dict[str, tuple[_Change, ...]] = {
-    StudyStatus.DRAFT: (_Change("Open it", creating.open_study, "is open: people can join now."),),
-    StudyStatus.OPEN: (_Change("Pause", creating.pause, "is paused: everybody keeps their place."),),
-    StudyStatus.PAUSED: (_Change("Go on", creating.open_study, "is open again."),),
+    StudyStatus.DRAFT: (_Change("Open it", lifecycle.open_study, "is open: people can join now."),),
+    StudyStatus.OPEN: (_Change("Pause", lifecycle.pause, "is paused: everybody keeps their place."),),
+    StudyStatus.PAUSED: (_Change("Go on", lifecycle.open_study, "is open again."),),
     StudyStatus.CLOSED: (),
 }
 _MEANING = {
@@ -47,7 +47,7 @@ _MEANING = {
 
 def show(study: tables.Study) -> None:
     """Draws the state of the study, the link for participants, and everybody's place."""
-    design = creating.design_of(study)
+    design = lifecycle.design_of(study)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.text(_MEANING[StudyStatus(study.status)], width="content")
         for change in _CHANGES[StudyStatus(study.status)]:
@@ -75,7 +75,7 @@ def _closing(study: tables.Study) -> None:
     with st.popover("Close …", key="closing"):
         st.text("A closed study stays closed: nobody can join or go on. What was done is kept.")
         if st.button("Close it for good", key="study-close"):
-            guarded(_change, study.name, _Change("", creating.close, "is closed."))
+            guarded(_change, study.name, _Change("", lifecycle.close, "is closed."))
 
 
 def _link(study: tables.Study) -> None:

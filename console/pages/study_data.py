@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from console import results
 from console.database import database_url, reading
-from console.results import TABLES
-from console.results.analysis import ANALYSES
-from console.studies import creating
+from console.studies import results
+from console.studies.analysis import ANALYSES
+from console.studies.results import TABLES
+from console.studies.sessions import lifecycle
 from storage import tables
 
 
@@ -41,7 +41,7 @@ def results_of(study: tables.Study) -> Results:
     """The study's results in the present state of the database."""
     with reading() as session:
         version = results.data_version(session, study.id or 0)
-    return Results(study.id or 0, study.name, creating.design_of(study).source.environment or "", version)
+    return Results(study.id or 0, study.name, lifecycle.design_of(study).source.environment or "", version)
 
 
 class _Lazy(dict[str, pd.DataFrame]):

@@ -6,7 +6,7 @@ import streamlit as st
 
 from console.pages import study_figures
 from console.pages.study_data import Results
-from console.sayings import outcomes
+from console.studies.report import sentences
 
 
 def show(found: Results) -> None:
@@ -20,7 +20,7 @@ def show(found: Results) -> None:
             measure = st.segmented_control("Measure", measures, default=measures[0], key="effects-of", required=True)
             table = table[table["measure"] == measure]
     st.subheader("Two conditions at a time", anchor=False)
-    study_figures.say(outcomes.of_differences(table))
+    study_figures.say(sentences.of_differences(table))
     if table.empty:
         return
     study_figures.grid(found, "differences", table, hidden=("reviewers", "measure"))

@@ -13,8 +13,7 @@ from console.analysis.charts import CHARTS
 from console.analysis.charts.agreement_measures import MEASURES
 from console.pages.study_data import Results
 from console.runs.export.formats import as_csv
-from console.sayings.numbers import P_VALUES, p_value
-from console.sayings.titles import title
+from console.studies.report.format import P_VALUES, p_value, title
 from console.widgets.chart import show_chart
 from console.widgets.markup import plain
 

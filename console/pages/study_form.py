@@ -9,12 +9,12 @@ from typing import Any, get_args
 import streamlit as st
 from pydantic import ValidationError
 
-from console.designs import FACTORS, Design, Factor, conditions, varied
-from console.designs.design import Comparison, Order
 from console.detection.detectors import DETECTORS
 from console.pages import study_form_tables as tables
 from console.pages.drafting import start_at
 from console.pages.study_form_people import checks, consent, instructions, people
+from console.studies.design import FACTORS, Design, Factor, conditions, varied
+from console.studies.design.model import Comparison, Order
 from console.trials.start import playable
 
 Mapping = dict[str, Any]

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from console.designs import FACTORS
-from console.designs.parts import Noisy, Question
 from console.pages.drafting import key_of
+from console.studies.design import FACTORS
+from console.studies.design.model import IntakeQuestion, Noisy
 
 Rows = list[dict[str, Any]]
 
@@ -41,7 +41,7 @@ def questions(given: Sequence[Mapping[str, Any]]) -> Rows:
         "required": st.column_config.CheckboxColumn("required", default=False),
     }
     rows = _edited("questions", [{**one, "choices": " | ".join(one["choices"])} for one in given], columns)
-    return [_whole(Question, {**row, "choices": _choices(row.get("choices", ""))}) for row in rows]
+    return [_whole(IntakeQuestion, {**row, "choices": _choices(row.get("choices", ""))}) for row in rows]
 
 
 def noisy(given: Sequence[Mapping[str, Any]]) -> Rows:

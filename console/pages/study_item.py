@@ -9,8 +9,8 @@ from console.pages import deciding, decision_bar
 from console.pages.participating import onward
 from console.pages.study_rounds import part_of, round_of
 from console.review import blinding, decisions
-from console.studies import sessions
-from console.studies.sessions import Place
+from console.studies.sessions import steps
+from console.studies.sessions.steps import Position
 from console.trajectory import Label
 from console.widgets.earlier_trials import show_earlier_trials
 from console.widgets.study_stage import explained_html, head_html, progress_html
@@ -21,7 +21,7 @@ from storage.queue import Claim
 _RIGHT = {Label.ALIGNED: "Approve", Label.MISALIGNED: "Reject"}
 
 
-def item(place: Place, code: str) -> None:
+def item(place: Position, code: str) -> None:
     """The item that is theirs to decide, or the earlier answer that they look back at."""
     if place.claim is None or place.assignment is None:
         return
@@ -43,7 +43,7 @@ def item(place: Place, code: str) -> None:
     draw_further_steps()
 
 
-def practice(place: Place, code: str) -> None:
+def practice(place: Position, code: str) -> None:
     """A practice item: the checkpoint alone, whatever the conditions will show."""
     if place.claim is None or place.run is None:
         return
@@ -56,7 +56,7 @@ def practice(place: Place, code: str) -> None:
     draw_further_steps()
 
 
-def practice_answer(place: Place, code: str, participant_id: int) -> None:
+def practice_answer(place: Position, code: str, participant_id: int) -> None:
     """What the right answer was, and why, with the item beneath."""
     if place.claim is None or place.run is None or place.probe is None or place.answer is None:
         return
@@ -65,7 +65,7 @@ def practice_answer(place: Place, code: str, participant_id: int) -> None:
     agrees = given.label == right
     st.html(head_html("That is right" if agrees else "Look again", over=f"Practice {place.item} of {place.items}"))
     st.html(explained_html(given.decision.capitalize(), _RIGHT[right], place.probe.explanation, agrees=agrees))
-    onward("Continue", f"continue-{place.item}", sessions.acknowledge, participant_id)
+    onward("Continue", f"continue-{place.item}", steps.acknowledge, participant_id)
     st.html(exhibit_html(_plain_sheet(place.claim, place.run, code).exhibit))
 
 
@@ -74,7 +74,7 @@ def _plain_sheet(claim: Claim, run: tables.Run, code: str) -> blinding.ReviewVie
         return blinding.review_view(session, review_queue(), run, claim, code, unblinded=False, view=blinding.PLAIN)
 
 
-def _line(place: Place) -> str:
+def _line(place: Position) -> str:
     cap, left = place.budget_cap, place.budget_left
     used = cap - left if cap is not None and left is not None else 0
     return progress_html(f"Item {place.item}", part_of(place), round_of(place), cap=cap, used=used)

@@ -7,15 +7,15 @@ import streamlit as st
 from console.database import reading
 from console.pages import overseeing, study_figures
 from console.pages.study_data import Results
-from console.results import arms
-from console.sayings import reviewers
+from console.studies.report import sentences
+from console.studies.results import condition_runs
 from storage import tables
 
 
 def show(found: Results) -> None:
     """The burn-down of a condition, and the curve of one participant's run in it."""
     with reading() as session:
-        there = [arm for arm in arms.arms(session, found.study_id) if arm.run_id is not None]
+        there = [arm for arm in condition_runs.condition_runs(session, found.study_id) if arm.run_id is not None]
     if not there:
         study_figures.say("No condition has begun yet, so nothing was inspected.")
         return
@@ -26,7 +26,7 @@ def show(found: Results) -> None:
     burnt = found.analysis("burn-down")
     st.subheader("Budget of the condition, all participants together", anchor=False)
     burnt = burnt[burnt["condition"] == condition]
-    study_figures.say(reviewers.of_burn_down(burnt))
+    study_figures.say(sentences.of_burn_down(burnt))
     study_figures.chart(found, "budget-burn-down", burnt)
     with reading() as session:
         run = session.get_one(tables.Run, inside[who])

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from console.pages.said import guarded, note
-from console.studies import creating
-from console.studies.board import Row
-from console.studies.stages import Stage
-from console.studies.withdrawing import withdraw
+from console.studies.sessions import lifecycle
+from console.studies.sessions.progress import Row
+from console.studies.sessions.stages import ParticipantStage
+from console.studies.sessions.withdrawal import withdraw
 from console.widgets.waiting_list import age
 from storage import tables
 from storage.tables import ParticipantKind
@@ -42,14 +42,14 @@ _STAGES = {
     "finished": "finished",
     "withdrawn": "withdrawn",
 }
-_NOBODY = (Stage.FREE, Stage.WITHDRAWN, Stage.DECLINED)
+_NOBODY = (ParticipantStage.FREE, ParticipantStage.WITHDRAWN, ParticipantStage.DECLINED)
 
 
 def summary(rows: Sequence[Row], now_ms: int) -> str:
     """How many are in, how many are through, what waits."""
-    people = [row for row in rows if row.kind == ParticipantKind.HUMAN and row.stage != Stage.WITHDRAWN]
+    people = [row for row in rows if row.kind == ParticipantKind.HUMAN and row.stage != ParticipantStage.WITHDRAWN]
     inside = sum(row.stage not in _NOBODY for row in people)
-    finished = sum(row.stage == Stage.FINISHED for row in rows)
+    finished = sum(row.stage == ParticipantStage.FINISHED for row in rows)
     waiting, oldest = sum(row.waiting for row in rows), min((row.oldest_ms for row in rows if row.oldest_ms), default=0)
     since = f", the oldest for {age(now_ms - oldest)}" if waiting and oldest else ""
     taken = f"{inside} of {len(people)} people joined, " if people else ""
@@ -79,7 +79,7 @@ def withdrawing(study: tables.Study, rows: Sequence[Row]) -> None:
     inside = {row.code: row.participant_id for row in rows if row.stage not in _NOBODY}
     if not inside:
         return
-    removes = creating.design_of(study).consent.withdrawal == "remove"
+    removes = lifecycle.design_of(study).consent.withdrawal == "remove"
     fate = "Everything they did is removed" if removes else "What they did stays under another pseudonym"
     with st.popover("Withdraw …", key="withdrawing"):
         code = st.selectbox("Participant", list(inside), index=None, key="withdraw-code", placeholder="choose")

@@ -5,17 +5,17 @@ from __future__ import annotations
 import streamlit as st
 
 from console.database import reading
-from console.designs.files import dump
 from console.pages import planning_study, registering
-from console.studies import creating, listing
+from console.studies.design.yaml_file import dump
+from console.studies.sessions import lifecycle
 from storage import tables
 
 
 def show(study: tables.Study) -> None:
     """Draws the design, its plan and its files."""
-    design = creating.design_of(study)
+    design = lifecycle.design_of(study)
     with reading() as session:
-        places = listing.places(session, study)
+        places = lifecycle.places(session, study)
     planning_study.summary(design, places)
     with st.container(horizontal=True):
         planning_study.yaml_button(design)

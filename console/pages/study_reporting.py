@@ -8,9 +8,9 @@ import streamlit as st
 from console.database import database_url, now_ms, reading
 from console.pages.study_data import Results, results_of
 from console.pages.study_figures import say
-from console.results import TABLES, files
-from console.studies import creating
-from console.study_report import Told, bundle
+from console.studies.report import ReportStamp, html
+from console.studies.results import TABLES, csv_files
+from console.studies.sessions import lifecycle
 from storage import tables
 
 
@@ -27,7 +27,7 @@ def show(study: tables.Study) -> None:
             st.session_state[made] = found.version
         st.download_button(
             "Tables only (zip)",
-            lambda: files.archive(_frames(found)),
+            lambda: csv_files.archive(_frames(found)),
             f"{study.name}-tables.zip",
             "application/zip",
             key="tables-zip",
@@ -49,8 +49,8 @@ def show(study: tables.Study) -> None:
 @st.cache_resource(max_entries=4, show_spinner="Computing every table, drawing every plot…", hash_funcs={Results: repr})
 def _report(_url: str, found: Results) -> bytes:
     with reading() as session:
-        design = creating.design_of(creating.get(session, found.name))
-    return bundle(design, _frames(found), Told(now_ms(), found.version))
+        design = lifecycle.design_of(lifecycle.get(session, found.name))
+    return html(design, _frames(found), ReportStamp(now_ms(), found.version))
 
 
 def _frames(found: Results) -> dict[str, pd.DataFrame]:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from console.pages import study_agreement, study_effects, study_oversight, study_reviewers, study_success
 from console.pages.study_data import Results, results_of
-from console.results import Headline
+from console.studies.results import Headline
 from console.widgets.empty_state import show_empty_state
 from storage import tables
 

@@ -6,13 +6,13 @@ import streamlit as st
 
 from console.pages import study_figures
 from console.pages.study_data import Results
-from console.sayings import reviewers
+from console.studies.report import sentences
 
 
 def show_pace(found: Results) -> None:
     """How long decisions take, and what a session does to that."""
     table = study_figures.reviewers(found.analysis("pace"), "pace")
-    study_figures.say(reviewers.of_pace(table))
+    study_figures.say(sentences.of_pace(table))
     if len(table):
         study_figures.chart(found, "time-over-session", found.analysis("time-over-session"))
         study_figures.grid(found, "pace", table, hidden=("reviewers",))
@@ -25,7 +25,7 @@ def show_pace(found: Results) -> None:
 def show_reliance(found: Results) -> None:
     """Overrides by score, automation bias on seeded items, rubber stamping, the known items one by one."""
     table = study_figures.reviewers(found.analysis("override-by-score"), "reliance")
-    study_figures.say(reviewers.of_overrides(table))
+    study_figures.say(sentences.of_overrides(table))
     if table.empty:
         return
     kind = table["reviewers"].iloc[0]
@@ -34,13 +34,13 @@ def show_reliance(found: Results) -> None:
     bias = found.analysis("automation-bias")
     bias = bias[bias["reviewers"] == kind]
     st.subheader("Automation bias on seeded items", anchor=False)
-    study_figures.say(reviewers.of_bias(bias))
+    study_figures.say(sentences.of_bias(bias))
     if len(bias):
         study_figures.grid(found, "automation-bias", bias, hidden=("reviewers",))
     stamping = found.analysis("rubber-stamping")
     stamping = stamping[stamping["reviewers"] == kind]
     st.subheader("Rubber stamping", anchor=False)
-    study_figures.say(reviewers.of_stamping(stamping))
+    study_figures.say(sentences.of_stamping(stamping))
     if len(stamping):
         study_figures.grid(found, "rubber-stamping", stamping, hidden=("reviewers",))
     checks = found.analysis("checks")
@@ -52,7 +52,7 @@ def show_reliance(found: Results) -> None:
 def show_words(found: Results) -> None:
     """Length and specificity of the words to the agent against what its next trial made of them."""
     table = study_figures.reviewers(found.analysis("feedback"), "words")
-    study_figures.say(reviewers.of_words(table))
+    study_figures.say(sentences.of_words(table))
     if table.empty:
         return
     lengths = found.analysis("feedback-length")
@@ -66,6 +66,6 @@ def show_words(found: Results) -> None:
 def show_people(found: Results) -> None:
     """People beside simulated reviewers."""
     table = found.analysis("people")
-    study_figures.say(reviewers.of_people(table))
+    study_figures.say(sentences.of_people(table))
     if len(table):
         study_figures.grid(found, "people", table)

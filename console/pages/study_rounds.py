@@ -6,44 +6,44 @@ import orjson
 import streamlit as st
 
 from console.database import now_ms
-from console.designs import Design
 from console.pages import deciding, participating
 from console.pages.introducing import points
 from console.pages.participating import onward
-from console.studies import sessions
-from console.studies.sessions import Place
+from console.studies.design import Design
+from console.studies.sessions import steps
+from console.studies.sessions.steps import Position
 from console.widgets.study_stage import clock_html, head_html, points_html, prose_html
 from storage.tables import StudyStatus
 
 _LOOK_EVERY_S = 3
 
 
-def part_of(place: Place) -> str:
+def part_of(place: Position) -> str:
     """Which part of the study this is, empty where there is only one."""
     return f"Part {place.condition} of {place.conditions}" if place.conditions > 1 else ""
 
 
-def round_of(place: Place) -> str:
+def round_of(place: Position) -> str:
     """Which round of the part this is, empty where there is only one."""
     return f"Round {place.trial} of {place.trials}" if place.trials > 1 else ""
 
 
-def introduction(place: Place, design: Design, participant_id: int) -> None:
+def introduction(place: Position, design: Design, participant_id: int) -> None:
     """What this part is like; the agents' first try is played when it is begun."""
     task = f"begin {place.condition}"
-    participating.works_on(task, "The agents begin", sessions.begin, participant_id)
+    participating.works_on(task, "The agents begin", steps.begin, participant_id)
     levels = orjson.loads(place.assignment.levels) if place.assignment else {}
     said = points(design, levels, first=place.condition == 1)
     st.html(head_html(part_of(place) or "Now it begins") + points_html(said))
     onward("Begin", f"begin-{place.condition}", participating.set_to_work, task)
 
 
-def round_over(place: Place, participant_id: int) -> None:
+def round_over(place: Position, participant_id: int) -> None:
     """The end of a round; what was decided goes to the agents when it is handed over."""
     task = f"hand over {place.condition} {place.trial}"
     last = place.trial >= place.trials
     words = "Your answers are on their way" if last else "The agents try again"
-    participating.works_on(task, words, sessions.hand_over, participant_id)
+    participating.works_on(task, words, steps.hand_over, participant_id)
     if place.assignment and place.run:
         deciding.sit_at(place.assignment.run_id, place.assignment.checks_run_id)
     title = round_of(place).split(" of ")[0] or "This part"
@@ -58,14 +58,14 @@ def agents_working() -> None:
     _look_again()
 
 
-def pause(until_ms: int, place: Place, participant_id: int) -> None:
+def pause(until_ms: int, place: Position, participant_id: int) -> None:
     """A break that ends by itself or when the participant says so."""
     st.html(head_html("Time for a break", over=f"{place.condition - 1} of {place.conditions} parts are done"))
     _clock(until_ms)
-    onward("Go on now", f"end-break-{place.condition}", sessions.end_break, participant_id)
+    onward("Go on now", f"end-break-{place.condition}", steps.end_break, participant_id)
 
 
-def paused(place: Place) -> None:
+def paused(place: Position) -> None:
     """The study itself stands still, for a while or for good."""
     over = place.study is not None and place.study.status == StudyStatus.CLOSED
     st.html(head_html("The study is over" if over else "A moment's rest") + prose_html(place.sentence))
@@ -99,7 +99,7 @@ _NEXT = {
 }
 
 
-def _what_follows(place: Place) -> str:
+def _what_follows(place: Position) -> str:
     if place.trial >= place.trials:
         return "end"
     return "words" if place.run and place.run.feedback_mode == "nl" else "again"
@@ -109,7 +109,7 @@ def _what_follows(place: Place) -> str:
 def _look_again() -> None:
     participant_id = st.session_state.get("participant_id")
     shown = st.session_state.get("shown_kind")
-    if participant_id and sessions.where(participant_id).kind != shown:
+    if participant_id and steps.where(participant_id).kind != shown:
         st.rerun(scope="app")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from console.pages import adjudicating, chosen_study, study_board, study_plan, study_reporting, study_results
-from console.results.headline import Headline
+from console.studies.results.summary import Headline
 from storage import tables
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from console.detection.evaluation import paper
 from console.pages import study_figures
 from console.pages.study_data import Results
-from console.sayings import outcomes
+from console.studies.report import sentences
 from console.widgets.rows_table import show_rows
 
 _COUNTS = {
@@ -33,7 +33,7 @@ def show(found: Results) -> None:
             required=True,
         )
     table = whole[whole["count"] == count]
-    study_figures.say(outcomes.of_success(table))
+    study_figures.say(sentences.of_success(table))
     if table.empty:
         return
     study_figures.chart(found, "study-success", table)

@@ -126,7 +126,7 @@ def hide_a_canary() -> None:
 
 def design(quick: bool, tasks: int | None = None):
     """The reference study, or a small one of the same kind, with so many tasks per condition."""
-    from console.designs import Design
+    from console.studies.design import Design
 
     count = 2 if quick else 4
     return Design.model_validate(
@@ -154,8 +154,6 @@ def design(quick: bool, tasks: int | None = None):
 def allocation_faults() -> int:
     """How far the stored allocation is from what its design promises to be even."""
     from console.database import reading
-    from console.designs import balance
-    from console.studies import creating, listing
 
     with reading() as session:
         places = listing.places(session, creating.get(session, "pilot"))
@@ -180,7 +178,6 @@ def stored() -> tuple[Counter[str], int, int]:
 def figures(quick: bool, tasks: int | None) -> dict[str, float]:
     """Runs the study and counts."""
     from console.database import now_ms
-    from console.studies import creating
     from tests.serving import serving
 
     study = creating.create(design(quick, tasks), now_ms())

@@ -12,8 +12,8 @@ import orjson  # noqa: E402
 from sqlalchemy import insert  # noqa: E402
 
 from console.database import database_url, now_ms  # noqa: E402
-from console.designs import FACTORS, Design, conditions  # noqa: E402
-from console.designs.parts import Participants, Source  # noqa: E402
+from console.studies.design import FACTORS, Design, conditions  # noqa: E402
+from console.studies.design.model import Participants, TaskSource  # noqa: E402
 from storage import tables  # noqa: E402
 from storage.engine import writing  # noqa: E402
 
@@ -27,7 +27,7 @@ _START, _PAUSE, _WORDS = 1_767_268_800_000, 40_000, "take the red one that costs
 def design(tasks: int) -> Design:
     """Four conditions within participants, every task decided on in every trial."""
     return Design(
-        name="big", source=Source(environment="webshop"), tasks=tasks, trials=TRIALS, budget=str(tasks), seed=1,
+        name="big", source=TaskSource(environment="webshop"), tasks=tasks, trials=TRIALS, budget=str(tasks), seed=1,
         factors={"detector": ("rules", "random"), "score": ("shown", "hidden")},
         participants=Participants(human=PEOPLE),
     )  # fmt: skip

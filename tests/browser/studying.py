@@ -4,8 +4,8 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 from console.database import now_ms
-from console.designs import Design
-from console.studies import creating
+from console.studies.design import Design
+from console.studies.sessions import lifecycle
 
 ITEM = "[class*='st-key-skip-']:visible"
 TITLE = ".ia-stage-head h1"
@@ -27,8 +27,8 @@ def opened_study(**more):
     design = Design.model_validate(fields | more)
     # The thread of a browser's test has an event loop, and known items are played in one of their own.
     with ThreadPoolExecutor(1) as aside:
-        study = aside.submit(creating.create, design, now_ms()).result()
-    creating.open_study(study.name)
+        study = aside.submit(lifecycle.create, design, now_ms()).result()
+    lifecycle.open_study(study.name)
     return study
 
 

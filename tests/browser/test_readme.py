@@ -6,10 +6,10 @@ import pytest
 
 from console.auth.sign_in import researcher_key
 from console.database import now_ms
-from console.designs.files import changed, example, parse
 from console.detection import batch
 from console.runs import ingest
-from console.studies import creating, simulated
+from console.studies.design.yaml_file import changed, example, parse
+from console.studies.sessions import lifecycle, simulated
 from console.trajectory import Outcome, Step, Trajectory
 from tests.browser.screens import screenshot
 from tests.logs import purchase, write_log
@@ -87,6 +87,6 @@ def test_results_say_what_they_show_above_the_fold(serve, open_page, settled):
 
 
 def _dry_run():
-    creating.create(changed(parse(example(), "The example"), name="dry", tasks=5), now_ms())
-    creating.open_study("dry")
+    lifecycle.create(changed(parse(example(), "The example"), name="dry", tasks=5), now_ms())
+    lifecycle.open_study("dry")
     simulated.simulate("dry", all_places=True)

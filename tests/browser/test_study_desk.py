@@ -8,9 +8,9 @@ import pytest
 
 from console.auth.sign_in import researcher_key
 from console.database import now_ms, reading
-from console.designs.files import parse
-from console.results import adjudicating
-from console.studies import creating, joining, simulated
+from console.studies.design.yaml_file import parse
+from console.studies.results import adjudication
+from console.studies.sessions import joining, lifecycle, simulated
 from tests.browser.screens import screenshot
 
 # One simulated reviewer is always right, the other always wrong: they disagree on whatever both have seen.
@@ -92,8 +92,8 @@ def _settled_by_key(page, settled):
     page.keyboard.press("x")
     page.get_by_text("settled as misaligned. Of the reviewers, 1 had said aligned and 1 misaligned.").wait_for()
     with reading() as session:
-        study = creating.get(session, "desk")
-        assert list(adjudicating.settled(session, adjudicating.Of(study_id=study.id)).values()) == ["misaligned"]
+        study = lifecycle.get(session, "desk")
+        assert list(adjudication.settled(session, adjudication.Of(study_id=study.id)).values()) == ["misaligned"]
 
 
 def choose(page, section):
@@ -104,8 +104,8 @@ def choose(page, section):
 
 @pytest.mark.at_length
 def test_the_board_shows_who_comes_by_itself_and_every_section_fits(desk, settled):
-    study = creating.create(parse(DESIGN, "The design"), now_ms())
-    creating.open_study("desk")
+    study = lifecycle.create(parse(DESIGN, "The design"), now_ms())
+    lifecycle.open_study("desk")
     # Playwright keeps an event loop in this thread, and the agents begin one of their own.
     with ThreadPoolExecutor(1) as other:
         other.submit(simulated.simulate, "desk").result()

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from console.cli import run_command
-from console.designs import Place, balance
 from console.runs.export.formats.csv import read
+from console.studies.design import PlannedCondition, allocation
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_the_exported_table_alone_proves_the_balance(study, pilot, tmp_path):
     assert len(rows) == 16
     assert {row["score"] for row in rows} == {"shown", "hidden"}
     places = [
-        Place(
+        PlannedCondition(
             int(row["participant"][1:]),
             row["participant"],
             "human",
@@ -76,7 +76,7 @@ def test_the_exported_table_alone_proves_the_balance(study, pilot, tmp_path):
         )
         for row in rows
     ]
-    counted = {tally.what: (tally.least, tally.most) for tally in balance(places)}
+    counted = {tally.what: (tally.least, tally.most) for tally in allocation(places)}
     assert counted["condition at position"] == counted["condition after condition"] == (1, 1)
     said = {row["count_of"]: (row["least"], row["most"]) for row in told["balance"] if row["participants"] == "human"}
     assert said == counted

@@ -6,8 +6,8 @@ import pytest
 
 from console.cli import run_command
 from console.database import now_ms
-from console.designs import Design
-from console.studies import creating
+from console.studies.design import Design
+from console.studies.sessions import lifecycle
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def pilot(data_dir):
     """A draft with a person, an oracle and one who goes by the rules, in one condition of three tasks."""
     cast = {"human": 1, "oracle": 1, "rules": 1}
     source = {"actor": "scripted", "environment": "webshop"}
-    return creating.create(Design(name="pilot", source=source, tasks=3, trials=2, participants=cast), now_ms())
+    return lifecycle.create(Design(name="pilot", source=source, tasks=3, trials=2, participants=cast), now_ms())
 
 
 def test_a_study_is_opened_paused_and_closed(command, pilot):

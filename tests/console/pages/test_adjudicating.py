@@ -5,10 +5,10 @@ import pytest
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
-from console.results.adjudicating import Of, revisions
 from console.review import decisions
 from console.review.decisions import Answer
 from console.runs import ingest
+from console.studies.results.adjudication import Of, revisions
 from tests.logs import purchase, write_log
 
 WORDS = "canary-of-bob"

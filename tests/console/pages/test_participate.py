@@ -9,9 +9,10 @@ from streamlit.testing.v1 import AppTest
 
 from console.auth.sign_in import Identity, Role, cookie_of, identity_of, participant_cookie, secret_of
 from console.database import now_ms, reading, review_queue, writing
-from console.designs import Design
 from console.runs import ingest
-from console.studies import creating, joining, sessions, withdrawing
+from console.studies.design import Design
+from console.studies.sessions import joining, lifecycle, steps
+from console.studies.sessions import withdrawal as withdrawing
 from storage import tables
 from tests.console.pages.conftest import ROOT
 from tests.logs import purchase, write_log
@@ -32,8 +33,8 @@ def study(data_dir):
             "participants": {"human": 2},
             "consent": {"text": "You agree to <b>this</b> ![x](http://elsewhere/)."},
         }
-        made = creating.create(Design.model_validate(fields | more), now_ms())
-        creating.open_study(made.name)
+        made = lifecycle.create(Design.model_validate(fields | more), now_ms())
+        lifecycle.open_study(made.name)
         return made
 
     return make
@@ -82,7 +83,7 @@ def at_work(study):
     person, state = joined(study)
     joining.consent(person.id, True)
     joining.instructed(person.id)
-    sessions.begin(person.id)
+    steps.begin(person.id)
     return person, state
 
 
@@ -220,11 +221,11 @@ def test_neither_name_nor_number_nor_way_to_another_reviewer_stands_beside_an_it
 def test_a_paused_study_waits_and_goes_on_where_it_was(visit, words, study):
     made = study()
     _, state = at_work(made)
-    creating.pause(made.name)
+    lifecycle.pause(made.name)
     assert "The study is paused" in words(visit(state))
-    creating.open_study(made.name)
+    lifecycle.open_study(made.name)
     assert "The user asked" in words(visit(state))
-    creating.close(made.name)
+    lifecycle.close(made.name)
     assert "The study is over" in words(visit(state))
 
 
@@ -275,7 +276,7 @@ def _acts_on_an_item():
 
 def test_a_reviewer_of_the_same_name_reaches_no_item_of_a_study(study):
     person, _ = at_work(study())
-    claim = sessions.where(person.id).claim
+    claim = steps.where(person.id).claim
     at = AppTest.from_function(_acts_on_an_item)
     at.session_state["hat"] = {"name": person.code, "role": "reviewer", "study_id": None}
     at.session_state["item"] = claim.item_id
@@ -283,7 +284,7 @@ def test_a_reviewer_of_the_same_name_reaches_no_item_of_a_study(study):
     assert not at.exception
     assert "has not claimed" in at.session_state["refusal"]
     assert review_queue().draft(item_id=claim.item_id, reviewer=person.code) is None
-    assert sessions.where(person.id).claim.token == claim.token
+    assert steps.where(person.id).claim.token == claim.token
 
 
 def test_what_came_after_the_action_and_the_gold_never_stand_in_the_page(tmp_path, visit, words, study):
@@ -357,7 +358,7 @@ def standing(item):
         return [(row.decision, row.feedback_text) for row in found]
 
 
-@pytest.mark.parametrize("stop", [creating.pause, creating.close])
+@pytest.mark.parametrize("stop", [lifecycle.pause, lifecycle.close])
 def test_an_answer_to_a_study_that_was_stopped_meanwhile_does_not_count_and_keeps_its_words(visit, words, study, stop):
     made = study()
     person, state = at_work(made)
@@ -381,11 +382,11 @@ def test_nothing_is_put_off_or_taken_back_while_the_study_is_paused(visit, words
     at.session_state["shown_ms"] = 0
     click(at, f"reject-{first}")
     second = on_screen(at)
-    creating.pause(made.name)
+    lifecycle.pause(made.name)
     click(at, f"{button}-{second}")
     assert "so this was not recorded" in words(at)
     assert standing(first) == [("reject", "")]
-    creating.open_study(made.name)
+    lifecycle.open_study(made.name)
     assert on_screen(visit(state)) == second
 
 
@@ -418,7 +419,7 @@ def test_undo_in_two_tabs_takes_one_answer_back_and_says_so(visit, words, study)
 
 def test_nobody_else_reviews_in_a_participants_place(words, study):
     person, _ = at_work(study())
-    claim = sessions.where(person.id).claim
+    claim = steps.where(person.id).claim
     with reading() as session:
         run = session.get(tables.Run, claim.run_id)
     at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)

@@ -4,8 +4,8 @@ import pytest
 import yaml
 
 from console.database import reading
-from console.designs.files import dump, example, load
-from console.studies import creating
+from console.studies.design.yaml_file import dump, example, load
+from console.studies.sessions import lifecycle
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def click(at, label):
 def stored(name):
     """The design of the study of that name, as it is in the database."""
     with reading() as session:
-        return creating.design_of(creating.get(session, name))
+        return lifecycle.design_of(lifecycle.get(session, name))
 
 
 def test_without_a_study_the_page_begins_with_a_design(open_page):

@@ -3,9 +3,9 @@
 import pytest
 
 from console.database import now_ms, reading
-from console.designs import Design
-from console.studies import creating, joining
-from console.studies.board import board
+from console.studies.design import Design
+from console.studies.sessions import joining, lifecycle
+from console.studies.sessions.progress import board
 
 DESIGN = Design(
     name="small",
@@ -21,7 +21,7 @@ DESIGN = Design(
 @pytest.fixture
 def small():
     """A study of two people and a simulated reviewer, not open yet."""
-    return creating.create(DESIGN, now_ms())
+    return lifecycle.create(DESIGN, now_ms())
 
 
 @pytest.fixture
@@ -42,12 +42,12 @@ def said(at):
 
 def status():
     with reading() as session:
-        return creating.get(session, "small").status
+        return lifecycle.get(session, "small").status
 
 
 def stages():
     with reading() as session:
-        return {row.code: row.stage for row in board(session, creating.get(session, "small"))}
+        return {row.code: row.stage for row in board(session, lifecycle.get(session, "small"))}
 
 
 def test_the_list_opens_a_study(open_page, small):
@@ -86,7 +86,7 @@ def test_the_link_holds_the_code_and_goes_once_it_is_closed(desk, small):
 
 
 def test_it_says_who_is_where(desk, small, words):
-    creating.open_study("small")
+    lifecycle.open_study("small")
     person = joining.join(small.join_code)
     at = desk()
     assert "reads the consent" in words(at)
@@ -109,7 +109,7 @@ def test_simulated_places_are_played_once_it_is_open(desk, words):
 
 
 def test_a_dry_run_plays_everybody(desk):
-    creating.open_study("small")
+    lifecycle.open_study("small")
     at = desk()
     press(at, "Dry run: play everybody")
     assert set(stages().values()) == {"finished"}
@@ -117,7 +117,7 @@ def test_a_dry_run_plays_everybody(desk):
 
 
 def test_withdrawing_needs_a_name_and_a_yes(desk, small, words):
-    creating.open_study("small")
+    lifecycle.open_study("small")
     person = joining.join(small.join_code)
     at = desk()
     assert at.button(key="withdraw").disabled
@@ -132,7 +132,7 @@ def test_withdrawing_needs_a_name_and_a_yes(desk, small, words):
 
 
 def test_a_design_of_another_study_is_one_choice_away(desk, open_page):
-    creating.create(DESIGN.model_copy(update={"name": "other"}), now_ms())
+    lifecycle.create(DESIGN.model_copy(update={"name": "other"}), now_ms())
     at = desk()
     at.selectbox(key="study_picker").select("other").run()
     assert at.query_params["study"] == "other"

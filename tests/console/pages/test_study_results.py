@@ -6,12 +6,12 @@ import shutil
 import pytest
 from sqlmodel import select
 
-from console import results
 from console.database import database_url, now_ms, reading, writing
-from console.designs import Design, allocate
 from console.pages.study_results import PARTS
-from console.results.analysis import ANALYSES
-from console.studies import creating, simulated
+from console.studies import results
+from console.studies.analysis import ANALYSES
+from console.studies.design import Design, allocate
+from console.studies.sessions import lifecycle, simulated
 from storage import tables
 from storage.backup import backup
 
@@ -42,8 +42,8 @@ def played(kept, data_dir):
         data_dir.mkdir(parents=True)
         shutil.copy(kept, data_dir / "console.db")
     else:
-        creating.create(DESIGN, now_ms())
-        creating.open_study("small")
+        lifecycle.create(DESIGN, now_ms())
+        lifecycle.open_study("small")
         simulated.simulate("small", all_places=True)
         _as_people()
         backup(database_url(), kept)
@@ -71,11 +71,11 @@ def sentences(at):
 
 def frames():
     with reading() as session:
-        return results.frames(session, creating.get(session, "small").id)
+        return results.frames(session, lifecycle.get(session, "small").id)
 
 
 def test_before_anything_is_decided_it_says_so(open_page, words):
-    creating.create(DESIGN, now_ms())
+    lifecycle.create(DESIGN, now_ms())
     at = open_page("studies", study="small", section="results")
     assert "No results yet" in words(at)
     assert "conditions done <b>0 of 6</b>" in words(at)
@@ -129,8 +129,8 @@ def test_a_figure_that_is_undefined_says_why_below_its_table(part, words):
 
 
 def test_a_further_decision_shows_at_the_next_look(open_page, words):
-    creating.create(DESIGN, now_ms())
-    creating.open_study("small")
+    lifecycle.create(DESIGN, now_ms())
+    lifecycle.open_study("small")
     at = open_page("studies", study="small", section="results")
     assert "No results yet" in words(at)
     simulated.simulate("small")

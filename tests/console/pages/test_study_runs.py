@@ -3,20 +3,20 @@
 import pytest
 
 from console.database import now_ms
-from console.designs import Design
-from console.studies import creating, joining, sessions
+from console.studies.design import Design
+from console.studies.sessions import joining, lifecycle, steps
 
 
 @pytest.fixture
 def arm(data_dir):
     """The name of a run that a participant is at work in."""
     source = {"actor": "scripted", "environment": "webshop"}
-    made = creating.create(Design(name="pilot", source=source, tasks=6, trials=2), now_ms())
-    creating.open_study("pilot")
+    made = lifecycle.create(Design(name="pilot", source=source, tasks=6, trials=2), now_ms())
+    lifecycle.open_study("pilot")
     person = joining.join(made.join_code)
     joining.instructed(person.id)
-    sessions.begin(person.id)
-    return sessions.where(person.id).run.name
+    steps.begin(person.id)
+    return steps.where(person.id).run.name
 
 
 def picked(at):

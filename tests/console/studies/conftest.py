@@ -4,9 +4,9 @@ import pytest
 from sqlmodel import col, select
 
 from console.database import now_ms, reading, review_queue
-from console.designs import Design
 from console.review import decisions
-from console.studies import creating, joining, sessions
+from console.studies.design import Design
+from console.studies.sessions import joining, lifecycle, steps
 from storage import tables
 
 
@@ -24,8 +24,8 @@ def study():
             "factors": {"feedback": ("nl", "binary"), "score": ("shown", "hidden")},
             "undo_seconds": 0,
         }
-        made = creating.create(Design(name=name, **usual | changes), now_ms())
-        return creating.open_study(name) if opened else made
+        made = lifecycle.create(Design(name=name, **usual | changes), now_ms())
+        return lifecycle.open_study(name) if opened else made
 
     return make
 
@@ -36,11 +36,11 @@ def walk():
 
     def take_on(participant_id, places=1_000, stop=lambda place: False, words="look again"):
         for _ in range(places):
-            place = sessions.where(participant_id)
+            place = steps.where(participant_id)
             if stop(place) or place.kind in ("finished", "withdrawn", "declined", "paused"):
                 return place
             _step(participant_id, place, words)
-        return sessions.where(participant_id)
+        return steps.where(participant_id)
 
     return take_on
 
@@ -66,14 +66,14 @@ def _step(participant_id, place, words):
     elif place.kind == "instructions":
         joining.instructed(participant_id)
     elif place.kind == "practice_answer":
-        sessions.acknowledge(participant_id)
+        steps.acknowledge(participant_id)
     elif place.kind == "break":
-        sessions.end_break(participant_id)
+        steps.end_break(participant_id)
     elif place.kind == "introduction":
-        sessions.begin(participant_id)
+        steps.begin(participant_id)
     else:
         assert place.kind == "round_over"
-        sessions.hand_over(participant_id)
+        steps.hand_over(participant_id)
 
 
 def answer_to(place, words):

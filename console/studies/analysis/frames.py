@@ -1,0 +1,59 @@
+"""What the analyses share: who is meant, and estimates as cells of tidy tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from console.analysis.statistics.estimates import Estimate
+from console.studies.results.condition_runs import PEOPLE, RULES
+
+Frames = Mapping[str, pd.DataFrame]
+"""The tidy tables of a study's results, from the database or from the exported CSVs."""
+
+ALL = "all"
+"""In the place of a condition: all of them."""
+
+REVIEWERS = {"people": PEOPLE, "simulated": RULES}
+_TYPES = {"$": "str", "#": "Int64"}
+
+
+def groups(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """People's rows, then simulated reviewers', each where there are any."""
+    for name, kind in REVIEWERS.items():
+        rows = frame[frame["annotator_kind"] == kind]
+        if len(rows):
+            yield name, rows
+
+
+def own(frames: Frames) -> pd.DataFrame:
+    """The decisions on the study's own items, practice and checks left out."""
+    decisions = frames["decisions"]
+    return decisions[decisions["purpose"] == ""]
+
+
+def within(frame: pd.DataFrame) -> bool:
+    """Whether any participant has more than one condition."""
+    return bool(frame.groupby("participant")["condition"].nunique().gt(1).any())
+
+
+def cells(found: Estimate, name: str, *, tested: bool = True) -> dict[str, Any]:
+    """The figure under that name, with its interval, p-value, n, and the note that says what is missing.
+
+    A figure that is no difference and no change is not `tested`: that it is not 0 says nothing.
+    """
+    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
+    p = found.p_value if tested else None
+    return {name: found.value, "low": low, "high": high, "p": p, "n": found.n, "note": found.note}
+
+
+def table(rows: Iterable[Mapping[str, Any]], columns: str) -> pd.DataFrame:
+    """The rows with just these columns in their order; a name ends in `$` for texts and in `#` for whole numbers.
+
+    A missing text is an empty one.
+    """
+    types = {name.rstrip("$#"): _TYPES.get(name[-1], "float64") for name in columns.split()}
+    frame = pd.DataFrame(list(rows), columns=list(types)).astype(types)
+    return frame.fillna({name: "" for name, kind in types.items() if kind == "str"})

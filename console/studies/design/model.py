@@ -1,0 +1,256 @@
+"""A study's design: everything that is settled before the first participant comes.
+
+The parts of a design.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from console.studies.design.factors import FACTORS
+
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=1_000)]
+
+
+class DesignPart(BaseModel):
+    """Something of a design: unknown fields are refused, nothing changes later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TaskSource(DesignPart):
+    """Who acts and on what: an Actor in an environment, or the archive run that is replayed."""
+
+    actor: Literal["scripted", "react", "replay"] = "scripted"
+    environment: str | None = None
+    run: str | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if self.actor == "replay" and (not self.run or self.environment):
+            raise ValueError("replay needs `run`, the archive run to replay, and no `environment`")
+        if self.actor != "replay" and (not self.environment or self.run):
+            raise ValueError(f"the actor {self.actor} needs `environment`, such as webshop, and no `run`")
+        return self
+
+
+class Noisy(DesignPart):
+    """Simulated reviewers who err at these rates and take this long."""
+
+    count: Count = 1
+    false_accept: Share = 0.1
+    false_reject: Share = 0.1
+    seconds_per_item: Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)] = 30.0
+
+
+class Participants(DesignPart):
+    """How many take part, people and simulated reviewers."""
+
+    human: Count = 4
+    oracle: Count = 0
+    noisy: tuple[Noisy, ...] = ()
+    rules: Count = 0
+
+    @field_validator("noisy", mode="before")
+    @classmethod
+    def _number(cls, given: object) -> object:
+        if isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) < 10:
+            given = int(given)
+        return ({"count": given},) if isinstance(given, int) else given
+
+    @model_validator(mode="after")
+    def _somebody(self) -> Self:
+        if not self.human + self.oracle + self.rules + sum(one.count for one in self.noisy):
+            raise ValueError("nobody takes part; set human, oracle, noisy or rules to 1 or more")
+        return self
+
+
+class Consent(DesignPart):
+    """What people agree to, empty where they are not asked, and what becomes of the data of those who withdraw."""
+
+    text: str = ""
+    withdrawal: Literal["remove", "anonymise"] = "remove"
+
+
+class IntakeQuestion(DesignPart):
+    """A question that is asked once, before the first item."""
+
+    key: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
+    question: str = Field(min_length=1)
+    kind: Literal["choice", "number", "text"] = "choice"
+    choices: tuple[str, ...] = ()
+    required: bool = False
+
+    @model_validator(mode="after")
+    def _choices(self) -> Self:
+        if self.kind == "choice" and len(set(self.choices)) < max(2, len(self.choices)):
+            raise ValueError("a question of kind choice needs two or more different `choices`")
+        if self.kind != "choice" and self.choices:
+            raise ValueError(f"a question of kind {self.kind} has no `choices`; leave them out")
+        return self
+
+
+class Checks(DesignPart):
+    """Items with a known answer."""
+
+    attention: Count = 0
+    known_good: Count = 0
+    known_bad: Count = 0
+
+
+class GivenCondition(DesignPart):
+    """A condition spelt out; a factor that is left out has its default level."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,39}$")
+    levels: dict[str, str] = {}
+
+
+MOST_CONDITIONS = 64
+_LONGEST_NAME = 40
+
+Comparison = Literal["within", "between"]
+Order = Literal["latin-square", "random", "fixed"]
+
+
+class Design(DesignPart):
+    """A user study; lists are tuples, so that a design stays what it was when it was registered."""
+
+    name: str = Field(pattern=r"^\w[\w.@ -]{0,39}$")
+    source: TaskSource
+    tasks: int = Field(default=25, ge=1, le=10_000)
+    """Tasks of each condition."""
+    trials: int = Field(default=4, ge=1, le=20)
+    """Trials of a task, the first one included."""
+    budget: str | None = None
+    """Inspections per participant, condition and trial: a number, or P% of the non-halted of trial 0."""
+    seed: int = Field(default=0, ge=0, le=2**53)
+    comparison: Comparison = "within"
+    order: Order = "latin-square"
+    factors: dict[str, tuple[str, ...]] = {}
+    conditions: tuple[GivenCondition, ...] = ()
+    participants: Participants = Participants()
+    consent: Consent = Consent()
+    demographics: tuple[IntakeQuestion, ...] = ()
+    instructions: str = ""
+    practice: int = Field(default=0, ge=0, le=100)
+    checks: Checks = Checks()
+    """How many of each in every condition."""
+    break_minutes: Annotated[float, Field(ge=0, le=1_440, allow_inf_nan=False)] = 0.0
+    undo_seconds: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = 5.0
+
+    @field_validator("budget", mode="before")
+    @classmethod
+    def _budget(cls, wanted: object) -> object:
+        text = str(wanted).strip() if isinstance(wanted, int | str) and not isinstance(wanted, bool) else wanted
+        if text is None or (isinstance(text, str) and re.fullmatch(r"\d{1,9}|(\d{1,2}(\.\d+)?|100)%", text, re.ASCII)):
+            return text
+        raise ValueError("must be a whole number such as 10 or a percentage such as 50%")
+
+    @field_validator("factors", mode="before")
+    @classmethod
+    def _single_levels(cls, given: object) -> object:
+        if not isinstance(given, Mapping):
+            return given
+        return {name: (levels,) if isinstance(levels, str) else levels for name, levels in given.items()}
+
+    @field_validator("factors")
+    @classmethod
+    def _known_factors(cls, given: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        for name, levels in given.items():
+            if not levels:
+                raise ValueError(f"{name} has no level; give one or leave the factor out")
+            if len(set(levels)) < len(levels):
+                raise ValueError(f"{name} has a level twice; give each level once")
+            for level in levels:
+                _check_level(name, level)
+        return given
+
+    @field_validator("conditions")
+    @classmethod
+    def _known_levels(cls, given: tuple[GivenCondition, ...]) -> tuple[GivenCondition, ...]:
+        names = [one.name.casefold() for one in given]
+        if len(set(names)) < len(names):
+            raise ValueError("two have the same name; give each a name of its own")
+        for one in given:
+            for factor, level in one.levels.items():
+                _check_level(factor, level)
+        return given
+
+    @field_validator("demographics")
+    @classmethod
+    def _questions_once(cls, given: tuple[IntakeQuestion, ...]) -> tuple[IntakeQuestion, ...]:
+        keys = [one.key for one in given]
+        if len(set(keys)) < len(keys):
+            raise ValueError("two questions have the same key; give each a key of its own")
+        return given
+
+    @model_validator(mode="after")
+    def _few_conditions(self) -> Self:
+        if self.factors and self.conditions:
+            raise ValueError("factors and conditions are both given; factors are crossed, so leave one of them out")
+        count = len(self.conditions) or prod(map(len, self.factors.values()))
+        if count > MOST_CONDITIONS:
+            raise ValueError(f"factors make {count} conditions; at most {MOST_CONDITIONS} can be compared")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """An arm of a study: its name, usable in files, and its level of every factor."""
+
+    name: str
+    levels: Mapping[str, str]
+
+
+def conditions(design: Design) -> tuple[Condition, ...]:
+    """The conditions in the design's order: those given, else the factors fully crossed."""
+    defaults = {name: factor.default for name, factor in FACTORS.items()}
+    if design.conditions:
+        return tuple(Condition(one.name, defaults | one.levels) for one in design.conditions)
+    crossed = [dict(zip(design.factors, levels, strict=True)) for levels in product(*design.factors.values())]
+    names = _names(design, crossed)
+    return tuple(Condition(name, defaults | levels) for name, levels in zip(names, crossed, strict=True))
+
+
+def varied(design: Design) -> dict[str, tuple[str, ...]]:
+    """The factors that differ between conditions, each with its levels in the order of the conditions."""
+    arms = conditions(design)
+    levels = {name: tuple(dict.fromkeys(arm.levels[name] for arm in arms)) for name in FACTORS}
+    return {name: found for name, found in levels.items() if len(found) > 1}
+
+
+def _check_level(factor: str, level: str) -> None:
+    known = FACTORS.get(factor)
+    if known is None:
+        raise ValueError(f"{factor!r} is no factor; use {', '.join(FACTORS)}")
+    if not level.strip() or (known.levels is not None and level not in known.levels):
+        raise ValueError(f"{factor} has no level {level!r}; use {', '.join(known.levels or ('the name of one',))}")
+
+
+def _names(design: Design, crossed: list[dict[str, str]]) -> list[str]:
+    varying = {name: levels for name, levels in design.factors.items() if len(levels) > 1}
+    if not varying:
+        return [_clean(crossed[0].get("detector", FACTORS["detector"].default))[:_LONGEST_NAME]]
+    shared = {name for name in varying if any(_overlap(varying, name, other) for other in varying if other != name)}
+    names = [
+        _clean("-".join(f"{name}-{levels[name]}" if name in shared else levels[name] for name in varying))
+        for levels in crossed
+    ]
+    usable = len({name.casefold() for name in names}) == len(names) and max(map(len, names)) <= _LONGEST_NAME
+    return names if usable else [f"condition-{number}" for number in range(1, len(names) + 1)]
+
+
+def _overlap(varying: Mapping[str, tuple[str, ...]], one: str, other: str) -> bool:
+    return bool(set(varying[one]) & set(varying[other]))
+
+
+def _clean(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") or "condition"

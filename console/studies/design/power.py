@@ -1,0 +1,179 @@
+"""How often a study like this would find an effect of an assumed size: simulated participants, the test of the results.
+
+A task is solved with the logit of (level's intercept + participant + half the participant's own effect, plus or
+minus, + task); the intercepts are set so that rates averaged over participants and tasks are the assumed ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from console.analysis.statistics.estimates import Estimate, difference, mean, proportion
+from console.errors import BadInput
+from console.studies.design.allocation import PlannedCondition, allocate, task_count
+from console.studies.design.model import Design, Participants, conditions, varied
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """Success rates at the last trial under the factor's first level and its last, and how much people and tasks vary.
+
+    The spreads are standard deviations on the logit scale; without a factor, the first that the design varies is meant.
+    """
+
+    start: float = 0.33
+    effect: float = 0.10
+    participant_sd: float = 0.5
+    effect_sd: float = 0.25
+    task_sd: float = 1.0
+    factor: str | None = None
+    alpha: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """The share of simulated studies that reject no effect, with Wilson's interval for that share.
+
+    `half_width` is how far the interval of the effect reaches to each side on average, None where there never is one.
+    """
+
+    participants: int
+    simulations: int
+    rejected: int
+    power: float
+    low: float
+    high: float
+    half_width: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """One row per condition of a participant whose level is compared: 0 the first, 1 the last; `tasks` are numbers."""
+
+    people: int
+    person: Ints
+    level: Ints
+    tasks: Ints
+    task_total: int
+    within: bool
+
+
+def power(
+    design: Design,
+    assumptions: Assumptions | None = None,
+    *,
+    participants: Sequence[int] = (),
+    simulations: int = 200,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[Power, ...]:
+    """The power for each number of participants, by default the design's people; raises BadInput.
+
+    The test is the one of the results: paired t over participants within, Welch's t between, two-sided.
+    """
+    assumed = assumptions or Assumptions()
+    counts = tuple(participants) or (design.participants.human,)
+    _check(assumed, counts, simulations)
+    intercepts = _intercepts(assumed)
+    found = []
+    for place, count in enumerate(counts):
+        layout = _layout(design, count, compared(design, assumed.factor))
+        rng = np.random.default_rng([seed, count])
+        tests = []
+        for done in range(simulations):
+            tests.append(_study(layout, assumed, intercepts, rng))
+            progress(place * simulations + done + 1, len(counts) * simulations)
+        found.append(_power(count, tests, assumed.alpha))
+    return tuple(found)
+
+
+def compared(design: Design, factor: str | None = None) -> tuple[str, str, str]:
+    """The factor and its two levels that are compared, first and last; raises BadInput where nothing varies."""
+    varying = varied(design)
+    if not varying:
+        raise BadInput("The design has one condition, so there is nothing to compare; give a factor two levels.")
+    name = factor or next(iter(varying))
+    if name not in varying:
+        raise BadInput(f"The design does not vary {name!r}; it varies {', '.join(varying)}.")
+    return name, varying[name][0], varying[name][-1]
+
+
+def _check(assumed: Assumptions, counts: Sequence[int], simulations: int) -> None:
+    ends = (assumed.start, assumed.start + assumed.effect)
+    if not all(0 < rate < 1 for rate in ends):
+        raise BadInput(f"Success rates lie between 0 and 1, not {ends[0]:g} and {ends[1]:g}; change start or effect.")
+    if not 0 < assumed.alpha < 1:
+        raise BadInput(f"The level of the test lies between 0 and 1, not {assumed.alpha:g}; 0.05 is usual.")
+    if not all(0 <= sd <= 10 for sd in (assumed.participant_sd, assumed.effect_sd, assumed.task_sd)):
+        raise BadInput("The spreads of participants, effect and tasks are standard deviations from 0 to 10.")
+    if not all(2 <= count <= 1_000 for count in counts) or simulations < 1:
+        raise BadInput("Power needs 2 to 1000 participants and at least one simulation; say how many with --n.")
+
+
+def _intercepts(assumed: Assumptions) -> Floats:
+    from scipy.optimize import brentq  # slow to load, and few need it
+
+    spread = float(np.hypot(np.hypot(assumed.participant_sd, assumed.effect_sd / 2), assumed.task_sd))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    shares = weights / weights.sum()
+
+    def at(rate: float) -> float:
+        return float(brentq(lambda base: float(special.expit(base + spread * nodes) @ shares) - rate, -200, 200))
+
+    return np.array([at(assumed.start), at(assumed.start + assumed.effect)])
+
+
+def _layout(design: Design, count: int, comparison: tuple[str, str, str]) -> _Layout:
+    factor, first, last = comparison
+    sized = design.model_copy(update={"participants": Participants(human=count)})
+    levels = {arm.name: arm.levels[factor] for arm in conditions(design)}
+    total = task_count(design)
+    places = [place for place in allocate(sized, [str(key) for key in range(total)]) if _in(levels, place, first, last)]
+    return _Layout(
+        people=count,
+        person=np.array([place.number - 1 for place in places], dtype=np.int64),
+        level=np.array([levels[place.condition] == last for place in places], dtype=np.int64),
+        tasks=np.array([[int(key) for key in place.tasks] for place in places], dtype=np.int64),
+        task_total=total,
+        within=design.comparison == "within",
+    )
+
+
+def _in(levels: dict[str, str], place: PlannedCondition, first: str, last: str) -> bool:
+    return levels[place.condition] in (first, last)
+
+
+def _study(layout: _Layout, assumed: Assumptions, intercepts: Floats, rng: np.random.Generator) -> Estimate:
+    people = rng.normal(0, assumed.participant_sd, layout.people)
+    own = rng.normal(0, assumed.effect_sd, layout.people)
+    tasks = rng.normal(0, assumed.task_sd, layout.task_total)
+    place = intercepts[layout.level] + people[layout.person] + own[layout.person] * (layout.level - 0.5)
+    chance = special.expit(place[:, None] + tasks[layout.tasks])
+    rates = (rng.random(chance.shape) < chance).mean(axis=1)
+    return _tested(layout, rates)
+
+
+def _tested(layout: _Layout, rates: Floats) -> Estimate:
+    if not layout.within:
+        return difference(rates[layout.level == 1], rates[layout.level == 0])
+    cell = layout.person * 2 + layout.level
+    size = 2 * layout.people
+    means = np.bincount(cell, rates, size) / np.bincount(cell, minlength=size)
+    return mean(means[1::2] - means[::2])
+
+
+def _power(count: int, tests: Sequence[Estimate], alpha: float) -> Power:
+    rejected = sum(test.p_value is not None and test.p_value < alpha for test in tests)
+    share = proportion(rejected, len(tests))
+    widths = [(test.interval.high - test.interval.low) / 2 for test in tests if test.interval]
+    low, high = (share.interval.low, share.interval.high) if share.interval else (0.0, 1.0)
+    half = float(np.mean(widths)) if widths else None
+    return Power(count, len(tests), rejected, rejected / len(tests), low, high, half)

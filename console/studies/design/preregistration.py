@@ -1,0 +1,154 @@
+"""Bits of Markdown whose cells and fences hold any text.
+
+What was settled before the first participant came, in Markdown, ready for a registry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+import orjson
+
+from console.studies.design import procedure
+from console.studies.design.allocation import PlannedCondition, balance, groups, promise
+from console.studies.design.allocation_table import COLUMNS, rows
+from console.studies.design.factors import FACTORS
+from console.studies.design.model import Design, conditions, varied
+from console.studies.design.power import Assumptions, Power
+from console.studies.design.yaml_file import dump
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table; bars and line breaks in a cell do not end it."""
+    lines = [_line(header), _line(["---"] * len(header)), *(_line(row) for row in rows)]
+    return "\n".join(lines)
+
+
+def bullets(sentences: Iterable[str]) -> str:
+    """A list, one sentence a line."""
+    return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def fenced(text: str, language: str) -> str:
+    """A code block whose fence is longer than any in the text."""
+    longest = max((len(found) for found in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _line(cells: Sequence[object]) -> str:
+    return "| " + " | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in cells) + " |"
+
+
+def preregistration(
+    design: Design, places: Sequence[PlannedCondition], powers: Sequence[Power] = (), assumed: Assumptions | None = None
+) -> str:
+    """The study's plan: hypotheses, conditions, allocation and its balance, procedure, measures, analysis, data."""
+    sections = [
+        ("", _summary(design, places)),
+        ("Questions", _questions(design)),
+        ("Conditions", _conditions(design)),
+        ("Participants", _participants(design)),
+        ("Allocation", _allocation(design, places)),
+        ("Procedure", bullets(procedure.steps(design))),
+        ("Measures", bullets(procedure.measures(design))),
+        ("Analysis", bullets(procedure.analysis(design))),
+        ("Exclusions, withdrawal and stopping", bullets(procedure.exclusions(design))),
+        ("Power", _power(design, powers, assumed)),
+        ("Who gets what", _orders(places)),
+        ("Tasks", _tasks(places)),
+        ("The design", fenced(dump(design), "yaml")),
+    ]
+    parts = [f"# Preregistration: {design.name}", *(_section(title, text) for title, text in sections if text)]
+    return "\n\n".join(parts) + "\n"
+
+
+def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
+    """SHA-256 of the design and the allocation table: the same plan has the same one."""
+    table_of = [[column.name for column in COLUMNS], *(list(row) for row in rows(design, places))]
+    plan = {"design": design.model_dump(mode="json"), "allocation": table_of}
+    return sha256(orjson.dumps(plan, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _section(title: str, text: str) -> str:
+    return f"## {title}\n\n{text}" if title else text
+
+
+def _summary(design: Design, places: Sequence[PlannedCondition]) -> str:
+    people = len({place.number for place in places})
+    count, compared = len(conditions(design)), f"{design.comparison} participants"
+    return (
+        f"{people} participants, {count} condition{'s' * (count != 1)} compared {compared}, {design.tasks} tasks per "
+        f"condition, {design.trials} trial{'s' * (design.trials != 1)}.\n\n"
+        f"Fingerprint of design and allocation (SHA-256): `{fingerprint(design, places)}`"
+    )
+
+
+def _questions(design: Design) -> str:
+    asked = [
+        f"Does {FACTORS[name].title[0].lower()}{FACTORS[name].title[1:]} ({', '.join(levels)}) change the success rate "
+        "at the last trial, and the share of right decisions?"
+        for name, levels in varied(design).items()
+    ]
+    return bullets(
+        asked or ["How high is the success rate at each trial? There is one condition, nothing is compared."]
+    )
+
+
+def _conditions(design: Design) -> str:
+    names = list(varied(design)) or ["detector"]
+    fixed = [f"{FACTORS[name].title}: {conditions(design)[0].levels[name]}" for name in FACTORS if name not in names]
+    shown = table(
+        ("condition", *names), [(arm.name, *(arm.levels[name] for name in names)) for arm in conditions(design)]
+    )
+    return f"{shown}\n\nThe same in all of them: {'; '.join(fixed)}."
+
+
+def _participants(design: Design) -> str:
+    found = [(group.kind, group.count, procedure.rule_words(group.rule)) for group in groups(design)]
+    return table(("kind", "count", "rule"), found)
+
+
+def _allocation(design: Design, places: Sequence[PlannedCondition]) -> str:
+    counted = [
+        (group, tally.what, tally.least, tally.most, "yes" if tally.even else "no")
+        for group in dict.fromkeys(place.kind for place in places)
+        for tally in balance([place for place in places if place.kind == group])
+        if tally.counts
+    ]
+    found = table(("participants", "count of", "least", "most", "even"), counted)
+    return f"Seed {design.seed}. {' '.join(promise(design))}\n\nCounted from the allocation below:\n\n{found}"
+
+
+def _power(design: Design, powers: Sequence[Power], assumed: Assumptions | None) -> str:
+    if not powers:
+        return ""
+    found = [
+        (one.participants, f"{one.power:.2f}", f"{one.low:.2f} to {one.high:.2f}", _number(one.half_width))
+        for one in powers
+    ]
+    shown = table(("participants", "power", "95 % interval of it", "half width of the effect's interval"), found)
+    return f"{procedure.assumed(design, assumed or Assumptions(), powers[0].simulations)}\n\n{shown}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _orders(places: Sequence[PlannedCondition]) -> str:
+    blocks = _blocks(places)
+    orders: dict[tuple[str, str], list[str]] = {}
+    for place in places:
+        orders.setdefault((place.code, place.kind), []).append(f"{place.condition} on {blocks[place.tasks]}")
+    return table(("participant", "kind", "order"), [(*who, "; ".join(order)) for who, order in orders.items()])
+
+
+def _tasks(places: Sequence[PlannedCondition]) -> str:
+    return table(("block", "tasks"), [(name, ", ".join(tasks)) for tasks, name in _blocks(places).items()])
+
+
+def _blocks(places: Sequence[PlannedCondition]) -> dict[tuple[str, ...], str]:
+    found = sorted({place.tasks for place in places})
+    return {tasks: f"block {number}" for number, tasks in enumerate(found, 1)}

@@ -1,0 +1,88 @@
+"""The methods of a study in sentences, with every parameter of its design, and what it was computed with."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+
+import pandas as pd
+
+from console.studies.design import FACTORS, Design, conditions, task_count, varied
+from console.studies.design.allocation import groups, promise
+from console.studies.design.procedure import analysis, exclusions, measures, rule_words, steps
+from console.studies.design.yaml_file import dump
+
+_PACKAGES = (
+    "inferact-console",
+    "numpy",
+    "pandas",
+    "scipy",
+    "statsmodels",
+    "scikit-learn",
+    "krippendorff",
+    "plotly",
+)
+
+
+def paragraphs(design: Design, frames: Mapping[str, pd.DataFrame]) -> list[tuple[str, str]]:
+    """(heading, text) of each paragraph."""
+    return [
+        ("Participants", _participants(design, frames["participants"])),
+        ("Design", _design(design)),
+        ("Procedure", " ".join(steps(design))),
+        ("Measures", " ".join(measures(design))),
+        ("Analysis", " ".join([*analysis(design), _ours()])),
+        ("Exclusions, withdrawal and stopping", " ".join(exclusions(design))),
+    ]
+
+
+def condition_table(design: Design) -> pd.DataFrame:
+    """Every condition with its level of every factor."""
+    rows = [{"condition": arm.name, **{FACTORS[name].title: arm.levels[name] for name in FACTORS}}
+            for arm in conditions(design)]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def parameters(design: Design) -> str:
+    """Every parameter of the design, as the YAML that makes the same study again."""
+    return dump(design)
+
+
+def software() -> pd.DataFrame:
+    """What the report was computed with. Columns: package, version."""
+    rows = [("python", platform.python_version()), *((name, version(name)) for name in _PACKAGES)]
+    return pd.DataFrame(rows, columns=["package", "version"])
+
+
+def _participants(design: Design, there: pd.DataFrame) -> str:
+    people = there[there["annotator_kind"] == "human"]
+    finished = int(people["finished_at"].notna().sum())
+    told = [f"{len(people)} people took part, {finished} of them finished; the design has places for "
+            f"{design.participants.human}."]  # fmt: skip
+    simulated = [group for group in groups(design) if group.kind != "human"]
+    for group in simulated:
+        errs = f" ({rule_words(group.rule)})" if group.rule else ""
+        told.append(f"{group.count} simulated reviewers of kind {group.kind}{errs} worked through the same queue.")
+    return " ".join(told)
+
+
+def _design(design: Design) -> str:
+    named = "; ".join(f"{FACTORS[name].title} ({', '.join(levels)})" for name, levels in varied(design).items())
+    count = len(conditions(design))
+    compared = f"{count} conditions compared {design.comparison} participants" if count > 1 else "one condition"
+    crossed = f", which vary {named}" if named else ""
+    return (
+        f"{compared[0].upper()}{compared[1:]}{crossed}. {design.tasks} tasks for each condition, "
+        f"{task_count(design)} in all, sampled with seed {design.seed}; {design.trials} trials of each task. "
+        f"Order: {design.order}. {' '.join(promise(design))}"
+    )
+
+
+def _ours() -> str:
+    return (
+        "Success is counted by tasks solved by each trial; a task that gets no next trial stays as its last one left "
+        "it. Intervals are at 95%: t over participants for means, Wilson for pooled shares, percentiles of 1,000 "
+        "bootstrap draws over checkpoints (seed 0) for agreement. Agreement rests on the checkpoints of trial 0, which "
+        "are the same for everybody. What is undefined is left out, and a note says why."
+    )

@@ -1,0 +1,51 @@
+"""The results of a user study: tidy tables out of the database, and everything that is computed from them alone.
+
+A new table is one function, one line in TABLES, and its columns in the data dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+from sqlmodel import Session
+
+from console.studies.results.budget_spending import budget, ledger
+from console.studies.results.data_version import data_version
+from console.studies.results.decisions import decisions
+from console.studies.results.items import items
+from console.studies.results.participants import allocation, participants
+from console.studies.results.success_counts import outcomes, success
+from console.studies.results.summary import Headline, headline
+
+__all__ = [
+    "TABLES",
+    "Headline",
+    "allocation",
+    "budget",
+    "data_version",
+    "decisions",
+    "frames",
+    "headline",
+    "items",
+    "ledger",
+    "outcomes",
+    "participants",
+    "success",
+]
+
+TABLES: dict[str, Callable[[Session, int], pd.DataFrame]] = {
+    "decisions": decisions,
+    "items": items,
+    "success": success,
+    "outcomes": outcomes,
+    "participants": participants,
+    "allocation": allocation,
+    "budget": budget,
+    "ledger": ledger,
+}
+
+
+def frames(session: Session, study_id: int) -> dict[str, pd.DataFrame]:
+    """Every table of the study's results by its name."""
+    return {name: read(session, study_id) for name, read in TABLES.items()}

@@ -1,0 +1,116 @@
+"""Adjudication: where reviewers disagree, somebody who sees neither names nor conditions settles the label.
+
+A label that is settled stands beside the reviewers' own, which stay as they are; settling again is a new revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session, select
+
+from console.errors import BadInput, Refused, Unknown
+from console.studies.results.ground_truth import checkpoint_key, labelled
+from console.trajectory import Label
+from storage import tables
+
+MAX_NOTE = 2_000
+"""Characters; more is a paste by mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Of:
+    """Whose disagreements are meant: a study's or a run's, by id; exactly one of the two."""
+
+    study_id: int | None = None
+    run_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A checkpoint that has different labels, without who gave which; `item_id` is one item that shows it.
+
+    How many gave which label is told once it is settled, and None before.
+    """
+
+    unit: str
+    item_id: int
+    labels: int
+    settled: str | None = None
+    note: str = ""
+    revision: int = 0
+    aligned: int | None = None
+    misaligned: int | None = None
+
+
+def disagreements(session: Session, of: Of) -> list[Disagreement]:
+    """The checkpoints whose standing labels differ, by unit: trial 0 of a study's items, or all items of a run."""
+    latest = _latest(session, of)
+    found = []
+    for *place, item_id, aligned, misaligned in session.execute(labelled(of.study_id, of.run_id)):
+        if aligned and misaligned:
+            unit = checkpoint_key(*place)
+            found.append(_told(unit, item_id, aligned, misaligned, latest.get(unit)))
+    return sorted(found, key=lambda one: one.unit)
+
+
+def settle(
+    session: Session, of: Of, unit: str, label: str, note: str, adjudicator: str, now_ms: int
+) -> tables.Adjudication:
+    """Appends the settled label as a further revision.
+
+    Raises BadInput for the label, the note or the name, Unknown where nobody disagrees, Refused for a reviewer of it.
+    """
+    _check(label, note, adjudicator)
+    known = {found.unit: found for found in disagreements(session, of)}
+    if unit not in known:
+        raise Unknown("disagreement", unit)
+    own = {checkpoint_key(*row[:4]) for row in session.execute(labelled(of.study_id, of.run_id, adjudicator))}
+    if unit in own:
+        raise Refused(f"{adjudicator} has labelled {unit} as a reviewer; somebody else has to settle it.")
+    row = tables.Adjudication(
+        study_id=of.study_id, run_id=of.run_id, unit=unit, revision=known[unit].revision + 1, label=str(label),
+        note=note.strip(), adjudicator=adjudicator.strip(), at_ms=now_ms,
+    )  # fmt: skip
+    session.add(row)
+    session.flush()
+    return row
+
+
+def settled(session: Session, of: Of) -> dict[str, str]:
+    """The settled label of each unit, its latest revision."""
+    return {unit: row.label for unit, row in _latest(session, of).items()}
+
+
+def revisions(session: Session, of: Of) -> list[tables.Adjudication]:
+    """Every revision of every settled label, by unit and revision."""
+    if (of.study_id is None) == (of.run_id is None):
+        raise BadInput("Name either a study or a run whose disagreements are meant.")
+    row: Any = tables.Adjudication
+    mine = row.study_id == of.study_id if of.run_id is None else row.run_id == of.run_id
+    return list(session.exec(select(row).where(mine).order_by(row.unit, row.revision)))
+
+
+def _check(label: str, note: str, adjudicator: str) -> None:
+    if label not in tuple(Label):
+        raise BadInput(f"{label!r} is no label; settle on {' or '.join(Label)}.")
+    if len(note) > MAX_NOTE:
+        raise BadInput(f"The note has {len(note):,} characters; keep it under {MAX_NOTE:,}.")
+    if not adjudicator.strip():
+        raise BadInput("Say who settles it; the label stands under that name.")
+
+
+def _told(
+    unit: str, item_id: int, aligned: int, misaligned: int, last: tables.Adjudication | None
+) -> Disagreement:  # fmt: skip
+    both = aligned + misaligned
+    if last is None:
+        return Disagreement(unit, item_id, both)
+    return Disagreement(unit, item_id, both, last.label, last.note, last.revision, aligned, misaligned)
+
+
+def _latest(session: Session, of: Of) -> dict[str, tables.Adjudication]:
+    found: Sequence[tables.Adjudication] = revisions(session, of)
+    return {row.unit: row for row in found}

@@ -1,0 +1,105 @@
+"""The arms of a study: which run is whose, in which condition, with which level of each factor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pandas as pd
+from sqlmodel import Session, col, select
+
+from console.errors import Unknown
+from console.studies.results.data_dictionary import fields, typed
+from storage import tables
+from storage.tables import AssignmentStatus, ParticipantKind
+
+PEOPLE, RULES = "human", "rule"
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionRun:
+    """One condition of one participant; `practice` has neither condition nor levels."""
+
+    study: str
+    participant_id: int
+    participant: str
+    annotator_kind: str
+    condition: str | None
+    levels: dict[str, str]
+    position: int | None
+    tasks: tuple[str, ...]
+    status: str
+    run_id: int | None
+    checks_run_id: int | None
+
+    @property
+    def done(self) -> bool:
+        """Whether every trial of it is closed."""
+        return self.status == AssignmentStatus.DONE
+
+    def cells(self, factors: Iterable[str]) -> tuple[Any, ...]:
+        """What every table of results says of the arm, in the order of the data dictionary."""
+        levels = (self.levels.get(name) for name in factors)
+        return (self.study, self.participant, self.annotator_kind, self.condition, *levels, self.position)
+
+
+def condition_runs(session: Session, study_id: int) -> list[ConditionRun]:
+    """Every condition of every participant, by participant and position; raises Unknown for a study."""
+    study = session.get(tables.Study, study_id)
+    if study is None:
+        raise Unknown("study", study_id)
+    person, place = tables.Participant, tables.Assignment
+    statement = (
+        select(place, person)
+        .join(person, col(person.id) == place.participant_id)
+        .where(place.study_id == study_id)
+        .order_by(col(person.number), col(person.id), col(place.position))
+    )
+    return [_arm(study, found, who) for found, who in session.exec(statement)]
+
+
+def practice(session: Session, study_id: int) -> list[ConditionRun]:
+    """The practice of every participant who has one, as an arm without a condition."""
+    study, person = session.get_one(tables.Study, study_id), tables.Participant
+    statement = select(person).where(person.study_id == study_id, col(person.practice_run_id).is_not(None))
+    return [
+        ConditionRun(study.name, who.id or 0, who.code, kind_of(who), None, {}, None, (), "", None, who.practice_run_id)
+        for who in session.exec(statement.order_by(col(person.number)))
+    ]
+
+
+def factors(found: Iterable[ConditionRun]) -> list[str]:
+    """The names of the factors, in the order in which the conditions name them."""
+    return list(dict.fromkeys(name for arm in found for name in arm.levels))
+
+
+def kind_of(who: tables.Participant) -> str:
+    """`human` for a person, `rule` for any simulated reviewer, as decisions say it."""
+    return PEOPLE if who.kind == ParticipantKind.HUMAN else RULES
+
+
+def _arm(study: tables.Study, found: tables.Assignment, who: tables.Participant) -> ConditionRun:
+    return ConditionRun(
+        study=study.name,
+        participant_id=who.id or 0,
+        participant=who.code,
+        annotator_kind=kind_of(who),
+        condition=found.condition,
+        levels=orjson.loads(found.levels),
+        position=found.position,
+        tasks=tuple(str(key) for key in orjson.loads(found.tasks)),
+        status=found.status,
+        run_id=found.run_id,
+        checks_run_id=found.checks_run_id,
+    )
+
+
+def tidy(table: str, raw: pd.DataFrame, everyone: Sequence[ConditionRun]) -> pd.DataFrame:
+    """The table of the data dictionary; each row's column `arm` is a place in the list of arms."""
+    names = factors(everyone)
+    columns = [field.name for field in fields("success", names)][: len(names) + 5]
+    told = pd.DataFrame([arm.cells(names) for arm in everyone], columns=columns, dtype=object)
+    of_arm = told.take(raw["arm"].to_numpy(dtype="int64")).set_axis(raw.index)
+    return typed(fields(table, names), raw.drop(columns="arm").join(of_arm))

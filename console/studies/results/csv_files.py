@@ -1,0 +1,118 @@
+"""The tables of a study's results as files, and back; a file read back is the same table."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pandas as pd
+
+from console.errors import BadInput, Unknown
+from console.runs.export.atomic_file import atomic_file
+from console.runs.export.formats import FORMATS, ColumnKind, as_csv, csv
+from console.runs.export.formats.columns import Page
+from console.studies.results.data_dictionary import FACTOR, FRAMES, Field, columns, fields, rows, table, typed
+
+DICTIONARY = "dictionary.csv"
+_ZIP = "zip"
+_PAGE = 5_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def export(frames: Mapping[str, pd.DataFrame], path: Path) -> int:
+    """Writes the decisions as csv, jsonl or parquet, or every table as CSV into a zip; returns how many rows.
+
+    Raises Unknown for another suffix, BadInput where the file cannot be written; it is there whole or not at all.
+    """
+    suffix = path.suffix.removeprefix(".").lower()
+    if suffix not in (*FORMATS, _ZIP):
+        raise Unknown("export format", suffix, [*FORMATS, _ZIP])
+    with atomic_file(path) as stream:
+        if suffix == _ZIP:
+            stream.write(archive(frames))
+            return sum(map(len, frames.values()))
+        return _write("decisions", frames["decisions"], suffix, stream)
+
+
+def archive(frames: Mapping[str, pd.DataFrame], more: Mapping[str, bytes] | None = None) -> bytes:
+    """A zip of every table as CSV, the data dictionary, and whatever else goes into it."""
+    stream = BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in (_contents(frames) | dict(more or {})).items():
+            packed.writestr(name, content)
+    return stream.getvalue()
+
+
+def write(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
+    """Writes every table and the data dictionary as CSV into the folder, made where it is missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as failed:
+        raise BadInput(f"{folder} cannot be made ({failed.strerror}); choose another --out.") from failed
+    written = []
+    for name, content in _contents(frames).items():
+        with atomic_file(folder / name) as stream:
+            stream.write(content)
+        written.append(folder / name)
+    return written
+
+
+def read(folder: Path) -> dict[str, pd.DataFrame]:
+    """The tables that `write` wrote; raises BadInput where one is missing."""
+    return {name: _read(name, folder / f"{name}.csv") for name in FRAMES}
+
+
+def factors_of(frame: pd.DataFrame) -> list[str]:
+    """The factors that a table of results has columns for."""
+    return [str(name).removeprefix(FACTOR) for name in frame.columns if str(name).startswith(FACTOR)]
+
+
+def _contents(frames: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
+    contents = {}
+    for name, frame in frames.items():
+        stream = BytesIO()
+        _write(name, frame, "csv", stream)
+        contents[f"{name}.csv"] = stream.getvalue()
+    return contents | {DICTIONARY: as_csv(table(factors_of(frames["decisions"])))}
+
+
+def _write(name: str, frame: pd.DataFrame, format: str, stream: BinaryIO) -> int:
+    described = fields(name, factors_of(frame))
+    cells = rows(described, frame)
+    pages: list[Page] = [cells[start : start + _PAGE] for start in range(0, len(cells), _PAGE)]
+    return FORMATS[format].write(columns(described), pages, stream)
+
+
+def _read(name: str, path: Path) -> pd.DataFrame:
+    try:
+        with path.open(encoding="utf-8") as stream:
+            header = stream.readline().rstrip("\n").split(",")
+    except OSError as failed:
+        raise BadInput(f"{path} cannot be read ({failed.strerror}); export the results once more.") from failed
+    described = fields(name, [column.removeprefix(FACTOR) for column in header if column.startswith(FACTOR)])
+    if header != [field.name for field in described]:
+        raise BadInput(f"{path} does not have the columns of {name}; export the results once more.")
+    raw = pd.DataFrame(list(csv.read(path)), columns=header, dtype="str")
+    return typed(described, pd.DataFrame({field.name: _cells(field, raw[field.name]) for field in described}))
+
+
+def _cells(field: Field, texts: pd.Series[Any]) -> pd.Series[Any]:
+    missing = "" if field.filled else None
+    parse = _PARSED.get(field.kind, str)
+    return pd.Series([parse(text) if text else missing for text in texts.tolist()], dtype=object)
+
+
+def _milliseconds(text: str) -> int:
+    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
+
+
+_PARSED: dict[ColumnKind, Callable[[str], Any]] = {
+    ColumnKind.INTEGER: int,
+    ColumnKind.NUMBER: float,
+    ColumnKind.TRUTH: {"true": True, "false": False}.__getitem__,
+    ColumnKind.TIME: _milliseconds,
+}

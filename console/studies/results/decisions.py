@@ -1,0 +1,114 @@
+"""Every standing decision of a study's participants as one tidy table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import select
+from sqlmodel import Session
+
+from console.analysis.statistics.feedback_words import word_count
+from console.runs.export.decisions import next_outcome
+from console.studies.results.adjudication import Of, settled
+from console.studies.results.condition_runs import ConditionRun, condition_runs, practice, tidy
+from console.studies.results.ground_truth import checkpoint_key, gold_labels
+from storage.tables import ProbePurpose, Table
+
+_tables = Table.metadata.tables
+_decision, _item, _task, _verdict, _trajectory, _probe = (
+    _tables[name] for name in ("decision", "item", "task", "verdict", "trajectory", "probe")
+)
+
+_SELECTED: dict[str, Any] = {
+    "decision_id": _decision.c.id,
+    "item_id": _item.c.id,
+    "task_id": _task.c.task_key,
+    "environment": _trajectory.c.environment,
+    "trial": _trajectory.c.trial,
+    "step": _item.c.step,
+    "checkpoint": _item.c.kind,
+    "purpose": _probe.c.purpose,
+    "expected": _probe.c.expected,
+    "detector": _verdict.c.detector,
+    "score": _verdict.c.score,
+    "threshold": _verdict.c.threshold,
+    "flagged": _verdict.c.flagged,
+    "decision": _decision.c.decision,
+    "label": _decision.c.label,
+    "trajectory_label": _trajectory.c.label,
+    "feedback_text": _decision.c.feedback_text,
+    "claimed_ms": _decision.c.claimed_ms,
+    "decided_ms": _decision.c.decided_ms,
+    "next_trial_outcome": next_outcome,
+}
+
+_JOINED = (
+    _item.join(_decision, _decision.c.item_id == _item.c.id)
+    .join(_trajectory, _trajectory.c.id == _item.c.trajectory_id)
+    .join(_task, _task.c.id == _trajectory.c.task_id)
+    .outerjoin(_verdict, _verdict.c.id == _item.c.verdict_id)
+    .outerjoin(_probe, _probe.c.item_id == _item.c.id)
+)
+
+
+def decisions(session: Session, study_id: int) -> pd.DataFrame:
+    """One row for each standing decision of a participant, by rising id; the columns are in the data dictionary."""
+    everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
+    raw = _raw(session, everyone)
+    raw["gold_label"] = gold_labels(session, raw)
+    raw["adjudicated_label"] = raw["unit"].map(settled(session, Of(study_id=study_id))).astype("str")
+    _judge(raw)
+    _pace(raw)
+    return tidy("decisions", raw.drop(columns="participant"), everyone)
+
+
+def _raw(session: Session, everyone: Sequence[ConditionRun]) -> pd.DataFrame:
+    rows = [
+        (*row, place)
+        for place, arm in enumerate(everyone)
+        for run_id in filter(None, (arm.run_id, arm.checks_run_id))
+        for row in _of_run(session, run_id, arm.participant)
+    ]
+    rows.sort()
+    raw = pd.DataFrame.from_records(rows, columns=[*_SELECTED, "arm"])
+    text = ("purpose", "expected", "label", "trajectory_label", "next_trial_outcome", "feedback_text")
+    raw = raw.astype(dict.fromkeys(text, "str") | {"arm": "int64", "trial": "Int64"})
+    raw["purpose"] = raw["purpose"].fillna("")
+    raw["participant"] = [everyone[place].participant for place in raw["arm"]]
+    raw["unit"] = _units(raw)
+    return raw
+
+
+def _of_run(session: Session, run_id: int, participant: str) -> Sequence[Any]:
+    """Only what the participant decided: a run may hold others' answers, and a withdrawn name stands for nobody."""
+    mine = _item.c.run_id == run_id, _decision.c.reviewer == participant, _decision.c.superseded.is_(False)
+    statement = select(*(value.label(name) for name, value in _SELECTED.items())).select_from(_JOINED).where(*mine)
+    # The driver's own tuples: rows of SQLAlchemy would take as long as the query.
+    with session.connection().execute(statement) as found:
+        return found.cursor.fetchall() if found.cursor else ()
+
+
+def _units(raw: pd.DataFrame) -> pd.Series[Any]:
+    named = [checkpoint_key(*place) for place in zip(raw["task_id"], raw["step"], raw["checkpoint"], strict=True)]
+    shared = (raw["trial"] == 0) & (raw["purpose"] == "")
+    return pd.Series(named, index=raw.index, dtype="str").where(shared.astype(bool))
+
+
+def _judge(raw: pd.DataFrame) -> None:
+    """Adds whether each label is right."""
+    truth = raw["expected"].fillna(raw["gold_label"]).fillna(raw["adjudicated_label"])
+    known = raw["label"].notna() & truth.notna()
+    raw["correct"] = (raw["label"] == truth).astype("boolean").where(known)
+    raw["feedback_words"] = [word_count(text) for text in raw["feedback_text"]]
+
+
+def _pace(raw: pd.DataFrame) -> None:
+    """Adds how long each decision took and where in the participant's session it stands."""
+    raw["lead_time_ms"] = raw["decided_ms"] - raw["claimed_ms"]
+    raw["claimed_at"], raw["decided_at"] = raw["claimed_ms"], raw["decided_ms"]
+    counted = raw[raw["purpose"] != ProbePurpose.PRACTICE].sort_values(["decided_ms", "decision_id"])
+    by_person = counted.groupby("participant")
+    raw["session_minute"] = (counted["decided_ms"] - by_person["claimed_ms"].transform("min")) / 60_000
+    raw["place_in_session"] = by_person.cumcount().add(1).astype("Int64")

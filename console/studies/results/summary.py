@@ -1,0 +1,86 @@
+"""What a page shows of a study at once: a few numbers, counted in SQL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlmodel import Session
+
+from console.errors import Unknown
+from console.studies.results.condition_runs import PEOPLE
+from storage.tables import AssignmentStatus, Study, Table
+
+_person, _place, _item, _decision = (
+    Table.metadata.tables[name] for name in ("participant", "assignment", "item", "decision")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """How far a study has come; decisions are those on its own items, practice and checks left out."""
+
+    places: int
+    joined: int
+    finished: int
+    simulated: int
+    arms: int
+    arms_done: int
+    decisions: int
+    human_decisions: int
+    mean_seconds: float | None
+
+
+def headline(session: Session, study_id: int) -> Headline:
+    """The numbers at the head of a study's results; raises Unknown for a study."""
+    if session.get(Study, study_id) is None:
+        raise Unknown("study", study_id)
+    counted = _decided(session, study_id)
+    human, spent = counted.get(True, (0, 0))
+    places, joined, finished, simulated = _people(session, study_id)
+    there, done = _arms(session, study_id)
+    return Headline(
+        places=places,
+        joined=joined,
+        finished=finished,
+        simulated=simulated,
+        arms=there,
+        arms_done=done,
+        decisions=sum(n for n, _ in counted.values()),
+        human_decisions=human,
+        mean_seconds=spent / human / 1_000 if human else None,
+    )
+
+
+def _decided(session: Session, study_id: int) -> dict[bool, tuple[int, int]]:
+    """How many standing decisions, and their milliseconds, of people (True) and of simulated reviewers."""
+    spent = func.coalesce(func.sum(_decision.c.decided_ms - _decision.c.claimed_ms), 0)
+    joined = (
+        _place.join(_person, _person.c.id == _place.c.participant_id)
+        .join(_item, _item.c.run_id == _place.c.run_id)
+        .join(_decision, _decision.c.item_id == _item.c.id)
+    )
+    mine = _decision.c.reviewer == _person.c.code, _decision.c.superseded.is_(False)
+    human = (_person.c.kind == PEOPLE).label("human")
+    statement = select(human, func.count(), spent).select_from(joined).where(_place.c.study_id == study_id, *mine)
+    rows = session.execute(statement.group_by(human))
+    return {bool(is_human): (int(count), int(milliseconds)) for is_human, count, milliseconds in rows}
+
+
+def _arms(session: Session, study_id: int) -> tuple[int, int]:
+    """How many conditions of participants there are, and how many are over."""
+    counts = func.count(), func.count().filter(_place.c.status == AssignmentStatus.DONE)
+    there, done = session.execute(select(*counts).where(_place.c.study_id == study_id)).one()
+    return there, done
+
+
+def _people(session: Session, study_id: int) -> tuple[int, int, int, int]:
+    human = _person.c.kind == PEOPLE
+    told = (
+        func.count(),
+        func.count().filter(human, _person.c.joined_ms.is_not(None)),
+        func.count().filter(human, _person.c.finished_ms.is_not(None)),
+        func.count().filter(~human),
+    )
+    places, joined, finished, simulated = session.execute(select(*told).where(_person.c.study_id == study_id)).one()
+    return places, joined, finished, simulated

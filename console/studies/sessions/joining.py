@@ -1,0 +1,159 @@
+"""Coming in: a place for whoever has the code, consent, questions, instructions."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Mapping
+
+import orjson
+from sqlmodel import Session, col, func, select
+
+from console.database import now_ms, writing
+from console.errors import BadInput, Refused
+from console.studies.design import Design
+from console.studies.design.model import IntakeQuestion
+from console.studies.sessions.lifecycle import design_of
+from console.studies.sessions.stages import ORDER, ParticipantStage, after, first, locked, refuse_unless_open
+from storage import tables
+from storage.tables import ParticipantKind
+
+_MOST_CHARACTERS = 2_000
+
+
+def join(code: str) -> tables.Participant:
+    """The next free place for a person, theirs from now on by its `secret`.
+
+    Raises BadInput for a code that no study has, Refused where the study is full or not open.
+    """
+    participant = tables.Participant
+    with writing() as session:
+        wanted = "".join(code.split()).upper()
+        study = session.exec(select(tables.Study).where(tables.Study.join_code == wanted)).first()
+        if study is None:
+            raise BadInput("No study has this code; look at the link or the code that you were given once more.")
+        refuse_unless_open(study)
+        free = (participant.study_id == study.id, participant.kind == ParticipantKind.HUMAN)
+        statement = select(participant).where(*free, participant.stage == ParticipantStage.FREE)
+        place = session.exec(
+            statement.order_by(col(participant.number), col(participant.id)).limit(1).with_for_update(skip_locked=True)
+        ).first()
+        if place is None:
+            raise Refused("Every place in this study is taken; thank you for your interest.")
+        take(place, design_of(study))
+        session.add(place)
+        session.flush()
+        session.refresh(place)
+        session.expunge(place)
+    return place
+
+
+def take(place: tables.Participant, design: Design) -> None:
+    """Makes a free place somebody's own."""
+    place.secret, place.joined_ms, place.stage = secrets.token_urlsafe(24), now_ms(), first(design)
+
+
+def found(session: Session, secret: str) -> tables.Participant | None:
+    """Whose secret that is, or None."""
+    return session.exec(select(tables.Participant).where(tables.Participant.secret == secret)).first()
+
+
+def consent(participant_id: int, accepted: bool) -> None:
+    """Takes the answer to the consent; who declines frees the place for somebody else. Raises Refused out of order."""
+    with writing() as session:
+        participant, study = locked(session, participant_id)
+        if not _is_at(participant, study, ParticipantStage.CONSENT):
+            return
+        if accepted:
+            participant.consented_ms = now_ms()
+            participant.stage = after(design_of(study), ParticipantStage.CONSENT)
+        else:
+            free_again(session, participant, ParticipantStage.DECLINED)
+        session.add(participant)
+
+
+def tell(participant_id: int, answers: Mapping[str, str]) -> None:
+    """Keeps what the participant was asked; raises BadInput naming the question, Refused out of order."""
+    with writing() as session:
+        participant, study = locked(session, participant_id)
+        if not _is_at(participant, study, ParticipantStage.QUESTIONS):
+            return
+        design = design_of(study)
+        given = {one.key: _checked(one, str(answers.get(one.key) or "").strip()) for one in design.demographics}
+        kept = {key: answer for key, answer in given.items() if answer}
+        participant.answers = orjson.dumps(kept).decode()
+        participant.stage = after(design, ParticipantStage.QUESTIONS)
+        session.add(participant)
+
+
+def instructed(participant_id: int) -> None:
+    """Goes on from the instructions; raises Refused out of order."""
+    with writing() as session:
+        participant, study = locked(session, participant_id)
+        if _is_at(participant, study, ParticipantStage.INSTRUCTIONS):
+            participant.stage = after(design_of(study), ParticipantStage.INSTRUCTIONS)
+            session.add(participant)
+
+
+def free_again(session: Session, left: tables.Participant, stage: ParticipantStage) -> tables.Participant:
+    """Gives the place of somebody who leaves to a new, free row of a new code, their open conditions with it."""
+    participant, assignment = tables.Participant, tables.Assignment
+    highest = select(func.count()).select_from(participant).where(participant.study_id == left.study_id)
+    place = participant(
+        study_id=left.study_id,
+        number=left.number,
+        code=_unused(session, left.study_id, session.exec(highest).one()),
+        kind=left.kind,
+        rule=left.rule,
+    )
+    session.add(place)
+    left.stage = stage
+    session.flush()
+    for row in session.exec(select(assignment).where(assignment.participant_id == left.id)):
+        row.participant_id = place.id or 0
+        session.add(row)
+    return place
+
+
+def _unused(session: Session, study_id: int, number: int) -> str:
+    participant = tables.Participant
+    known = set(session.exec(select(participant.code).where(participant.study_id == study_id)))
+    while (code := f"P{number + 1:02d}") in known:
+        number += 1
+    return code
+
+
+def _is_at(participant: tables.Participant, study: tables.Study, stage: ParticipantStage) -> bool:
+    """Whether this step is the next one; False where it is done already. Raises Refused where it is not its turn."""
+    refuse_unless_open(study)
+    now = ParticipantStage(participant.stage)
+    if now is stage:
+        return True
+    if now not in (*ORDER, ParticipantStage.BREAK):
+        raise Refused("You have left the study, so there is nothing more to do here.")
+    if now is not ParticipantStage.BREAK and ORDER.index(now) < ORDER.index(stage):
+        raise Refused("Something comes before this; reload the page to see what.")
+    return False
+
+
+def _checked(question: IntakeQuestion, answer: str) -> str:
+    if not answer:
+        if question.required:
+            raise BadInput(f"Please answer: {question.question}")
+        return ""
+    if len(answer) > _MOST_CHARACTERS:
+        raise BadInput(f"Keep it under {_MOST_CHARACTERS:,} characters: {question.question}")
+    if question.kind == "choice" and answer not in question.choices:
+        raise BadInput(f"Choose one of the answers offered: {question.question}")
+    if question.kind == "number":
+        _number(question, answer)
+    return answer
+
+
+def _number(question: IntakeQuestion, answer: str) -> None:
+    try:
+        finite = math.isfinite(float(answer))
+    except ValueError:
+        finite = False
+    if not finite:
+        raise BadInput(f"Give a number: {question.question}")

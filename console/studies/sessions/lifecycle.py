@@ -1,0 +1,192 @@
+"""Studies: made from a design, opened, paused, closed.
+
+Studies as lists show them, and the allocation as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import func
+from sqlmodel import Session, col, select
+
+from console import runs
+from console.database import now_ms, reading, writing
+from console.detection.detectors import detector
+from console.errors import BadInput, Refused, Unknown
+from console.runs import audit_log
+from console.studies.design import Design, PlannedCondition, allocate, conditions, sample_tasks, task_count
+from console.studies.design.factors import unattended
+from console.studies.sessions import known_items, task_sources
+from console.studies.sessions.known_items import share_out
+from console.studies.sessions.stages import ParticipantStage, letters
+from storage import tables
+from storage.tables import StudyStatus
+
+_MAY_BECOME = {
+    StudyStatus.OPEN: (StudyStatus.DRAFT, StudyStatus.PAUSED),
+    StudyStatus.PAUSED: (StudyStatus.OPEN,),
+    StudyStatus.CLOSED: (StudyStatus.DRAFT, StudyStatus.OPEN, StudyStatus.PAUSED),
+}
+
+
+def create(design: Design, at_ms: int) -> tables.Study:
+    """A new draft of a study with all its places; raises Refused if the name is taken, BadInput and Unknown."""
+    _check(design)
+    with reading() as session:
+        _refuse_taken(session, design.name)
+        tasks = sample_tasks(design, task_sources.keys(session, design))
+        share_out(design, known_items.pool(session, design, tasks))
+    places = allocate(design, tasks)
+    with writing() as session:
+        _refuse_taken(session, design.name)
+        study = tables.Study(name=design.name, design=design.model_dump_json(), join_code=letters(8), created_ms=at_ms)
+        session.add(study)
+        session.flush()
+        _fill(session, study, design, places)
+        audit_log.record(session, None, "study created", at_ms, subject=study.name)
+        session.flush()
+        session.expunge(study)
+    return study
+
+
+def open_study(name: str) -> tables.Study:
+    """Lets people join and go on; raises Unknown, and Refused for a study that is closed."""
+    return _become(name, StudyStatus.OPEN)
+
+
+def pause(name: str) -> tables.Study:
+    """Holds everybody where they are; raises Unknown, and Refused for a study that is not open."""
+    return _become(name, StudyStatus.PAUSED)
+
+
+def close(name: str) -> tables.Study:
+    """Ends the study for good; raises Unknown."""
+    return _become(name, StudyStatus.CLOSED)
+
+
+def design_of(study: tables.Study) -> Design:
+    """The study's design."""
+    return Design.model_validate_json(study.design)
+
+
+def find(session: Session, name: str) -> tables.Study | None:
+    """The study of that name, or None."""
+    return session.exec(select(tables.Study).where(tables.Study.name == name)).first()
+
+
+def get(session: Session, name: str) -> tables.Study:
+    """The study of that name; raises Unknown, naming those there are."""
+    study = find(session, name)
+    if study is None:
+        raise Unknown("study", name, [study.name for study in every(session)])
+    return study
+
+
+def every(session: Session) -> Sequence[tables.Study]:
+    """All studies, the newest first."""
+    return session.exec(select(tables.Study).order_by(col(tables.Study.id).desc())).all()
+
+
+def _refuse_taken(session: Session, name: str) -> None:
+    if find(session, name) is not None:
+        raise Refused(f"There is already a study named {name!r}; choose another name.")
+
+
+def _check(design: Design) -> None:
+    for condition in conditions(design):
+        detector(condition.levels["detector"])
+        if design.source.actor == "replay" and unattended(condition.levels):
+            raise BadInput(
+                f"conditions: {condition.name} has feedback none, but a replay only knows what was recorded; "
+                "use nl or binary there."
+            )
+
+
+def _fill(session: Session, study: tables.Study, design: Design, places: Sequence[PlannedCondition]) -> None:
+    levels = {condition.name: condition.levels for condition in conditions(design)}
+    people: dict[int, tables.Participant] = {}
+    for place in places:
+        if place.number not in people:
+            rule = orjson.dumps(dict(place.rule)).decode()
+            people[place.number] = tables.Participant(
+                study_id=study.id or 0, number=place.number, code=place.code, kind=place.kind, rule=rule
+            )
+    session.add_all(people.values())
+    session.flush()
+    session.add_all(
+        tables.Assignment(
+            study_id=study.id or 0,
+            participant_id=people[place.number].id or 0,
+            position=place.position,
+            condition=place.condition,
+            levels=orjson.dumps(dict(levels[place.condition])).decode(),
+            tasks=orjson.dumps(place.tasks).decode(),
+        )
+        for place in places
+    )
+
+
+def _become(name: str, status: StudyStatus) -> tables.Study:
+    with writing() as session:
+        study = get(session, name)
+        if study.status != status:
+            if study.status not in _MAY_BECOME[status]:
+                raise Refused(f"Study {name!r} is {study.status}, so it cannot become {status}.")
+            at_ms = now_ms()
+            study.status = status
+            if status is StudyStatus.OPEN and study.opened_ms is None:
+                study.opened_ms = at_ms
+            if status is StudyStatus.CLOSED:
+                study.closed_ms = at_ms
+            session.add(study)
+            audit_log.record(session, None, f"study {status}", at_ms, subject=name)
+        session.flush()
+        session.expunge(study)
+    return study
+
+
+def summary(session: Session, study: tables.Study) -> dict[str, Any]:
+    """One line of `study list --json`."""
+    design, person = design_of(study), tables.Participant
+    counted = select(func.count(col(person.id)), func.count(col(person.joined_ms)), func.count(col(person.finished_ms)))
+    ours = (person.study_id == study.id, person.stage != ParticipantStage.DECLINED)
+    places, joined, finished = session.exec(counted.where(*ours)).one()
+    return {
+        "study": study.name,
+        "status": study.status,
+        "comparison": design.comparison,
+        "conditions": len(conditions(design)),
+        "tasks": task_count(design),
+        "trials": design.trials,
+        "participants": places,
+        "joined": joined,
+        "finished": finished,
+        "join_code": study.join_code,
+        "created_at": runs.iso(study.created_ms),
+    }
+
+
+def places(session: Session, study: tables.Study) -> tuple[PlannedCondition, ...]:
+    """Who has which condition at which position on which tasks, as it is stored; who withdrew may be gone."""
+    person, part = tables.Participant, tables.Assignment
+    statement = (
+        select(person, part)
+        .join(part, col(part.participant_id) == col(person.id))
+        .where(person.study_id == study.id)
+        .order_by(col(person.number), col(part.position))
+    )
+    return tuple(
+        PlannedCondition(
+            number=who.number,
+            code=who.code,
+            kind=who.kind,
+            rule=orjson.loads(who.rule),
+            position=what.position,
+            condition=what.condition,
+            tasks=tuple(orjson.loads(what.tasks)),
+        )
+        for who, what in session.exec(statement)
+    )

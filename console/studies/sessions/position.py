@@ -1,0 +1,146 @@
+"""What lies before a participant, read from the database; an item that is theirs to decide comes claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlmodel import Session, col, func, select
+
+from console.database import review_queue
+from console.review import decisions
+from console.studies.design import Design
+from console.studies.sessions import next_item
+from console.studies.sessions.condition_run import is_attended, is_busy, is_playing
+from console.studies.sessions.lifecycle import design_of
+from console.studies.sessions.stages import ParticipantStage, assignments, is_open, not_open
+from storage import tables
+from storage.queue import Claim
+from storage.tables import AssignmentStatus
+
+_MINUTE_MS = 60_000
+_BEFORE = (ParticipantStage.CONSENT, ParticipantStage.QUESTIONS, ParticipantStage.INSTRUCTIONS)
+OVER = (ParticipantStage.FINISHED, ParticipantStage.DECLINED, ParticipantStage.WITHDRAWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a participant is and what lies before them; numbers count from 1, what does not apply is None or 0.
+
+    `kind` is a stage (consent, questions, instructions, finished, declined, withdrawn), paused, practice,
+    practice_answer, introduction, review, probe, round_over, agents_working or break. `item` of `items` counts
+    practice; elsewhere `item` is the number of the item within the condition. `sentence` says why nobody can go on.
+    """
+
+    kind: str
+    participant: tables.Participant | None = None
+    study: tables.Study | None = None
+    design: Design | None = None
+    assignment: tables.Assignment | None = None
+    condition: int = 0
+    conditions: int = 0
+    trial: int = 0
+    trials: int = 0
+    item: int = 0
+    items: int = 0
+    claim: Claim | None = None
+    run: tables.Run | None = None
+    probe: tables.Probe | None = None
+    answer: tables.Decision | None = None
+    budget_cap: int | None = None
+    budget_left: int | None = None
+    until_ms: int | None = None
+    completion_code: str | None = None
+    sentence: str = ""
+
+
+def current_position(session: Session, participant_id: int, at_ms: int) -> Position | None:
+    """The participant's place; None where their practice is still to be made, or over and not left."""
+    participant = session.get(tables.Participant, participant_id)
+    if participant is None or participant.stage == ParticipantStage.FREE:
+        return Position(ParticipantStage.WITHDRAWN)
+    study = session.get_one(tables.Study, participant.study_id)
+    base = Position(participant.stage, participant, study, design_of(study))
+    if participant.stage in OVER:
+        return replace(base, completion_code=participant.completion_code)
+    if sentence := not_open(study):
+        return replace(base, kind="paused", sentence=sentence)
+    if participant.stage in _BEFORE:
+        return base
+    if participant.stage == ParticipantStage.PRACTICE:
+        return _practising(session, base, participant, at_ms)
+    return _working(session, base, participant, at_ms)
+
+
+def current_assignment(rows: Sequence[tables.Assignment]) -> tables.Assignment | None:
+    """The condition that comes now: the first open one that is attended, else one whose agents go on alone."""
+    ahead = [row for row in rows if is_open(row)]
+    return next((row for row in ahead if is_attended(row)), ahead[0] if ahead else None)
+
+
+def break_end(design: Design, rows: Sequence[tables.Assignment]) -> int:
+    """When the break after the latest condition ends (ms since 1970)."""
+    ended = [row.ended_ms for row in rows if row.ended_ms is not None and is_attended(row)]
+    return max(ended, default=0) + round(design.break_minutes * _MINUTE_MS)
+
+
+def _practising(session: Session, base: Position, participant: tables.Participant, at_ms: int) -> Position | None:
+    if participant.practice_run_id is None:
+        return None
+    probes = next_item.practice_probes(session, participant)
+    run = session.get_one(tables.Run, participant.practice_run_id)
+    for number, probe in enumerate(probes, 1):
+        here = replace(base, run=run, probe=probe, item=number, items=len(probes))
+        answer = decisions.last_answer(session, probe.item_id, participant.code)
+        if answer is None:
+            return replace(here, kind="practice", claim=next_item.claimed(session, participant, probe.item_id, at_ms))
+        if answer.delivered_ms is None:
+            claim = decisions.claim_of(session, probe.item_id, participant.code)
+            return replace(here, kind="practice_answer", claim=claim, answer=answer)
+    return None
+
+
+def _working(session: Session, base: Position, participant: tables.Participant, at_ms: int) -> Position:
+    rows = assignments(session, participant.id)
+    now, attended = current_assignment(rows), [row for row in rows if is_attended(row)]
+    base = replace(base, conditions=len(attended), trials=base.design.trials if base.design else 0)
+    if now is None or not is_attended(now):
+        return replace(base, kind="round_over", condition=len(attended))
+    base = replace(base, assignment=now, condition=attended.index(now) + 1)
+    if participant.stage == ParticipantStage.BREAK and base.design and (until := break_end(base.design, rows)) > at_ms:
+        return replace(base, kind="break", until_ms=until)
+    if now.status == AssignmentStatus.WAITING or now.run_id is None:
+        return replace(base, kind="introduction")
+    return _in_condition(session, base, participant, now, at_ms)
+
+
+def _in_condition(
+    session: Session, base: Position, participant: tables.Participant, now: tables.Assignment, at_ms: int
+) -> Position:
+    arm = session.get_one(tables.Run, now.run_id)
+    base = replace(base, run=arm, trials=arm.trials, trial=_reached(session, arm) + 1)
+    answers = next_item.count_decided(session, arm.id, participant.code)
+    if is_playing(arm):
+        cut_off = "round_over" if answers else "introduction"
+        return replace(base, kind="agents_working" if is_busy(arm) else cut_off)
+    before = next_item.current_item(session, participant, now, arm, at_ms)
+    if before is None:
+        return _with_budget(replace(base, kind="round_over"))
+    trial = base.trial if before.probe else before.claim.trial + 1
+    number = answers + next_item.count_decided(session, now.checks_run_id, participant.code) + 1
+    here = _with_budget(replace(base, trial=trial))
+    kind = "probe" if before.probe else "review"
+    return replace(here, kind=kind, claim=before.claim, run=before.run, probe=before.probe, item=number)
+
+
+def _with_budget(place: Position) -> Position:
+    """The place with what is left of the condition's budget in its round."""
+    run_id = place.run.id if place.run else None
+    budget = review_queue().budget(run_id=run_id or 0, trial=place.trial - 1)
+    return place if budget is None else replace(place, budget_cap=budget.cap, budget_left=budget.left)
+
+
+def _reached(session: Session, arm: tables.Run) -> int:
+    """The latest trial that the run has reached."""
+    trial = tables.Trajectory.trial
+    return session.exec(select(func.max(trial)).where(col(tables.Trajectory.run_id) == arm.id)).one() or 0

@@ -1,0 +1,139 @@
+"""The researcher's board: who is where, what waits for them, what is left of their budget, when they were last seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import orjson
+from sqlmodel import Session, col, func, select
+
+from console.database import review_queue
+from console.studies.design.model import Design
+from console.studies.sessions.condition_run import HELD_UP, is_attended, is_playing
+from console.studies.sessions.lifecycle import design_of
+from console.studies.sessions.position import current_assignment
+from console.studies.sessions.stages import ParticipantStage, assignments
+from storage import tables
+from storage.tables import AssignmentStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One participant; conditions and trials count from 1, 0 before the first, times are ms since 1970.
+
+    `decided` counts the answers in all conditions, `waiting` the items of the present one that nobody has answered;
+    `problem` is why the agents could not go on, empty where they can.
+    """
+
+    participant_id: int
+    code: str
+    kind: str
+    stage: str
+    condition: str
+    number: int
+    conditions: int
+    trial: int
+    trials: int
+    decided: int
+    waiting: int
+    oldest_ms: int | None
+    budget_cap: int | None
+    budget_left: int | None
+    last_seen_ms: int | None
+    run: str | None
+    problem: str
+
+
+def board(session: Session, study: tables.Study) -> list[Row]:
+    """A row for every place of the study, those of people who declined left out."""
+    person, design = tables.Participant, design_of(study)
+    places = select(person).where(person.study_id == study.id, person.stage != ParticipantStage.DECLINED)
+    seen = _last_seen(session, study)
+    ordered = session.exec(places.order_by(col(person.number), col(person.id)))
+    return [_row(session, design, one, seen.get(one.code, (0, None))) for one in ordered]
+
+
+def _row(session: Session, design: Design, one: tables.Participant, seen: tuple[int, int | None]) -> Row:
+    rows = assignments(session, one.id)
+    attended = [row for row in rows if is_attended(row)]
+    now = current_assignment(rows) if one.stage in (ParticipantStage.WORKING, ParticipantStage.BREAK) else None
+    arm = session.get(tables.Run, now.run_id) if now and now.run_id else None
+    waiting, oldest = _waiting(session, arm)
+    trial = _reached(session, arm)
+    budget = review_queue().budget(run_id=arm.id or 0, trial=trial) if arm else None
+    done = sum(row.status == AssignmentStatus.DONE for row in attended)
+    return Row(
+        participant_id=one.id or 0,
+        code=one.code,
+        kind=one.kind,
+        stage=_stage(one, now, arm),
+        condition=now.condition if now else "",
+        number=min(done + 1, len(attended)) if now else done,
+        conditions=len(attended),
+        trial=trial + 1 if arm else 0,
+        trials=design.trials,
+        decided=seen[0],
+        waiting=waiting,
+        oldest_ms=oldest,
+        budget_cap=budget.cap if budget else None,
+        budget_left=budget.left if budget else None,
+        last_seen_ms=max(
+            (at for at in (one.joined_ms, one.consented_ms, one.finished_ms, seen[1]) if at), default=None
+        ),
+        run=arm.name if arm else None,
+        problem=_problem(session, arm) if arm and is_playing(arm) else "",
+    )
+
+
+def _stage(one: tables.Participant, now: tables.Assignment | None, arm: tables.Run | None) -> str:
+    """The participant's stage; within the conditions, whether they read its introduction, review or wait for agents."""
+    if one.stage != ParticipantStage.WORKING or now is None:
+        return one.stage
+    if arm is None:
+        return "introduction"
+    return "agents_working" if is_playing(arm) else "review"
+
+
+def _problem(session: Session, arm: tables.Run) -> str:
+    event = tables.Event
+    told = select(event.detail).where(event.run_id == arm.id, event.kind == HELD_UP).order_by(col(event.id).desc())
+    detail = session.exec(told.limit(1)).first()
+    return str(orjson.loads(detail).get("problem", "")) if detail else ""
+
+
+def _waiting(session: Session, arm: tables.Run | None) -> tuple[int, int | None]:
+    if arm is None:
+        return 0, None
+    item = tables.Item
+    statement = select(func.count(), func.min(item.created_ms))
+    return session.exec(statement.where(item.run_id == arm.id, col(item.open_slots) > 0)).one()
+
+
+def _reached(session: Session, arm: tables.Run | None) -> int:
+    if arm is None:
+        return 0
+    trial = select(func.max(tables.Item.trial)).where(tables.Item.run_id == arm.id)
+    return session.exec(trial).one() or 0
+
+
+def _last_seen(session: Session, study: tables.Study) -> dict[str, tuple[int, int | None]]:
+    """By code: answers in the conditions, and when an item was last taken or answered."""
+    slot, item, run, decision = tables.Slot, tables.Item, tables.Run, tables.Decision
+    taken = (
+        select(slot.reviewer, func.max(slot.claimed_ms))
+        .join(item, col(item.id) == slot.item_id)
+        .join(run, col(run.id) == item.run_id)
+        .where(run.study_id == study.id)
+        .group_by(slot.reviewer)
+    )
+    answered = (
+        select(decision.reviewer, func.count(), func.max(decision.decided_ms))
+        .join(item, col(item.id) == decision.item_id)
+        .join(tables.Assignment, col(tables.Assignment.run_id) == item.run_id)
+        .where(tables.Assignment.study_id == study.id, col(decision.superseded).is_(False))
+        .group_by(decision.reviewer)
+    )
+    counts = {code: (count, at) for code, count, at in session.exec(answered)}
+    return {
+        code: (counts.get(code, (0, 0))[0], max(at, counts.get(code, (0, 0))[1])) for code, at in session.exec(taken)
+    }

@@ -1,0 +1,236 @@
+"""The steps that take a participant on; each can be repeated where it was cut off, and refuses out of order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlmodel import Session, col, func, select
+
+from console.database import now_ms, reading, review_queue, writing
+from console.errors import Refused, Unknown
+from console.review import decisions
+from console.studies.sessions import condition_run, next_item, seeded_items
+from console.studies.sessions.condition_run import Progress, is_attended, is_playing
+from console.studies.sessions.lifecycle import design_of
+from console.studies.sessions.position import OVER, Position, current_assignment, current_position
+from console.studies.sessions.stages import (
+    ParticipantStage,
+    after,
+    assignments,
+    is_open,
+    letters,
+    locked,
+    refuse_unless_open,
+)
+from storage import tables
+from storage.queue import Claim
+from storage.tables import StudyStatus
+
+__all__ = [
+    "Position",
+    "acknowledge",
+    "begin",
+    "end_break",
+    "hand_over",
+    "own_claim",
+    "own_runs",
+    "refuse_late",
+    "undo",
+    "where",
+]
+
+
+def where(participant_id: int, at_ms: int | None = None) -> Position:
+    """What the participant does now; an item that is theirs to decide comes claimed. Who is gone has withdrawn."""
+    with reading() as session:
+        place = current_position(session, participant_id, now_ms() if at_ms is None else at_ms)
+    if place is not None:
+        return place
+    seeded_items.practice(participant_id)
+    _leave_practice(participant_id)
+    return where(participant_id, at_ms)
+
+
+def acknowledge(participant_id: int) -> None:
+    """Goes on from the explained answer to a practice item; after the last one the conditions begin."""
+    with reading() as session:
+        participant = session.get_one(tables.Participant, participant_id)
+        refuse_unless_open(session.get_one(tables.Study, participant.study_id))
+        run_id = participant.practice_run_id if participant.stage == ParticipantStage.PRACTICE else None
+    if run_id is None:
+        return
+    if explained := review_queue().due(run_id=run_id, now_ms=now_ms()):
+        review_queue().mark_delivered(decision_ids=explained, now_ms=now_ms())
+    _leave_practice(participant_id)
+
+
+def begin(participant_id: int, progress: Progress | None = None) -> None:
+    """Begins the condition that was introduced: its agents play their first trials. Ends a break."""
+    end_break(participant_id)
+    with reading() as session:
+        _, rows = _ahead(session, participant_id)
+    now = current_assignment(rows)
+    if now is None:
+        return
+    _play_alone([row for row in rows if not is_attended(now) or row.position < now.position], progress)
+    if not is_attended(now):
+        _go_on(participant_id)
+        return
+    run = condition_run.begin(now.id or 0, progress)
+    if is_playing(run):
+        with reading() as session:
+            waiting = _first_items(session, run)
+        seeded_items.checks(now.id or 0, waiting)
+        condition_run.mark(run, playing=False)
+
+
+def hand_over(participant_id: int, progress: Progress | None = None, at_ms: int | None = None) -> None:
+    """Ends the round: the agents get what was decided and try again; after the last round the condition is done.
+
+    Raises Refused while the round still has items for the participant.
+    """
+    with reading() as session:
+        participant, rows = _ahead(session, participant_id)
+        now = current_assignment(rows)
+        run = session.get(tables.Run, now.run_id) if now and now.run_id else None
+        fresh = now if run and not is_playing(run) else None
+        if fresh and run and next_item.current_item(session, participant, fresh, run, at_ms or now_ms()) is not None:
+            raise Refused("This round still has items for you; the agents come next.")
+    if now is None:
+        _go_on(participant_id)
+    elif not is_attended(now):
+        begin(participant_id, progress)
+    elif run:
+        _hand_over(participant, now, run, progress, at_ms)
+
+
+def end_break(participant_id: int) -> None:
+    """Ends the break, over or not."""
+    with writing() as session:
+        participant, study = locked(session, participant_id)
+        refuse_unless_open(study)
+        if participant.stage == ParticipantStage.BREAK:
+            participant.stage = ParticipantStage.WORKING
+            session.add(participant)
+
+
+def undo(participant_id: int) -> int | None:
+    """Takes back the participant's latest answer of this round; returns its item, None where there is none."""
+    with reading() as session:
+        participant, rows = _ahead(session, participant_id)
+        now = current_assignment(rows)
+        desks = (now.run_id, now.checks_run_id) if now else ()
+        last = next_item.last_answered(session, desks, participant.code)
+        item = session.get_one(tables.Item, last.item_id) if last else None
+        run = session.get_one(tables.Run, item.run_id) if item else None
+        if last is None or run is None:
+            return None
+        # Whoever goes back to an earlier item holds only that one.
+        next_item.put_down(session, desks, participant.code, now_ms())
+    review_queue().undo(item_id=last.item_id, reviewer=participant.code, now_ms=now_ms(), lease_ms=run.lease_ms)
+    return last.item_id
+
+
+def own_claim(session: Session, participant: tables.Participant, item_id: int) -> Claim:
+    """The participant's claim on an item of their own runs; raises Refused for any other item."""
+    item = session.get(tables.Item, item_id)
+    if item is None or item.run_id not in own_runs(session, participant):
+        raise Refused("That item is not one of yours; reload the page.")
+    return decisions.claim_of(session, item_id, participant.code)
+
+
+def refuse_late(session: Session, participant: tables.Participant) -> None:
+    """Raises Refused, in words for the participant, for what comes after the study was stopped or over for them."""
+    if participant.stage in OVER:
+        raise Refused("Your part in the study is over, so this was not recorded.")
+    study = session.get_one(tables.Study, participant.study_id)
+    if study.status != StudyStatus.OPEN:
+        raise Refused(f"The study was {study.status} meanwhile, so this was not recorded; your words are kept.")
+
+
+def own_runs(session: Session, participant: tables.Participant) -> tuple[int, ...]:
+    """Ids of every run of the participant."""
+    rows = assignments(session, participant.id)
+    ids = [participant.practice_run_id, *(row.run_id for row in rows), *(row.checks_run_id for row in rows)]
+    return tuple(run_id for run_id in ids if run_id is not None)
+
+
+def _ahead(session: Session, participant_id: int) -> tuple[tables.Participant, list[tables.Assignment]]:
+    """The participant and their open conditions in order; raises Refused where conditions are not their matter now."""
+    participant = session.get(tables.Participant, participant_id)
+    if participant is None:
+        raise Unknown("participant", participant_id)
+    if participant.stage in OVER:
+        raise Refused("There is nothing more to do here; thank you.")
+    refuse_unless_open(session.get_one(tables.Study, participant.study_id))
+    if participant.stage not in (ParticipantStage.WORKING, ParticipantStage.BREAK):
+        raise Refused("Something comes before this; reload the page to see what.")
+    return participant, [row for row in assignments(session, participant_id) if is_open(row)]
+
+
+def _hand_over(
+    participant: tables.Participant,
+    now: tables.Assignment,
+    run: tables.Run,
+    progress: Progress | None,
+    at_ms: int | None,
+) -> None:
+    condition_run.hand_over(run, now.checks_run_id, participant.code, progress, at_ms)
+    with reading() as session:
+        ahead = next_item.current_item(session, participant, now, run, at_ms or now_ms())
+    if ahead is None:
+        _play_alone(_last_alone(participant.id or 0), progress)
+        _go_on(participant.id or 0, ended=now.id)
+
+
+def _last_alone(participant_id: int) -> list[tables.Assignment]:
+    """The unattended conditions that nothing comes after but the present one."""
+    with reading() as session:
+        rows = [row for row in assignments(session, participant_id) if is_open(row)]
+    attended = [row for row in rows if is_attended(row)]
+    return [row for row in rows if not is_attended(row)] if len(attended) == 1 else []
+
+
+def _play_alone(rows: Sequence[tables.Assignment], progress: Progress | None) -> None:
+    for row in rows:
+        condition_run.play_alone(row.id or 0, progress)
+
+
+def _go_on(participant_id: int, ended: int | None = None) -> None:
+    """After a condition, which is done with this: a break, the next one, or the end."""
+    with writing() as session:
+        participant, study = locked(session, participant_id)
+        if ended is not None:
+            condition_run.done(session, session.get_one(tables.Assignment, ended))
+        left = [row for row in assignments(session, participant_id) if is_open(row)]
+        if participant.stage != ParticipantStage.WORKING:
+            return
+        if not left:
+            participant.stage, participant.finished_ms = ParticipantStage.FINISHED, now_ms()
+            participant.completion_code = letters(8)
+        elif design_of(study).break_minutes and any(is_attended(row) for row in left):
+            participant.stage = ParticipantStage.BREAK
+        session.add(participant)
+
+
+def _leave_practice(participant_id: int) -> None:
+    with writing() as session:
+        participant, study = locked(session, participant_id)
+        if participant.stage != ParticipantStage.PRACTICE:
+            return
+        answers = [
+            decisions.last_answer(session, probe.item_id, participant.code)
+            for probe in next_item.practice_probes(session, participant)
+        ]
+        if all(answer and answer.delivered_ms is not None for answer in answers):
+            participant.stage = after(design_of(study), ParticipantStage.PRACTICE)
+            session.add(participant)
+
+
+def _first_items(session: Session, run: tables.Run) -> int:
+    """How many items of the first round the budget lets through."""
+    item = tables.Item
+    count = select(func.count()).select_from(item).where(item.run_id == run.id, col(item.open_slots) > 0)
+    waiting = session.exec(count).one()
+    budget = review_queue().budget(run_id=run.id or 0, trial=0)
+    return waiting if budget is None or budget.left is None else min(waiting, budget.left)

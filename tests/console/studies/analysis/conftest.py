@@ -1,0 +1,11 @@
+"""The tidy tables of the study that the results' tests write."""
+
+import pytest
+
+from console.studies.results import frames
+
+
+@pytest.fixture
+def tables(read):
+    """Every tidy table of the study."""
+    return read(frames, 1)

@@ -1,0 +1,93 @@
+"""Power: few rejections without an effect, more with more people; the test is the one that the results show."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from console.analysis.statistics import paired
+from console.analysis.statistics.estimates import difference, mean
+from console.errors import BadInput
+from console.studies.design import Design, power
+from console.studies.design.power import Assumptions
+
+
+def design(**fields):
+    base = {"name": "s", "source": {"environment": "webshop"}, "factors": {"score": ["shown", "hidden"]}}
+    return Design(**{**base, **fields})
+
+
+@pytest.mark.parametrize("comparison", ["within", "between"])
+def test_without_an_effect_it_rejects_no_more_often_than_stated(comparison):
+    found = design(comparison=comparison, tasks=25)
+    (estimate,) = power.power(found, Assumptions(effect=0, effect_sd=0), participants=[12], simulations=1_000)
+    assert estimate.low <= 0.05
+    assert estimate.rejected == round(estimate.power * 1_000)
+
+
+def test_more_participants_find_more_and_estimate_more_closely():
+    few, many = power.power(design(), participants=[4, 30], simulations=200)
+    assert few.power < many.power
+    assert few.half_width > many.half_width
+    assert few.low <= few.power <= few.high
+
+
+def test_a_large_effect_is_nearly_always_found():
+    (found,) = power.power(design(tasks=50), Assumptions(effect=0.4), participants=[16], simulations=100)
+    assert found.power > 0.95
+
+
+def test_same_seed_same_power_whatever_other_numbers_are_asked_for():
+    alone = power.power(design(), participants=[6], simulations=50, seed=2)
+    assert power.power(design(), participants=[4, 6], simulations=50, seed=2)[1] == alone[0]
+    assert power.power(design(), participants=[6], simulations=50, seed=3) != alone
+
+
+def test_the_number_of_people_is_the_designs_where_none_is_given():
+    (found,) = power.power(design(participants={"human": 7, "oracle": 2}), simulations=5)
+    assert found.participants == 7
+
+
+def test_progress_counts_every_simulated_study():
+    seen = []
+    power.power(design(), participants=[2, 3], simulations=2, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_the_test_is_the_one_that_the_results_show():
+    rng = np.random.default_rng(5)
+    first, second = rng.random(6), rng.random(6)
+    frame = pd.DataFrame(
+        {"participant": [*range(6)] * 2, "condition": ["a"] * 6 + ["b"] * 6, "rate": [*first, *second]}
+    )
+    within = paired.compare(frame, "rate", "a", "b")
+    assert within.tests[0].p_value == pytest.approx(mean(first - second).p_value)
+    apart = frame.assign(participant=range(12))
+    between = paired.compare(apart, "rate", "a", "b", "between")
+    assert between.tests[0].p_value == pytest.approx(difference(first, second).p_value)
+
+
+def test_levels_of_a_factor_are_averaged_over_the_other_factors():
+    crossed = design(factors={"score": ["shown", "hidden"], "brief": ["none", "target"]})
+    assert power.compared(crossed) == ("score", "shown", "hidden")
+    assert power.compared(crossed, "brief") == ("brief", "none", "target")
+    (single,) = power.power(design(), participants=[12], simulations=200)
+    (double,) = power.power(crossed, participants=[12], simulations=200)
+    assert double.half_width < single.half_width
+
+
+@pytest.mark.parametrize(
+    ("fields", "asked", "said"),
+    [
+        ({"factors": {}}, {}, "one condition"),
+        ({}, {"assumptions": Assumptions(factor="brief")}, "does not vary 'brief'; it varies score"),
+        ({}, {"assumptions": Assumptions(start=0.95)}, "between 0 and 1, not 0.95 and 1.05"),
+        ({}, {"assumptions": Assumptions(alpha=0)}, "level of the test"),
+        ({}, {"assumptions": Assumptions(task_sd=-1)}, "standard deviations"),
+        ({}, {"participants": [1]}, "2 to 1000 participants"),
+        ({}, {"simulations": 0}, "at least one simulation"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_be_simulated_is_refused(fields, asked, said):
+    with pytest.raises(BadInput, match=said):
+        power.power(design(**fields), **asked)

@@ -1,0 +1,70 @@
+"""Preregistrations say what was settled, and their fingerprint changes with it."""
+
+import pytest
+
+from console.studies.design import Design, allocate, planned, sample_tasks
+from console.studies.design.power import Assumptions, power
+from console.studies.design.preregistration import fenced, fingerprint, preregistration, table
+from console.studies.design.yaml_file import example, load
+
+KEYS = [f"shop-{number}" for number in range(100)]
+
+
+@pytest.fixture
+def pilot():
+    return load(example())
+
+
+def test_everything_that_was_settled_is_there(pilot):
+    places = allocate(pilot, sample_tasks(pilot, KEYS))
+    text = preregistration(pilot, places)
+    for said in (
+        "# Preregistration: pilot",
+        "6 participants, 4 conditions compared within participants, 10 tasks per condition, 4 trials.",
+        "| random-hidden | random | hidden |",
+        "| human | condition after condition | 1 | 1 | yes |",
+        "| human | tasks at position | 0 | 2 | no |",
+        "each condition directly follows each other one equally often (Williams design)",
+        "Inspections per participant, condition and trial: 50% of",
+        "success rate at trial 3",
+        "paired t-test over participants",
+        "corrected by Holm",
+        "who withdraw are deleted",
+        "seed: 1",
+    ):
+        assert said in text
+    assert all(key in text for place in places for key in place.tasks)
+    assert "## Power" not in text
+
+
+def test_power_is_told_with_its_assumptions(pilot):
+    assumed = Assumptions(start=0.4, effect=0.2)
+    text = preregistration(pilot, planned(pilot), power(pilot, assumed, participants=[4, 8], simulations=20), assumed)
+    assert "By 20 simulated studies with success rates of 0.40 for detector rules and 0.60 for detector random" in text
+    assert text.count("\n| 8 | ") == 1
+
+
+def test_a_study_between_participants_is_compared_by_another_test():
+    other = Design(
+        name="b", source={"environment": "webshop"}, comparison="between", factors={"score": ["shown", "hidden"]}
+    )
+    text = preregistration(other, planned(other))
+    assert "Welch's t-test" in text
+    assert "permuted blocks of 2" in text
+
+
+def test_the_fingerprint_changes_with_the_plan(pilot):
+    places = planned(pilot)
+    assert fingerprint(pilot, places) == fingerprint(load(example()), planned(pilot))
+    assert fingerprint(pilot, places) != fingerprint(pilot, places[:-1])
+    other = pilot.model_copy(update={"undo_seconds": 6.0})
+    assert fingerprint(other, places) != fingerprint(pilot, places)
+
+
+def test_texts_of_the_design_cannot_break_out_of_the_document(pilot):
+    fence = chr(96) * 3
+    other = pilot.model_copy(update={"instructions": f"a | b\n{fence}\n# Not a title\n"})
+    text = preregistration(other, planned(other))
+    assert f"{fence}`yaml\n" in text
+    assert table(("a",), [("x | y\nz",)]).endswith("| x \\| y z |")
+    assert fenced("plain", "").startswith(f"{fence}\n")

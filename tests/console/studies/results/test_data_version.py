@@ -1,0 +1,56 @@
+"""The version of a study's results changes with whatever they rest on, and with nothing else."""
+
+import pytest
+from sqlmodel import col, select
+
+from console.studies.results.data_version import data_version
+from storage import tables
+from storage.engine import writing
+
+
+def _another_decision(session):
+    session.add(tables.LedgerEntry(budget_id=1, item_id=1, slot_id=1, reviewer="P01", entry="settle", reason="decide",
+                                   units=0, at_ms=1))  # fmt: skip
+
+
+def _delivery(session):
+    session.get(tables.Item, 1).status = "delivered"
+
+
+def _next_trial(session):
+    old = session.exec(select(tables.Trajectory).order_by(col(tables.Trajectory.id))).first()
+    fields = old.model_dump(exclude={"id", "digest"}) | {"trial": 9, "digest": "new"}
+    session.add(tables.Trajectory(**fields))
+
+
+def _settled(session):
+    session.add(tables.Adjudication(study_id=1, unit="kettle/1/action", label="aligned", adjudicator="a", at_ms=1))
+
+
+def _stage(session):
+    session.get(tables.Participant, 1).stage = "break"
+
+
+def _engine(session):
+    session.add(tables.Event(run_id=1, at_ms=1, actor="engine", kind="released"))
+
+
+@pytest.mark.parametrize(
+    "change", [_another_decision, _delivery, _next_trial, _settled, _stage, _engine], ids=lambda f: f.__name__[1:]
+)
+def test_it_differs_after(url, read, change):
+    before = read(data_version, 1)
+    assert read(data_version, 1) == before
+    with writing(url) as session:
+        change(session)
+    assert read(data_version, 1) != before
+
+
+def test_another_runs_work_changes_nothing(url, read):
+    before = read(data_version, 1)
+    with writing(url) as session:
+        run = tables.Run(name="other", kind="archive", environment="webshop", created_ms=1)
+        session.add(run)
+        session.flush()
+        session.add(tables.Event(run_id=run.id, at_ms=1, actor="engine", kind="released"))
+    assert read(data_version, 1) == before

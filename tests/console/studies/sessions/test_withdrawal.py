@@ -1,0 +1,170 @@
+"""Who withdraws is gone from every export, or cannot be told any more; budgets and tables still agree."""
+
+import gzip
+
+import pyarrow.parquet
+import pytest
+from sqlalchemy import text
+
+from console import runs
+from console.database import database_url, now_ms, reading, review_queue
+from console.errors import Refused
+from console.runs.export import FORMATS, KINDS, export
+from console.studies import results
+from console.studies.sessions import joining, steps
+from console.studies.sessions import withdrawal as withdrawing
+from storage import tables
+from storage.check import check
+from storage.engine import sqlite_path
+
+WORDS = "the zebra in my words"
+WHOLE = {
+    "practice": 1,
+    "checks": {"attention": 1, "known_bad": 1},
+    "demographics": [{"key": "age", "question": "Age?", "kind": "text"}],
+    "tasks": 5,
+    "factors": {"feedback": ("nl", "binary")},
+}
+
+
+def gone(study, walk, withdrawal, *, stop):
+    made = study(consent={"text": "Agreed?", "withdrawal": withdrawal}, **WHOLE)
+    person, other = joining.join(made.join_code), joining.join(made.join_code)
+    walk(other.id, places=25, words="other words")
+    place = walk(person.id, stop=stop, words=WORDS)
+    if place.claim:
+        review_queue().save_draft(item_id=place.claim.item_id, reviewer=person.code, text=WORDS, now_ms=now_ms())
+    assert any(WORDS in line for line in everything())
+    withdrawing.withdraw(person.id)
+    return made, person, other
+
+
+def middle(place):
+    return place.kind == "review" and place.trial == 2
+
+
+def at_the_end(place):
+    return place.kind == "finished"
+
+
+def everything():
+    """Every value of every table, as text."""
+    with reading() as session:
+        for name in tables.Table.metadata.tables:
+            for row in session.execute(text(f"SELECT * FROM {name}")):
+                yield f"{name} {tuple(row)}"
+
+
+def files():
+    """The files of the database: a deleted row may still be read in them."""
+    path = sqlite_path(database_url())
+    found = list(path.parent.glob(f"{path.name}*"))
+    assert path in found
+    return found
+
+
+def exported(folder):
+    """The text of every export of every run in every format."""
+    with reading() as session:
+        names = [run.name for run in runs.every(session, of_studies=True)]
+    for name in names:
+        for kind in KINDS:
+            for number, format in enumerate(FORMATS):
+                path = folder / f"{kind}-{number}.{format}"
+                export(database_url(), kind, name, path)
+                yield name, _text(path)
+
+
+def tidy():
+    """Every table of the study's results, as text."""
+    with reading() as session:
+        (study_id,) = session.execute(text("SELECT id FROM study")).one()
+        for frame in results.frames(session, study_id).values():
+            yield frame.to_csv()
+
+
+def _text(path):
+    if path.suffix == ".parquet":
+        return str(pyarrow.parquet.read_table(path).to_pylist())
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+
+
+@pytest.mark.parametrize("stop", [middle, at_the_end])
+def test_removed_means_no_code_and_no_words_anywhere(study, walk, tmp_path, stop):
+    _, person, other = gone(study, walk, "remove", stop=stop)
+    assert check(database_url()) == []
+    for line in everything():
+        assert person.code not in line
+        assert WORDS not in line
+        assert person.secret not in line
+    for path in files():
+        assert WORDS.encode() not in path.read_bytes()
+        assert person.secret.encode() not in path.read_bytes()
+    for name, told in exported(tmp_path):
+        assert person.code not in name
+        assert person.code not in told
+        assert WORDS not in told
+    for told in tidy():
+        assert person.code not in told
+        assert WORDS not in told
+    assert any("other words" in line for line in everything())
+    assert steps.where(other.id).kind not in ("withdrawn", "declined")
+
+
+def test_the_ledger_of_who_is_gone_still_adds_up(study, walk, rows):
+    gone(study, walk, "remove", stop=middle)
+    entries = [row for row in rows(tables.LedgerEntry) if row.reviewer == "withdrawn"]
+    assert entries
+    assert sum(row.units for row in entries) == 0
+    assert all(row.reviewer == "withdrawn" for row in rows(tables.Slot) if row.reviewer not in ("P02",))
+    (event,) = [row for row in rows(tables.Event) if row.kind == "participant withdrew"]
+    assert (event.run_id, event.subject, event.detail) == (None, "pilot", "{}")
+
+
+def test_the_place_is_free_for_somebody_else(study, walk, rows):
+    made, person, _ = gone(study, walk, "remove", stop=middle)
+    assert steps.where(person.id).kind == "withdrawn"
+    codes = {joining.join(made.join_code).code for _ in range(3)}
+    assert person.code not in codes
+    with pytest.raises(Refused, match="taken"):
+        joining.join(made.join_code)
+    successor = next(row for row in rows(tables.Participant) if row.number == person.number)
+    assert walk(successor.id).kind == "finished"
+    assert check(database_url()) == []
+
+
+@pytest.mark.parametrize("stop", [middle, at_the_end])
+def test_anonymised_data_stays_under_a_name_that_leads_nowhere(study, walk, rows, tmp_path, stop):
+    _, person, _ = gone(study, walk, "anonymise", stop=stop)
+    assert check(database_url()) == []
+    for line in everything():
+        assert person.code not in line
+        assert person.secret not in line
+    assert all(person.code not in told for _, told in exported(tmp_path))
+    (left,) = [row for row in rows(tables.Participant) if row.stage == "withdrawn"]
+    assert (left.answers, left.secret, left.completion_code) == ("{}", None, None)
+    assert left.number not in (1, 2, 3, 4)
+    kept = [row for row in rows(tables.Decision) if row.reviewer == left.code]
+    assert any(row.feedback_text == WORDS for row in kept)
+    assert steps.where(left.id).kind == "withdrawn"
+
+
+def test_withdrawing_twice_is_once(study, walk, rows):
+    _, person, _ = gone(study, walk, "remove", stop=middle)
+    withdrawing.withdraw(person.id)
+    assert len([row for row in rows(tables.Event) if row.kind == "participant withdrew"]) == 1
+
+
+def test_a_free_place_cannot_withdraw(study, rows):
+    study()
+    with pytest.raises(Refused, match="Nobody has the place"):
+        withdrawing.withdraw(rows(tables.Participant)[0].id)
+
+
+def test_who_has_only_just_come_can_leave(study, walk):
+    made = study(consent={"text": "Agreed?"})
+    person = joining.join(made.join_code)
+    withdrawing.withdraw(person.id)
+    assert steps.where(person.id).kind == "withdrawn"
+    assert check(database_url()) == []
