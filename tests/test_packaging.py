@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from console import serving
+from console.server import serve
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -76,7 +76,7 @@ def test_the_wheel_holds_what_is_not_python(installed):
 
 
 def test_every_setting_of_the_config_is_passed_to_streamlit():
-    flags = serving.arguments("127.0.0.1", 8501)
+    flags = serve.arguments("127.0.0.1", 8501)
     config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
     assert config["runner"]["postScriptGC"] is False
     for flag in (

@@ -12,11 +12,12 @@ from typing import Annotated
 
 import typer
 
-from console import runs, serving
+from console import runs
 from console.commands import maintenance
 from console.commands.output import Json, emit_json, say
 from console.commands.playing import play
 from console.database import reading
+from console.server import serve
 from console.settings import settings
 from console.trials import engine, start
 
@@ -37,7 +38,7 @@ def demo(
     """Let agents shop, answer and tidy up offline, then review what they were stopped at."""
     address, number = host or settings().host, port or settings().port
     if not no_serve:
-        serving.refuse_taken_port(address, number)
+        serve.refuse_taken_port(address, number)
     name, known = _name(fresh)
     _fill(name, known)
     with reading() as session:
@@ -49,7 +50,7 @@ def demo(
     if no_serve:
         return
     if browser and _has_screen():
-        page = f"{serving.links(address, number, '')[0]}?run={name}"
+        page = f"{serve.links(address, number, '')[0]}?run={name}"
         threading.Thread(target=_open_when_up, args=(page, address, number), daemon=True).start()
     maintenance.serve(address, number)
 

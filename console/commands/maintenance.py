@@ -12,13 +12,13 @@ from typing import Annotated
 
 import typer
 
-from console import serving
 from console.auth import sign_in
 from console.commands.output import Json, emit_json, say, show_table
 from console.database import database_url, reading
 from console.errors import BadInput, Refused
 from console.llm.capabilities import capabilities_of
 from console.runs import export as exporting
+from console.server import serve as serving
 from console.settings import settings
 from console.studies.sessions import lifecycle
 from storage import backup as backups

@@ -15,7 +15,7 @@ def worker(
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two rounds.")] = 1.0,
 ) -> None:
     """Free lapsed claims, advance runs whose decisions are due, and send webhooks, until Ctrl+C."""
-    from console.worker import work  # brings an HTTP client, which only this command should pay for
+    from console.server.worker import work  # brings an HTTP client, which only this command should pay for
 
     database_url()
     if not once:

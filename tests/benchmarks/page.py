@@ -78,7 +78,7 @@ def fill(data_dir: Path, items: int) -> None:
 @contextmanager
 def served(script: Path, data_dir: Path):
     """The address of a server of that script, with the console's own settings."""
-    from console.serving import arguments
+    from console.server.serve import arguments
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -5,10 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 import orjson
 import pytest
 
-from console import runs, worker
+from console import runs
 from console.database import database_url, now_ms, reading, review_queue, writing
 from console.errors import Refused
 from console.review import decisions, inbox
+from console.server import worker
 from console.studies.sessions import joining, lifecycle, steps
 from storage import tables
 from storage.check import check

@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from console.http.policy import content_policy, inline_script_hashes
+from console.server.content_security import content_policy, inline_script_hashes
 
 
 def _sha256(text):

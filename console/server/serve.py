@@ -11,7 +11,7 @@ from typing import Any
 from console.auth import api_token
 from console.errors import Refused
 
-_ROOT = Path(__file__).resolve().parent
+_ROOT = Path(__file__).resolve().parents[1]
 _PING_S = 30
 _LAST_ANSWERS_S = 5
 
@@ -70,7 +70,7 @@ def serve(host: str, port: int) -> None:
     from streamlit import config as streamlit_config
     from streamlit.web import bootstrap
 
-    from console import webhooks
+    from console.server import webhooks
 
     webhooks.receiver()
     bootstrap.load_config_options(options(host, port))

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from console.auth import api_token
-from console.http.answers import problem
+from console.server.api.wire import problem
 
 _WITHOUT_TOKEN = ("/api/v1/health", "/api/v1/openapi.json")
 _PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")

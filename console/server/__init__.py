@@ -4,6 +4,6 @@
 `policy` what a browser may load, `schema` what is sent and answered.
 """
 
-from console.http.door import app
+from console.server.app import app
 
 __all__ = ["app"]

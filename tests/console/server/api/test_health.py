@@ -7,9 +7,8 @@ import httpx
 import jsonschema
 import pytest
 
-from console.http.api import PREFIX
-from console.http.openapi import document
-from console.http.operations import OPERATIONS
+from console.server.api.openapi import OPERATIONS, document
+from console.server.api.routes import PREFIX
 
 
 def test_health_tells_how_long_the_oldest_item_has_waited(serve, question):

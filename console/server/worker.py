@@ -13,10 +13,10 @@ from anyio.from_thread import start_blocking_portal
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import col, select
 
-from console import webhooks
 from console.database import database_url, now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.gate.wait import expire_abandoned
+from console.server import webhooks
 from console.trials import replay
 from storage import tables
 from storage.errors import StorageError

@@ -3,7 +3,7 @@
 import json
 import time
 
-from console.webhooks import signature
+from console.server.webhooks import signature
 from tests.receiver import receiving
 from tests.serving import free_port
 

@@ -9,12 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from console.errors import BadInput
-from console.http.answers import answer
-from console.http.bodies import as_file
-from console.http.schema import FileImported, Imported
-from console.http.threads import in_thread
 from console.runs import ingest
 from console.runs.ingest import FileReport
+from console.server.api.schema import FileImported, Imported
+from console.server.api.wire import answer, as_file, in_thread
 
 
 async def import_log(request: Request) -> Response:

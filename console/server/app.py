@@ -12,11 +12,10 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
-from console import webhooks
 from console.database import database_url
-from console.http import stopping
-from console.http.api import routes
-from console.http.policy import SafeHeaders
+from console.server import shutdown, webhooks
+from console.server.api.routes import routes
+from console.server.content_security import SafeHeaders
 
 _WARM = ("console.pages.deciding", "console.pages.hat", "console.pages.running", "pandas", "pyarrow")
 """What the first page would otherwise import while somebody waits for it; the rest comes with these."""
@@ -28,7 +27,7 @@ async def _lifespan(_app: st.App) -> AsyncIterator[None]:
     _warm_up()
     sending = asyncio.create_task(webhooks.keep_sending())
     try:
-        with stopping.heard():
+        with shutdown.heard():
             yield
     finally:
         sending.cancel()

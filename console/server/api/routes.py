@@ -8,10 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from console.http.admission import Admission
-from console.http.answers import HANDLERS, answer, problem
-from console.http.openapi import document
-from console.http.operations import OPERATIONS, Operation
+from console.server.api.admission import Admission
+from console.server.api.openapi import OPERATIONS, Operation, document
+from console.server.api.wire import HANDLERS, answer, problem
 
 PREFIX = "/api/v1"
 

@@ -11,9 +11,8 @@ from starlette.responses import Response
 
 from console.database import now_ms, reading
 from console.gate import checks
-from console.http.answers import answer
-from console.http.schema import Health
-from console.http.threads import in_thread
+from console.server.api.schema import Health
+from console.server.api.wire import answer, in_thread
 from storage.errors import StorageError
 
 _log = logging.getLogger(__name__)

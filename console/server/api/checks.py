@@ -13,11 +13,9 @@ from console.errors import BadInput
 from console.gate import Gate, GateDecision, checks
 from console.gate.checks import CheckId
 from console.gate.wait import Wait
-from console.http import stopping
-from console.http.answers import answer
-from console.http.bodies import read_json
-from console.http.schema import Check, CheckSent, Decision, Result, ResultSent, StepSent, ToolCall
-from console.http.threads import in_thread
+from console.server import shutdown
+from console.server.api.schema import Check, CheckSent, Decision, Result, ResultSent, StepSent, ToolCall
+from console.server.api.wire import answer, in_thread, read_json
 
 LONGEST_WAIT_S = 60.0
 _FIRST_LOOKS_S, _LATER_LOOKS_S = 0.1, 0.4
@@ -43,7 +41,7 @@ async def wait(request: Request) -> Response:
             found = decision
             break
         waited = time.monotonic() - started
-        if waited >= seconds or stopping.is_set():
+        if waited >= seconds or shutdown.is_set():
             break
         await asyncio.sleep(min(_FIRST_LOOKS_S if waited < 5 else _LATER_LOOKS_S, seconds - waited))
     return _answered(_check(found, at))

@@ -4,7 +4,6 @@ A webhook tells that a check is decided; the go-ahead itself is what the agent g
 `receiver` says where to and signs, `outbox` what is due, `sending` sends it.
 """
 
-from console.webhooks.receiver import Receiver, receiver, signature
-from console.webhooks.sending import keep_sending, send_due
+from console.server.webhooks.delivery import Receiver, keep_sending, receiver, send_due, signature
 
 __all__ = ["Receiver", "keep_sending", "receiver", "send_due", "signature"]

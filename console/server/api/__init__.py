@@ -1,0 +1,1 @@
+"""The HTTP API for agents that are not written in Python."""
