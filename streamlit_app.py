@@ -7,9 +7,9 @@ from streamlit.navigation.page import StreamlitPage
 
 from console.auth.sign_in import Role
 from console.errors import ConsoleError
-from console.pages.hat import current_hat, sign_in_or_stop
-from console.widgets.problem import show_problem
-from console.widgets.styles import load_styles
+from console.web.sign_in import current_identity, sign_in_or_stop
+from console.web.widgets.messages import show_problem
+from console.web.widgets.styles import load_styles
 from storage.errors import StorageError
 
 
@@ -22,27 +22,31 @@ st.set_page_config(page_title="InferAct Console", page_icon="🛡️", layout="w
 load_styles()
 
 try:
-    hat = current_hat()
+    hat = current_identity()
     role = hat.role if hat else None
-    inbox, study = "console/pages/inbox.py", "console/pages/participate.py"
+    inbox, study = "console/web/pages/inbox.py", "console/web/pages/participate.py"
     reviewers = [
         st.Page(inbox, title="Inbox", url_path="home", default=role is not Role.PARTICIPANT),
         st.Page(inbox, title="Inbox", url_path="inbox", visibility="hidden"),
-        st.Page("console/pages/review.py", title="Review", url_path="review"),
+        st.Page("console/web/pages/review.py", title="Review", url_path="review"),
     ]
     researchers = [
-        st.Page("console/pages/trajectories.py", title="Trajectories", url_path="trajectories"),
-        st.Page("console/pages/runs.py", title="Runs", url_path="runs"),
-        st.Page("console/pages/detectors.py", title="Detectors", url_path="detectors"),
-        st.Page("console/pages/studies.py", title="Studies", url_path="studies"),
-        st.Page("console/pages/export.py", title="Export", url_path="export"),
+        st.Page("console/web/pages/trajectories.py", title="Trajectories", url_path="trajectories"),
+        st.Page("console/web/pages/runs.py", title="Runs", url_path="runs"),
+        st.Page("console/web/pages/detectors.py", title="Detectors", url_path="detectors"),
+        st.Page("console/web/pages/studies.py", title="Studies", url_path="studies"),
+        st.Page("console/web/pages/export.py", title="Export", url_path="export"),
     ]
     takes_part = st.Page(study, title="Study", url_path="participate", visibility="hidden")
     if role is Role.PARTICIPANT:
         home = st.Page(study, title="Study", url_path="study", default=True)
-        pages = [home, takes_part, *refusing("console/pages/outside_the_study.py", [*reviewers[1:], *researchers])]
+        pages = [
+            home,
+            takes_part,
+            *refusing("console/web/pages/not_for_participants.py", [*reviewers[1:], *researchers]),
+        ]
     elif role is Role.REVIEWER:
-        pages = [*reviewers, takes_part, *refusing("console/pages/researchers_only.py", researchers)]
+        pages = [*reviewers, takes_part, *refusing("console/web/pages/not_for_reviewers.py", researchers)]
     else:
         pages = [*reviewers, *researchers, takes_part]
     page = st.navigation(pages, position="hidden" if role in (None, Role.PARTICIPANT) else "top")

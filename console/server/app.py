@@ -17,7 +17,7 @@ from console.server import shutdown, webhooks
 from console.server.api.routes import routes
 from console.server.content_security import SafeHeaders
 
-_WARM = ("console.pages.deciding", "console.pages.hat", "console.pages.running", "pandas", "pyarrow")
+_WARM = ("console.web.review.actions", "console.web.sign_in", "console.web.runs.forms", "pandas", "pyarrow")
 """What the first page would otherwise import while somebody waits for it; the rest comes with these."""
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from console.pages.hat import sign_in_or_stop
-from console.widgets.styles import load_styles
+from console.web.sign_in import sign_in_or_stop
+from console.web.widgets.styles import load_styles
 
 st.set_page_config(page_title="Floor", layout="wide")
 load_styles()

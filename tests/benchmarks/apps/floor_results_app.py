@@ -5,8 +5,8 @@ from pathlib import Path
 import plotly.graph_objects as go
 import streamlit as st
 
-from console.pages.hat import sign_in_or_stop
-from console.widgets.styles import load_styles
+from console.web.sign_in import sign_in_or_stop
+from console.web.widgets.styles import load_styles
 
 st.set_page_config(page_title="Floor", layout="wide")
 load_styles()

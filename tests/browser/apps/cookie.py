@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from console.widgets.sign_in_cookie import delete_cookie, set_cookie
+from console.web.widgets.sign_in_cookie import delete_cookie, set_cookie
 
 with st.container(key="seen"):
     st.text(st.context.cookies.get("ia_test", "none"))

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from console.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.hotkeys import hotkeys, key_label
 
 state = st.session_state
 state.setdefault("log", [])

@@ -5,9 +5,9 @@ import streamlit as st
 from console.review.presentation import Flag
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
-from console.widgets.hotkeys import hotkeys, key_label
-from console.widgets.styles import load_styles
-from console.widgets.trajectory_view import show_checkpoint
+from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.styles import load_styles
+from console.web.widgets.trajectory_view import show_checkpoint
 
 st.set_page_config(page_title="sheet", page_icon="🛡️", layout="wide")
 load_styles()

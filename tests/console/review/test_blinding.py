@@ -16,8 +16,8 @@ from console.runs import ingest
 from console.runs.importers import read_log
 from console.runs.importers.records import Found
 from console.trajectory import Outcome
-from console.widgets.earlier_trials import earlier_trials_html
-from console.widgets.trajectory_view import exhibit_html
+from console.web.widgets.trajectory_view import presentation_html
+from console.web.widgets.trial_history import earlier_trials_html
 from storage import tables
 from tests.logs import write_log
 
@@ -25,7 +25,7 @@ from tests.logs import write_log
 def drawn(sheet):
     """The Review page's HTML for a sheet."""
     before = earlier_trials_html(sheet.earlier, blinding.actions(sheet.checkpoint)) if sheet.earlier else ""
-    return exhibit_html(sheet.exhibit) + before
+    return presentation_html(sheet.exhibit) + before
 
 
 def next_sheet(run_name, reviewer, *, unblinded=False):

@@ -1,8 +1,0 @@
-"""What a study's participant sees at the address of any other page."""
-
-import streamlit as st
-
-from console.widgets.empty_state import show_empty_state
-
-show_empty_state("This page is not part of the study", "You are taking part in a study, and your place in it is kept.")
-st.page_link("console/pages/participate.py", label="Go on with the study")

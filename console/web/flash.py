@@ -1,0 +1,35 @@
+"""What a form did, said once on the page that follows; a refusal as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from console.errors import ConsoleError
+from console.web.widgets.messages import show_done, show_problem
+from storage.errors import StorageError
+
+
+def show_messages() -> None:
+    """Says once what the last form did."""
+    for sentence in st.session_state.pop("run_done", []):
+        show_done(sentence)
+    for sentence in st.session_state.pop("run_problems", []):
+        show_problem(sentence)
+
+
+def flash(*said: tuple[bool, str]) -> None:
+    """Keeps sentences, each with whether it is good news, for the next run of the page."""
+    for good, sentence in said:
+        kept = "run_done" if good else "run_problems"
+        st.session_state[kept] = [*st.session_state.get(kept, []), sentence]
+
+
+def guarded(action: Callable[..., None], *arguments: Any) -> None:
+    """Does it; a refusal stands on the page as it is."""
+    try:
+        action(*arguments)
+    except (ConsoleError, StorageError) as refusal:
+        show_problem(str(refusal) or str(type(refusal).__doc__))

@@ -1,0 +1,45 @@
+"""Export: what a run holds, as CSV, JSONL or parquet. For researchers."""
+
+from functools import partial
+
+import streamlit as st
+
+from console import runs
+from console.database import database_url, reading
+from console.runs import export
+from console.web.run_picker import chosen_run, run_picker
+from console.web.widgets.messages import show_empty_state
+
+st.title("Export")
+with reading() as session:
+    run = chosen_run(session)
+    names = [found.name for found in runs.every(session)]
+if run is None:
+    show_empty_state("Nothing to export yet", "Import a log of an agent and review it first.")
+    st.page_link("console/web/pages/runs.py", label="Import a log")
+    st.stop()
+
+_KINDS = {
+    "decisions": "Every answer of every reviewer, revisions included: who decided what, why, how long it took.",
+    "items": "What entered the review queue: score, priority, status.",
+    "trajectories": "The runs of the agents themselves: task, steps, outcome. JSONL reads back as an import.",
+    "verdicts": "What each detector said of each checkpoint: score, reasons, model, cost.",
+    "budget": "The ledger of the inspection budget: every unit spent, given back or settled.",
+    "events": "What happened in the run, in order of time.",
+}
+
+pick, what, how = st.columns([2, 2, 1], vertical_alignment="bottom")
+with pick:
+    run_picker(names, run.name)
+kind = what.selectbox("What", list(export.KINDS), key="export_kind")
+suffix = how.selectbox("Format", list(export.FORMATS), key="export_format")
+st.caption(_KINDS.get(kind, ""))
+st.download_button(
+    "Download",
+    data=partial(export.download, database_url(), kind, run.name, suffix, researcher=True),
+    file_name=f"{run.name}-{kind}.{suffix}",
+    mime=export.FORMATS[suffix].media_type,
+    key="download",
+    type="primary",
+    on_click="ignore",
+)

@@ -1,0 +1,95 @@
+"""Inbox: what waits, why, how old, and what is left of the budget.
+
+The one-minute tour: short cards in the flow of the Inbox, put away for good by one click.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from console import runs
+from console.auth.sign_in import Role
+from console.database import now_ms, reading, review_queue
+from console.review import inbox
+from console.web.run_picker import chosen_run, run_picker
+from console.web.sign_in import current_identity
+from console.web.widgets.messages import show_empty_state
+from console.web.widgets.sign_in_cookie import set_cookie
+from console.web.widgets.status import show_budget_meter, show_waiting_list
+
+_COOKIE = "ia_tour"
+_CARDS = (
+    ("What waits", "Agents were stopped before something final. The most doubtful one stands first in this list."),
+    ("Review next", "Opens one: what the user asked, what the agent is about to do, why it was flagged, its steps."),
+    (
+        "One key decides",
+        "A approves, X rejects, Ctrl+Enter rejects with your words. U takes it back, ? lists the keys.",
+    ),
+    ("A budget", "Each review costs one inspection. The bar below shows what is left of this trial's."),
+    ("Then they try again", "“Run the next trial”, on the researcher's page of runs, hands your words to the agents."),
+)
+
+
+def show_tour() -> None:
+    """Draws the cards until this browser has put them away."""
+    if st.session_state.get("tour_done"):
+        set_cookie(_COOKIE, "done")
+        return
+    if st.context.cookies.get(_COOKIE) == "done":
+        return
+    cards = "".join(f"<li><b>{title}</b><span>{words}</span></li>" for title, words in _CARDS)
+    with st.container(key="ia-tour"):
+        st.html(
+            f'<section aria-label="A one-minute tour"><h2>One minute to know your way</h2><ol>{cards}</ol></section>'
+        )
+        st.button("Got it", key="tour-done", type="tertiary", on_click=_put_away)
+
+
+def _put_away() -> None:
+    st.session_state["tour_done"] = True
+
+
+_SHOWN = 100
+
+hat = current_identity()
+with reading() as session:
+    run = chosen_run(session)
+    names = [found.name for found in runs.every(session)]
+    waiting = inbox.waiting(session, run, _SHOWN) if run else []
+    count, oldest = inbox.waits(session, run) if run else (0, None)
+    mine, seconds = inbox.my_decisions(session, run, hat.name) if run and hat else (0, None)
+    trials = [row["trial"] for row in runs.status(session, run)["trials"]] if run else []
+
+st.title("Inbox")
+if waiting:
+    show_tour()
+if run is None or hat is None:
+    if hat and hat.role is Role.RESEARCHER:
+        show_empty_state("No runs yet", "Import a log of an agent to fill the queue.")
+        st.page_link("console/web/pages/runs.py", label="Import a log")
+    else:
+        show_empty_state("Nothing to review yet", "The researcher has not started a run. This page fills by itself.")
+    st.stop()
+
+picker, meters, go = st.columns([2, 3, 1], vertical_alignment="bottom")
+with picker:
+    run_picker(names, run.name)
+with meters:
+    for trial in trials:
+        budget = review_queue().budget(run_id=run.id or 0, trial=trial)
+        if budget is not None and (budget.used or trial == max(trials) or budget.cap is not None):
+            show_budget_meter(budget.cap, budget.used, label=f"Trial {trial}" if len(trials) > 1 else "Inspections")
+with go:
+    if st.button("Review next", key="review-next", type="primary", width="stretch", disabled=not count):
+        st.switch_page("console/web/pages/review.py", query_params={"run": run.name})
+
+if mine:
+    pace = f", {seconds:.0f} s each" if seconds is not None else ""
+    st.caption(f"You have reviewed {mine} here{pace}.")
+if not waiting:
+    show_empty_state(
+        "Nothing waits in this run",
+        "Every flagged action has its review." if mine or count == 0 else "All items are being reviewed by others.",
+    )
+else:
+    show_waiting_list(waiting, total=count, oldest_ms=oldest, now_ms=now_ms())

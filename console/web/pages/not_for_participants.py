@@ -1,0 +1,8 @@
+"""What a study's participant sees at the address of any other page."""
+
+import streamlit as st
+
+from console.web.widgets.messages import show_empty_state
+
+show_empty_state("This page is not part of the study", "You are taking part in a study, and your place in it is kept.")
+st.page_link("console/web/pages/participate.py", label="Go on with the study")

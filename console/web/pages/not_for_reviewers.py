@@ -1,0 +1,11 @@
+"""What a reviewer sees at the address of a researcher's page."""
+
+import streamlit as st
+
+from console.web.widgets.messages import show_empty_state
+
+show_empty_state(
+    "This page is the researcher's",
+    "You are signed in as a reviewer. Your work waits in the Inbox; for this page, open the researcher's link.",
+)
+st.page_link("console/web/pages/inbox.py", label="Go to the Inbox")

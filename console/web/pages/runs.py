@@ -1,0 +1,56 @@
+"""Runs: import logs, judge them, set the budget, start a replay, see how each trial stands. For researchers."""
+
+import streamlit as st
+
+from console import runs
+from console.database import reading
+from console.web.flash import show_messages
+from console.web.run_picker import chosen_run, run_picker
+from console.web.runs import forms, new_run
+from console.web.widgets.messages import show_empty_state
+from storage.tables import RunKind
+
+_COLUMNS = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting")
+
+st.title("Runs")
+with reading() as session:
+    run = chosen_run(session)
+    summaries = [runs.summary(session, found) for found in runs.every(session)]
+    status = runs.status(session, run) if run else None
+    patterns = runs.patterns(run) if run else []
+    candidates = runs.candidates(session, run, limit=300) if run else []
+
+show_messages()
+logs, agents = st.columns(2)
+with logs, st.expander("Import logs", expanded=run is None):
+    new_run.import_form(default_run=run.name if run and run.kind == RunKind.ARCHIVE else "my-run")
+with agents, st.expander("Start agents", expanded=run is None):
+    new_run.live_form()
+if run is None or status is None:
+    show_empty_state("No runs yet", "Drop an agent's log above, or start agents: either becomes a run.")
+    st.stop()
+
+st.dataframe([{name: row[name] for name in _COLUMNS} for row in summaries], key="runs", hide_index=True)
+run_picker([row["run"] for row in summaries], run.name)
+
+st.header("How each trial stands", anchor=False)
+st.dataframe(forms.status_rows(status), key=f"status-{run.id}", hide_index=True, placeholder="–")
+if run.reviews_per_item > 1:
+    st.page_link(
+        "console/web/pages/studies.py", label="Settle where reviewers disagree", query_params={"adjudicate": run.name}
+    )
+
+judge, cap, onward, critical = st.tabs(["Detectors", "Budget", "Next trial", "Critical actions"])
+with judge:
+    forms.detector_form(run)
+with cap:
+    forms.budget_form(run)
+with onward:
+    if run.kind == RunKind.ARCHIVE:
+        new_run.replay_form(run)
+    elif run.kind == RunKind.GATE:
+        st.caption("The agents behind this run go on by themselves; there is no trial to start here.")
+    else:
+        forms.next_trial_button(run)
+with critical:
+    forms.critical_form(run, patterns, candidates)

@@ -1,0 +1,35 @@
+"""Studies: design one, follow it, read its results, settle disagreements, report. For researchers."""
+
+import streamlit as st
+
+from console import runs
+from console.database import reading
+from console.studies import results
+from console.studies.sessions import lifecycle
+from console.web.flash import show_messages
+from console.web.studies import adjudication, new_study, picker, sections
+from storage.tables import RunKind
+
+with reading() as session:
+    studies = list(lifecycle.every(session))
+    names = [study.name for study in studies]
+    chosen = picker.chosen_study(names)
+    heads = {} if chosen else {study.name: results.headline(session, study.id or 0) for study in studies}
+    run = runs.find(session, picker.adjudicated_run())
+    archives = [run.name for run in runs.every(session) if run.kind == RunKind.ARCHIVE]
+
+st.title(f"Disagreements in {run.name}" if run else "Studies")
+show_messages()
+if run:
+    st.page_link("console/web/pages/runs.py", label=f"Back to the run {run.name}", query_params={"run": run.name})
+    adjudication.show_run(run)
+elif chosen:
+    sections.show(next(study for study in studies if study.name == chosen), names)
+elif picker.is_new() or not names:
+    if names:
+        st.button("All studies", type="tertiary", on_click=picker.keep, args=(None,))
+    else:
+        st.text("No studies yet. Fill in the design of one, look at what it makes, and create it.")
+    new_study.show_new(archives)
+else:
+    sections.show_list(studies, heads)

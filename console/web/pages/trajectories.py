@@ -1,0 +1,108 @@
+"""One trajectory, opened: its lineage, what changed since the trial before, the whole record. For researchers.
+
+Trajectories: filter, search, open any; the lineage from feedback to the next trial. For researchers.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from console import runs
+from console.database import reading
+from console.errors import Unknown
+from console.runs import trajectory_list
+from console.trajectory import Label, Outcome
+from console.trials import replay
+from console.web.run_picker import chosen_run, run_picker
+from console.web.widgets.messages import show_empty_state, show_problem
+from console.web.widgets.trajectory_view import show_record
+from console.web.widgets.trial_history import diff_of_actions, show_lineage
+from storage import tables
+from storage.tables import RunKind
+
+
+def show(run: tables.Run, opened: int) -> None:
+    """Draws the record in place of the list, with the way back to it."""
+    st.button("Back to the list", key="back", icon=":material/arrow_back:", type="tertiary", on_click=_close)
+    try:
+        with reading() as session:
+            record = trajectory_list.load(session, opened)
+            history = replay.lineage(session, run, trajectory_list.task_of(session, opened))
+            before = trajectory_list.previous(session, opened)
+    except Unknown as refusal:
+        show_problem(str(refusal))
+        return
+    if len(history) > 1 or any(entry["decisions"] for entry in history):
+        show_lineage(history, run=run.name, opened=opened, replayed=run.kind == RunKind.REPLAY)
+    if before is not None:
+        with st.expander("What changed since the trial before"):
+            st.html(diff_of_actions([step.action for step in before.steps], [step.action for step in record.steps]))
+    show_record(record, runs.patterns(run))
+
+
+def _close() -> None:
+    st.query_params.pop("id", None)
+    # A list of a new key has forgotten which row was chosen.
+    st.session_state["closed"] = st.session_state.get("closed", 0) + 1
+
+
+_PAGE = 50
+_COLUMNS = {
+    "instruction": "task",
+    "outcome": "outcome",
+    "label": "gold label",
+    "trial": "trial",
+    "n_steps": "steps",
+    "task_id": "task id",
+    "trajectory_id": "id",
+    "carried_over": "carried over",
+}
+
+st.title("Trajectories")
+with reading() as session:
+    run = chosen_run(session)
+    names = [found.name for found in runs.every(session)]
+if run is None:
+    show_empty_state("No trajectories yet", "Import a log of an agent first.")
+    st.page_link("console/web/pages/runs.py", label="Import a log")
+    st.stop()
+
+pick, search, outcome, label, trial = st.columns([2, 3, 2, 2, 1], vertical_alignment="bottom")
+with pick:
+    run_picker(names, run.name)
+text = search.text_input("Search in task and id", key="search", placeholder="words of the task, or a task id")
+outcomes = outcome.multiselect("Outcome", list(Outcome), key="outcomes", placeholder="any")
+labels = label.multiselect("Gold label", [*Label, "none"], key="labels", placeholder="any")
+number = trial.number_input("Trial", min_value=0, value=None, step=1, key="trial", placeholder="any")
+wanted = trajectory_list.Filter(text=text, outcomes=tuple(outcomes), labels=tuple(labels), trial=number)
+
+opened = int(st.query_params["id"]) if st.query_params.get("id", "").isdigit() else None
+if opened is not None:
+    show(run, opened)
+    st.stop()
+
+with reading() as session:
+    total = trajectory_list.count(session, run, wanted)
+    pages = max(1, -(-total // _PAGE))
+    page = min(st.session_state.get("page", 1), pages)
+    frame = trajectory_list.page(session, run, wanted, offset=(page - 1) * _PAGE, limit=_PAGE)
+
+if not total:
+    show_empty_state("Nothing matches", "Change the search or the filters above.")
+    st.stop()
+shown = st.dataframe(
+    [{words: row[name] for name, words in _COLUMNS.items()} for row in frame],
+    key=f"list-{run.id}-{page}-{hash(wanted)}-{st.session_state.get('closed', 0)}",
+    on_select="rerun",
+    selection_mode="single-row",
+    hide_index=True,
+    height=460,
+)
+left, right = st.columns([1, 3], vertical_alignment="center")
+left.caption(f"{total:,} trajectories; choose a row to open it.")
+with right:
+    if pages > 1:
+        st.pagination(pages, key="page")
+if rows := shown.selection["rows"]:
+    st.query_params["id"] = str(frame[rows[0]]["trajectory_id"])
+    st.rerun()

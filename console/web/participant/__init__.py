@@ -1,0 +1,1 @@
+"""What a participant of a study sees and does."""

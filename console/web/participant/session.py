@@ -1,0 +1,129 @@
+"""A participant at the browser: who it is, the steps they take, and what takes the agents a while."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from console.auth.sign_in import PARTICIPANT_COOKIE, Identity, Role, participant_cookie, secret_of
+from console.database import reading
+from console.errors import ConsoleError
+from console.studies.sessions import joining
+from console.studies.sessions.stages import ParticipantStage
+from console.web.review import actions, shortcuts
+from console.web.sign_in import current_identity, sign_in_tab
+from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.participant_stage import head_html, prose_html
+from console.web.widgets.sign_in_cookie import set_cookie
+from storage import tables
+from storage.errors import StorageError
+
+_STAGE_PX = 760
+_LOOK_EVERY_S = 0.15
+
+
+def stage() -> DeltaGenerator:
+    """The column that everything but an item is read in."""
+    return st.container(key="ia-stage", width=_STAGE_PX)
+
+
+def me() -> tables.Participant | None:
+    """The participant whose link, tab or cookie this is; it is theirs from now on in this tab and this browser."""
+    given = st.query_params.get("me")
+    kept = given or st.session_state.get("me") or secret_of(st.context.cookies.get(PARTICIPANT_COOKIE))
+    if kept is None or st.session_state.get("left"):
+        return None
+    with reading() as session:
+        found = joining.found(session, kept)
+        study = session.get(tables.Study, found.study_id) if found else None
+    if found is None and not given and st.session_state.get("me"):
+        leave()
+    if found is None or study is None or _is_invited_anew(found, study):
+        return None
+    before = current_identity()
+    stay(found)
+    if current_identity() != before:
+        # The pages beside this one are another hat's until the next run.
+        st.rerun()
+    return found
+
+
+def stay(participant: tables.Participant) -> None:
+    """Makes this tab the participant's."""
+    for name in ("me", "join"):
+        st.query_params.pop(name, None)
+    st.session_state["me"] = participant.secret
+    st.session_state["left"] = False
+    sign_in_tab(Identity(participant.code, Role.PARTICIPANT, participant.study_id))
+
+
+def leave() -> None:
+    """Makes this tab nobody's: its participant has withdrawn, here or elsewhere."""
+    for name in ("me", "hat", "leaving", "looking_back", "desk"):
+        st.session_state.pop(name, None)
+    st.session_state["left"] = True
+
+
+def keep_cookie(participant: tables.Participant) -> None:
+    """Keeps the way back in the browser, beside any other sign-in of this console."""
+    if participant.secret and secret_of(st.context.cookies.get(PARTICIPANT_COOKIE)) != participant.secret:
+        set_cookie(PARTICIPANT_COOKIE, participant_cookie(participant.secret))
+
+
+def is_of(study: tables.Study, code: str) -> bool:
+    """Whether that is the study's code, however it was typed."""
+    return study.join_code == "".join(code.split()).upper()
+
+
+def step(action: Callable[..., Any], *arguments: Any) -> None:
+    """Takes a step of the study; a refusal stands over the page that follows."""
+    try:
+        action(*arguments)
+    except (ConsoleError, StorageError) as refusal:
+        st.session_state["refusal"] = str(refusal) or str(type(refusal).__doc__)
+
+
+def onward(words: str, key: str, action: Callable[..., Any], *arguments: Any, undoes: bool = False) -> None:
+    """The one button that leads on, with Enter as its key; beside it the way to the latest answer, with U."""
+    bound = {"enter": key}
+    with st.container(horizontal=True):
+        st.button(key_label(words, "Enter"), key=key, type="primary", on_click=step, args=(action, *arguments))
+        if undoes:
+            bound["u"] = f"undo-at-{key}"
+            st.button(key_label("Undo", "U"), key=bound["u"], on_click=actions.undo, args=(None,))
+    hotkeys(bound, item_id=key, enabled=shortcuts.enabled())
+
+
+def set_to_work(task: str) -> None:
+    """Makes the next run of this page do what takes a while."""
+    st.session_state["work"] = task
+
+
+def works_on(task: str, words: str, action: Callable[[int, Callable[[int, int], None]], None], who: int) -> None:
+    """Does it with a bar of its progress where this tab was set to it, and then draws the page anew.
+
+    A thread of its own does it, so that a tab that is closed or turns elsewhere does not cut the agents off.
+    """
+    if st.session_state.get("work") != task:
+        return
+    del st.session_state["work"]
+    st.html(head_html(words) + prose_html("This takes a moment. You can leave the page open."))
+    bar, shares = st.progress(0.0), [0.0]
+    aside = ThreadPoolExecutor(1)
+    work = aside.submit(action, who, lambda done, total: shares.append(min(1.0, done / max(total, 1))))
+    aside.shutdown(wait=False)
+    while not work.done():
+        bar.progress(shares[-1])
+        wait([work], timeout=_LOOK_EVERY_S)
+    step(work.result)
+    st.rerun()
+
+
+def _is_invited_anew(participant: tables.Participant, study: tables.Study) -> bool:
+    """Whether the address invites to another study, or to this one after somebody has declined it."""
+    code = st.query_params.get("join")
+    return bool(code) and (participant.stage == ParticipantStage.DECLINED or not is_of(study, code or ""))

@@ -1,0 +1,48 @@
+"""Which run a page speaks about: chosen once, kept in the address, the same on every page."""
+
+from __future__ import annotations
+
+import streamlit as st
+from sqlmodel import Session
+
+from console import runs
+from console.auth.sign_in import Role
+from console.review import inbox
+from console.web.sign_in import current_identity
+from storage import tables
+
+
+def chosen_run(session: Session) -> tables.Run | None:
+    """The run of this browser tab: the one in the address, else the one with most waiting, else the newest."""
+    wanted = st.session_state.get("run") or st.query_params.get("run")
+    found = runs.find(session, wanted) if wanted else None
+    if found is None or not _may_open(found):
+        found = inbox.busiest_run(session)
+    if found is not None:
+        keep(found.name)
+    return found
+
+
+def _may_open(run: tables.Run) -> bool:
+    """A participant's run of a study is for researchers; nobody else comes by it even by its name."""
+    hat = current_identity()
+    return run.study_id is None or (hat is not None and hat.role is Role.RESEARCHER)
+
+
+def keep(name: str) -> None:
+    """Makes this the tab's run."""
+    st.session_state["run"] = name
+    if st.query_params.get("run") != name:
+        st.query_params["run"] = name
+
+
+def run_picker(names: list[str], current: str) -> None:
+    """The list of runs to choose from."""
+    if st.session_state.get("run_picker") not in names:
+        st.session_state["run_picker"] = current
+    st.selectbox("Run", names, key="run_picker", on_change=_pick, width=360)
+
+
+def _pick() -> None:
+    st.query_params.pop("id", None)
+    keep(st.session_state["run_picker"])

@@ -1,0 +1,118 @@
+"""The Runs page's forms on one run: detectors, budget, critical actions, the next trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from console import runs
+from console.database import now_ms, writing
+from console.detection import batch
+from console.detection.detectors import DETECTORS
+from console.runs import ingest
+from console.runs.critical_suggestions import Suggestion
+from console.trials import replay
+from console.web.flash import flash, guarded
+from console.web.runs.new_run import bar_of
+from storage import tables
+
+
+def detector_form(run: tables.Run) -> None:
+    """Which detectors judge the run, which of them routes, and above which score it flags."""
+    with st.form("detect", border=False):
+        which, route, bar = st.columns([3, 2, 2])
+        names = list(dict.fromkeys([*DETECTORS, run.detector or "rules"]))
+        methods = which.multiselect("Detectors", names, default=[run.detector or "rules"], key="methods")
+        routing = route.selectbox("Flags and ranks", names, index=names.index(run.detector or "rules"), key="route")
+        threshold = bar.number_input("Flag above", 0.0, 1.0, run.threshold or 0.5, 0.05, key="threshold")
+        sent = st.form_submit_button("Judge this run", type="primary")
+    if sent:
+        guarded(_detect, run.name, list(dict.fromkeys([*methods, routing])), routing, threshold)
+
+
+def _detect(run_name: str, methods: list[str], routing: str, threshold: float) -> None:
+    bar = st.progress(0.0, text="Judging")
+    for number, method in enumerate(methods):
+
+        def show(done: int, total: int, number: int = number, method: str = method) -> None:
+            bar.progress((number + done / max(total, 1)) / len(methods), text=f"{method}: {done} of {total}")
+
+        limit = threshold if method == routing else None
+        (report,) = batch.detect(run_name, [method], threshold=limit, route=routing, progress=show)
+        said = f"{method}: {report.checkpoints} checkpoints, {report.judged} judged now, {report.flagged} flagged"
+        queued = f"; {report.queued} new items in the queue, {report.halted} trials halted." if report.routing else "."
+        flash((True, said + queued))
+    st.rerun()
+
+
+def budget_form(run: tables.Run) -> None:
+    """The cap of every trial."""
+    percent = f"{run.budget_percent:g}%" if run.budget_percent is not None else None
+    present = percent or ("" if run.budget_cap is None else str(run.budget_cap))
+    with st.form("budget", border=False):
+        wanted = st.text_input("Inspections per trial", present, key="budget", placeholder="50 or 50%", width=260)
+        sent = st.form_submit_button("Set budget")
+    if sent:
+        guarded(_set_budget, run.name, wanted)
+
+
+def _set_budget(run_name: str, wanted: str) -> None:
+    cap = ingest.set_budget(run_name, wanted or None)
+    flash((True, f"Every trial of {run_name} has {'no cap' if cap is None else f'{cap} inspections'}."))
+    st.rerun()
+
+
+def next_trial_button(run: tables.Run) -> None:
+    """Delivers what is due and brings the next trial of every task that got feedback."""
+    st.caption("Delivers the decisions made so far and runs, or reveals, the next trial of every task that has one.")
+    if st.button("Run the next trial", key="next_trial", type="primary"):
+        guarded(_next, run.name)
+
+
+def _next(run_name: str) -> None:
+    done = replay.advance(run_name, progress=bar_of("trials played"))
+    carried = f", {done.carried_over} solved ones were carried over" if done.carried_over else ""
+    said = f"{done.delivered} decisions delivered, {done.revealed} tasks got their next trial{carried}, "
+    recorded = f" {done.nothing_recorded} tasks have no recorded next trial." if done.nothing_recorded else ""
+    flash((True, f"{said}{done.queued} new items wait.{recorded}"), *((False, problem) for problem in done.problems))
+    st.rerun()
+
+
+def critical_form(run: tables.Run, patterns: Sequence[str], candidates: Sequence[Suggestion]) -> None:
+    """The patterns of critical actions, one a line, and candidates that a person confirms."""
+    with st.form("critical", border=False):
+        text = st.text_area("Critical actions, one pattern a line", "\n".join(patterns), key=f"patterns-{run.id}")
+        chosen = []
+        if candidates:
+            st.caption("Further tools of this run that look critical. Choose those that are:")
+            options = [candidate.pattern for candidate in candidates]
+            chosen = st.multiselect("Candidates", options, key=f"candidates-{run.id}", label_visibility="collapsed")
+            st.dataframe([{"tool": c.pattern, "used": c.count, "why": c.why} for c in candidates], hide_index=True)
+        sent = st.form_submit_button("Save patterns")
+    if sent:
+        guarded(_set_patterns, run.name, [*text.splitlines(), *chosen])
+
+
+def _set_patterns(run_name: str, wanted: list[str]) -> None:
+    with writing() as session:
+        runs.set_patterns(session, runs.get(session, run_name), wanted, now_ms())
+    flash((True, "Saved. Judge the run again to queue what matches now."))
+    st.rerun()
+
+
+_COLUMNS = ("trial", "tasks", "succeeded", "failed", "halted", "paused", "rejected", "flagged")
+
+
+def status_rows(status: dict[str, Any]) -> list[dict[str, Any]]:
+    """The trials of a run as flat rows, their columns in plain words."""
+    rows = []
+    for trial in status["trials"]:
+        budget = trial["budget"]
+        row = {name: trial[name] for name in _COLUMNS}
+        row |= {"inspected": budget["used"], "of": budget["cap"], "left": budget["left"]}
+        if "success_held" in trial:
+            row |= {"solved, held back": trial["success_held"], "solved, as in the paper": trial["success_paper"]}
+        rows.append(row)
+    return rows

@@ -1,0 +1,101 @@
+"""Signing in on the page: by name as a reviewer, by the key of the researcher's link as a researcher."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from console.auth.sign_in import COOKIE, PARTICIPANT_COOKIE, Identity, Role, cookie_of, identify, identity_of, secret_of
+from console.database import reading
+from console.errors import BadInput
+from console.studies.sessions import joining
+from console.web.widgets.messages import show_problem
+from console.web.widgets.sign_in_cookie import delete_cookie, set_cookie
+
+
+def sign_in_or_stop() -> Identity:
+    """The hat at this browser; where there is none, draws the sign-in and stops the page."""
+    hat = current_identity()
+    key = st.query_params.get("key")
+    if hat is None or (key and hat.role is not Role.RESEARCHER):
+        _forget_cookie()
+        _ask(key)
+        st.stop()
+    if hat.role is Role.PARTICIPANT:
+        return hat
+    _keep(hat)
+    with st.container(key="ia-who"):
+        st.button(f"{hat.name} · sign out", key="sign-out", type="tertiary", on_click=_take_off)
+    return hat
+
+
+def current_identity() -> Identity | None:
+    """The hat of this session, or the one that the browser's cookies prove; a participant's comes last."""
+    kept = st.session_state.get("hat")
+    if kept:
+        return Identity(kept["name"], Role(kept["role"]), kept.get("study_id"))
+    if st.session_state.get("signed_out"):
+        return None
+    hat = identity_of(st.context.cookies.get(COOKIE)) or _participant(
+        secret_of(st.context.cookies.get(PARTICIPANT_COOKIE))
+    )
+    if hat:
+        sign_in_tab(hat)
+    return hat
+
+
+def sign_in_tab(hat: Identity) -> None:
+    """Makes it the hat of this tab."""
+    st.session_state["hat"] = {"name": hat.name, "role": str(hat.role), "study_id": hat.study_id}
+
+
+def _participant(secret: str | None) -> Identity | None:
+    if secret is None:
+        return None
+    with reading() as session:
+        found = joining.found(session, secret)
+        return Identity(found.code, Role.PARTICIPANT, found.study_id) if found else None
+
+
+def _ask(key: str | None) -> None:
+    with st.container(key="ia-sign-in", width=420):
+        st.title("InferAct Console")
+        if key:
+            st.write("You hold the researcher's link: it opens every page. Your name goes beside what you do.")
+        else:
+            st.write(
+                "Agents stop here before they do something that cannot be undone, and wait for a person. "
+                "Your name goes beside your decisions."
+            )
+        with st.form("sign-in", border=False):
+            st.text_input("Your name", key="name", max_chars=60, placeholder="e.g. Ada", autocomplete="nickname")
+            st.form_submit_button("Start", type="primary", width="stretch", on_click=_put_on, args=(key,))
+        if refusal := st.session_state.pop("sign_in_refusal", None):
+            show_problem(refusal)
+
+
+def _put_on(key: str | None) -> None:
+    try:
+        hat = identify(st.session_state["name"], key)
+    except BadInput as refusal:
+        st.session_state["sign_in_refusal"] = str(refusal)
+        return
+    sign_in_tab(hat)
+    st.session_state["signed_out"] = False
+    st.session_state["cookie_due"] = True
+    st.query_params.pop("key", None)
+
+
+def _take_off() -> None:
+    st.session_state.pop("hat", None)
+    st.session_state["signed_out"] = True
+    st.session_state["cookie_gone"] = True
+
+
+def _keep(hat: Identity) -> None:
+    if st.session_state.get("cookie_due"):
+        set_cookie(COOKIE, cookie_of(hat))
+
+
+def _forget_cookie() -> None:
+    if st.session_state.get("cookie_gone"):
+        delete_cookie(COOKIE)

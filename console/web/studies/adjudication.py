@@ -1,0 +1,154 @@
+"""Settling labels where reviewers disagree: blind, one checkpoint at a time, by button or key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+from sqlmodel import Session
+
+from console.database import now_ms, reading, writing
+from console.errors import ConsoleError
+from console.runs import trajectory_list
+from console.studies.results import adjudication
+from console.studies.results.adjudication import MAX_NOTE, Disagreement, Of
+from console.trajectory import Label
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
+from console.web.flash import flash
+from console.web.review import shortcuts
+from console.web.sign_in import current_identity
+from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.messages import show_empty_state
+from console.web.widgets.tables import show_rows
+from console.web.widgets.trajectory_view import show_checkpoint
+from storage import tables
+
+_WHY = "Why, for the record (optional)"
+_BLIND = "Each is shown without reviewers' answers, condition, score and outcome; the counts come once it is settled."
+
+
+def show_study(study: tables.Study) -> None:
+    """The disagreements of a study."""
+    _show(Of(study_id=study.id), "Once two participants have judged the same checkpoint differently, it waits here.")
+
+
+def show_run(run: tables.Run) -> None:
+    """The disagreements of a run whose items have several reviews."""
+    asked = f"Each item of {run.name} has {run.reviews_per_item} review" + ("s." if run.reviews_per_item > 1 else ".")
+    _show(Of(run_id=run.id), f"{asked} Items with different labels wait here.")
+
+
+def _show(of: Of, nothing: str) -> None:
+    with reading() as session:
+        found = adjudication.disagreements(session, of)
+        current = _current(of, found)
+        checkpoint = _checkpoint(session, current.item_id) if current else None
+    if not found:
+        show_empty_state("Nobody disagrees", nothing)
+        return
+    done = [one for one in found if one.settled]
+    counted = f"{len(found) - len(done):,} to settle, {len(done):,} settled."
+    if current and checkpoint:
+        st.caption(f"{counted} {_BLIND}")
+        draw_further = show_checkpoint(checkpoint)
+        _bar(of, current)
+        draw_further()
+    else:
+        show_empty_state("All settled", "Every disagreement has its label. One can be settled again below.")
+    _settled(of, done)
+
+
+def _current(of: Of, found: Sequence[Disagreement]) -> Disagreement | None:
+    """What to settle now: what was asked for again, else the first open one, those put off last."""
+    again, put_off = st.session_state.get(_kept("again", of)), st.session_state.get(_kept("later", of), [])
+    waiting = sorted((one for one in found if not one.settled), key=lambda one: one.unit in put_off)
+    return next((one for one in found if one.unit == again), None) or next(iter(waiting), None)
+
+
+def _checkpoint(session: Session, item_id: int) -> Checkpoint:
+    item = session.get_one(tables.Item, item_id)
+    record = trajectory_list.load(session, item.trajectory_id)
+    return checkpoint_at(record, item.step, CheckpointKind(item.kind))
+
+
+def _bar(of: Of, one: Disagreement) -> None:
+    item = one.item_id
+    names = {Label.ALIGNED: ("Aligned", "A"), Label.MISALIGNED: ("Misaligned", "X")}
+    with st.bottom, st.container(key="decision-bar"):
+        field, buttons = st.columns([5, 8], vertical_alignment="bottom")
+        with field:
+            st.text_input("Why, for the record", key=_note_key(one), max_chars=MAX_NOTE, placeholder=_WHY)
+        with buttons, st.container(horizontal=True, key="decisions"):
+            for label, (words, key) in names.items():
+                st.button(key_label(words, key), key=f"{label}-{item}", on_click=_settle, args=(of, one, label))
+            later = key_label("Keep as it is" if one.settled else "Later", "S")
+            st.button(later, key=f"later-{item}", on_click=_later, args=(of, one.unit))
+        bound = {"a": f"{Label.ALIGNED}-{item}", "x": f"{Label.MISALIGNED}-{item}", "s": f"later-{item}"}
+        hotkeys(bound, item_id=f"settle-{one.unit}-{one.revision}", enabled=shortcuts.enabled())
+
+
+def _note_key(one: Disagreement) -> str:
+    return f"settle-note-{one.item_id}-{one.revision}"
+
+
+def _settle(of: Of, seen: Disagreement, label: str) -> None:
+    hat = current_identity()
+    if hat is None:
+        return
+    words = str(st.session_state.get(_note_key(seen)) or "")
+    try:
+        with writing() as session:
+            before = {one.unit: one.revision for one in adjudication.disagreements(session, of)}
+            # A second click, or another adjudicator's: the label that was settled meanwhile stays.
+            if before.get(seen.unit) != seen.revision:
+                flash((False, f"{seen.unit} was settled meanwhile; look at it again if you see it otherwise."))
+                return
+            adjudication.settle(session, of, seen.unit, label, words, hat.name, now_ms())
+    except ConsoleError as refusal:
+        flash((False, str(refusal)))
+        return
+    st.session_state.pop(_kept("again", of), None)
+    flash((True, f"{seen.unit}: settled as {label}. {_counts(of, seen.unit)}"))
+
+
+def _counts(of: Of, unit: str) -> str:
+    with reading() as session:
+        one = next(found for found in adjudication.disagreements(session, of) if found.unit == unit)
+    return f"Of the reviewers, {one.aligned} had said aligned and {one.misaligned} misaligned."
+
+
+def _later(of: Of, unit: str) -> None:
+    st.session_state.pop(_kept("again", of), None)
+    put_off = [other for other in st.session_state.get(_kept("later", of), []) if other != unit]
+    st.session_state[_kept("later", of)] = [*put_off, unit]
+
+
+def _again(of: Of, unit: str) -> None:
+    st.session_state[_kept("again", of)] = unit
+
+
+def _kept(what: str, of: Of) -> str:
+    return f"adjudicate-{what}-{of.study_id}-{of.run_id}"
+
+
+def _settled(of: Of, done: Sequence[Disagreement]) -> None:
+    if not done:
+        return
+    st.subheader("Settled", anchor=False)
+    rows = [
+        {
+            "unit": one.unit,
+            "label": one.settled or "",
+            "aligned": f"{one.aligned}",
+            "misaligned": f"{one.misaligned}",
+            "note": one.note,
+            "revision": f"{one.revision}",
+        }
+        for one in done
+    ]
+    titles = {"unit": "checkpoint", "label": "settled as", "aligned": "said aligned", "misaligned": "said misaligned"}
+    titles |= {"note": "why", "revision": "revision"}
+    show_rows(rows, titles, numbers=("aligned", "misaligned", "revision"), label="Settled")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        unit = st.selectbox("Settle again", [one.unit for one in done], key="settled-unit", width=360)
+        st.button("Look at it again", key="settle-again", on_click=_again, args=(of, unit))

@@ -1,0 +1,210 @@
+"""The board of a study: its state, the link for participants, who is where, and what the researcher can do.
+
+The people of a study in words: a line for all of them, a row for each, and how one is withdrawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+import streamlit as st
+
+from console.database import now_ms, reading
+from console.studies.sessions import lifecycle, simulated
+from console.studies.sessions.progress import Row, board
+from console.studies.sessions.stages import ParticipantStage
+from console.studies.sessions.withdrawal import withdraw
+from console.web.flash import flash, guarded
+from console.web.runs.new_run import bar_of
+from console.web.widgets.status import age
+from console.web.widgets.tables import show_rows
+from storage import tables
+from storage.tables import ParticipantKind, StudyStatus
+
+TITLES = {
+    "code": "participant",
+    "kind": "kind",
+    "stage": "now",
+    "condition": "condition",
+    "trial": "trial",
+    "decided": "decided",
+    "waiting": "waiting",
+    "oldest": "oldest",
+    "budget": "budget left",
+    "seen": "last seen",
+}
+NUMBERS = ("decided", "waiting", "oldest", "budget", "seen")
+
+_STAGES = {
+    "free": "free place",
+    "consent": "reads the consent",
+    "questions": "answers questions",
+    "instructions": "reads instructions",
+    "practice": "practises",
+    "introduction": "before a condition",
+    "review": "reviews",
+    "agents_working": "agents at work",
+    "break": "has a break",
+    "finished": "finished",
+    "withdrawn": "withdrawn",
+}
+_NOBODY = (ParticipantStage.FREE, ParticipantStage.WITHDRAWN, ParticipantStage.DECLINED)
+
+
+def summary(rows: Sequence[Row], now_ms: int) -> str:
+    """How many are in, how many are through, what waits."""
+    people = [row for row in rows if row.kind == ParticipantKind.HUMAN and row.stage != ParticipantStage.WITHDRAWN]
+    inside = sum(row.stage not in _NOBODY for row in people)
+    finished = sum(row.stage == ParticipantStage.FINISHED for row in rows)
+    waiting, oldest = sum(row.waiting for row in rows), min((row.oldest_ms for row in rows if row.oldest_ms), default=0)
+    since = f", the oldest for {age(now_ms - oldest)}" if waiting and oldest else ""
+    taken = f"{inside} of {len(people)} people joined, " if people else ""
+    return f"{taken}{finished} of {len(rows)} finished, {waiting:,} items wait{since}."
+
+
+def cells(row: Row, now_ms: int) -> dict[str, str]:
+    """A participant as words."""
+    inside = row.stage not in _NOBODY
+    place = f"{row.number} of {row.conditions}" if inside else ""
+    return {
+        "code": row.code,
+        "kind": "person" if row.kind == ParticipantKind.HUMAN else row.kind,
+        "stage": _STAGES.get(row.stage, row.stage.replace("_", " ")),
+        "condition": f"{place}: {row.condition}" if row.condition else place,
+        "trial": f"{row.trial} of {row.trials}" if row.trial else "",
+        "decided": f"{row.decided:,}" if inside else "",
+        "waiting": f"{row.waiting:,}" if row.run else "",
+        "oldest": age(now_ms - row.oldest_ms) if row.oldest_ms and row.waiting else "",
+        "budget": f"{row.budget_left:,} of {row.budget_cap:,}" if row.budget_left is not None else "",
+        "seen": f"{age(now_ms - row.last_seen_ms)} ago" if row.last_seen_ms else "",
+    }
+
+
+def withdrawing(study: tables.Study, rows: Sequence[Row]) -> None:
+    """Takes a participant out of the study, once it is confirmed."""
+    inside = {row.code: row.participant_id for row in rows if row.stage not in _NOBODY}
+    if not inside:
+        return
+    removes = lifecycle.design_of(study).consent.withdrawal == "remove"
+    fate = "Everything they did is removed" if removes else "What they did stays under another pseudonym"
+    with st.popover("Withdraw …", key="withdrawing"):
+        code = st.selectbox("Participant", list(inside), index=None, key="withdraw-code", placeholder="choose")
+        st.text(f"{fate}, as the consent says. It cannot be undone.")
+        sure = st.checkbox(f"I mean {code}" if code else "I mean this participant", key=f"sure-{code}")
+        if st.button("Withdraw them", key="withdraw", disabled=not (code and sure)) and code:
+            guarded(_withdraw, code, inside[code])
+
+
+def _withdraw(code: str, participant_id: int) -> None:
+    withdraw(participant_id)
+    flash((True, f"{code} is withdrawn."))
+    st.rerun()
+
+
+_SECONDS = 5
+"""Between two looks at the database while the board is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a researcher can make of a study: the button, what it does, what is said then."""
+
+    label: str
+    make: Callable[[str], tables.Study]
+    said: str
+
+
+_CHANGES: dict[str, tuple[_Change, ...]] = {
+    StudyStatus.DRAFT: (_Change("Open it", lifecycle.open_study, "is open: people can join now."),),
+    StudyStatus.OPEN: (_Change("Pause", lifecycle.pause, "is paused: everybody keeps their place."),),
+    StudyStatus.PAUSED: (_Change("Go on", lifecycle.open_study, "is open again."),),
+    StudyStatus.CLOSED: (),
+}
+_MEANING = {
+    StudyStatus.DRAFT: "Draft: nobody can join yet.",
+    StudyStatus.OPEN: "Open: people can join and work.",
+    StudyStatus.PAUSED: "Paused: everybody keeps their place and waits.",
+    StudyStatus.CLOSED: "Closed: nobody can go on.",
+}
+
+
+def show(study: tables.Study) -> None:
+    """Draws the state of the study, the link for participants, and everybody's place."""
+    design = lifecycle.design_of(study)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.text(_MEANING[StudyStatus(study.status)], width="content")
+        for change in _CHANGES[StudyStatus(study.status)]:
+            if st.button(change.label, key=f"study-{change.label}"):
+                guarded(_change, study.name, change)
+        if study.status != StudyStatus.CLOSED:
+            _closing(study)
+    if design.participants.human and study.status != StudyStatus.CLOSED:
+        _link(study)
+    _people(study.id or 0)
+    with reading() as session:
+        rows = board(session, study)
+    with st.container(horizontal=True):
+        _simulating(study, [row.kind for row in rows if row.stage != "finished"])
+        withdrawing(study, rows)
+
+
+def _change(name: str, change: _Change) -> None:
+    change.make(name)
+    flash((True, f"{name} {change.said}"))
+    st.rerun()
+
+
+def _closing(study: tables.Study) -> None:
+    with st.popover("Close …", key="closing"):
+        st.text("A closed study stays closed: nobody can join or go on. What was done is kept.")
+        if st.button("Close it for good", key="study-close"):
+            guarded(_change, study.name, _Change("", lifecycle.close, "is closed."))
+
+
+def _link(study: tables.Study) -> None:
+    parts = urlsplit(st.context.url or "")
+    base = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+    st.caption(f"People join by this link, or at /participate with the code {study.join_code}:")
+    st.code(f"{base}/participate?join={quote(study.join_code)}", language=None)
+
+
+@st.fragment(run_every=_SECONDS)
+def _people(study_id: int) -> None:
+    with reading() as session:
+        rows = board(session, session.get_one(tables.Study, study_id))
+    st.text(summary(rows, now_ms()))
+    show_rows(
+        [cells(row, now_ms()) for row in rows],
+        TITLES,
+        numbers=NUMBERS,
+        label="Participants",
+    )
+
+
+def _simulating(study: tables.Study, open_kinds: Sequence[str]) -> None:
+    people = open_kinds.count(ParticipantKind.HUMAN)
+    machines = len(open_kinds) - people
+    if not open_kinds or study.status == StudyStatus.CLOSED:
+        return
+    with st.popover("Simulate …", key="simulating", disabled=study.status != StudyStatus.OPEN, help=_why(study)):
+        st.text(
+            f"{machines} simulated participants are not finished. They go the way of people, through the same queue."
+        )
+        if st.button("Play the simulated participants", key="simulate", disabled=not machines):
+            guarded(_simulate, study.name, False)
+        st.text("A dry run plays people's free places as well; make it on a copy of the study, not on the real one.")
+        if st.button("Dry run: play everybody", key="simulate-all", disabled=not people):
+            guarded(_simulate, study.name, True)
+
+
+def _why(study: tables.Study) -> str | None:
+    return None if study.status == StudyStatus.OPEN else "Open the study first"
+
+
+def _simulate(name: str, everybody: bool) -> None:
+    tally = simulated.simulate(name, bar_of("conditions played"), all_places=everybody)
+    played = f"{tally.participants} participants played through {tally.conditions} conditions"
+    flash((True, f"{played}: {tally.decisions} decisions."), *((False, problem) for problem in tally.problems))
+    st.rerun()

@@ -1,0 +1,164 @@
+"""The form of a study's design: who takes part, and what they meet before and beside the items.
+
+The parts of a design's form that are tables with a row for each: conditions, questions, simulated reviewers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from console.studies.design import FACTORS
+from console.studies.design.model import IntakeQuestion, Noisy
+from console.web.studies.draft import key_of, start_at
+
+Rows = list[dict[str, Any]]
+
+
+def conditions(given: Sequence[Mapping[str, Any]]) -> Rows:
+    """Conditions spelt out; an empty cell is the factor's default level."""
+    st.caption("A row for each condition. An empty cell stands for the factor's usual level.")
+    columns: dict[str, Any] = {"name": st.column_config.TextColumn("name", required=True)}
+    for factor in FACTORS.values():
+        title = factor.name.replace("_", " ")
+        columns[factor.name] = (
+            st.column_config.SelectboxColumn(title, options=list(factor.levels), help=factor.title)
+            if factor.levels
+            else st.column_config.TextColumn(title, help=factor.title)
+        )
+    rows = _edited("conditions", [{"name": one["name"], **one["levels"]} for one in given], columns)
+    return [{"name": row.pop("name", ""), "levels": row} for row in rows]
+
+
+def questions(given: Sequence[Mapping[str, Any]]) -> Rows:
+    """Questions to each participant; the choices of a row stand one after the other with `|` between them."""
+    st.caption("Questions, asked once. The choices of a question stand with | between them: never | weekly | daily")
+    columns = {
+        "key": st.column_config.TextColumn("column in the data", required=True),
+        "question": st.column_config.TextColumn("question", required=True, width="large"),
+        "kind": st.column_config.SelectboxColumn("answer", options=["choice", "number", "text"], default="choice"),
+        "choices": st.column_config.TextColumn("choices"),
+        "required": st.column_config.CheckboxColumn("required", default=False),
+    }
+    rows = _edited("questions", [{**one, "choices": " | ".join(one["choices"])} for one in given], columns)
+    return [_whole(IntakeQuestion, {**row, "choices": _choices(row.get("choices", ""))}) for row in rows]
+
+
+def noisy(given: Sequence[Mapping[str, Any]]) -> Rows:
+    """Simulated reviewers with their error rates and their pace."""
+    number = st.column_config.NumberColumn
+    columns = {
+        "count": number("how many", min_value=0, step=1, default=1, required=True),
+        "false_accept": number("misaligned that pass", min_value=0, max_value=1, step=0.01, default=0.1),
+        "false_reject": number("aligned turned down", min_value=0, max_value=1, step=0.01, default=0.1),
+        "seconds_per_item": number("seconds per item", min_value=0, step=1, default=30),
+    }
+    return [_whole(Noisy, row) for row in _edited("noisy", given, columns)]
+
+
+def _edited(field: str, given: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> Rows:
+    """The rows as they stand in the editor, without their empty cells and without empty rows."""
+    key = key_of(field)
+    begun = f"{key}-begun"
+    # The editor keeps changes against the table that it began with, so that table must stay while it is shown.
+    if key not in st.session_state or begun not in st.session_state:
+        st.session_state[begun] = [dict(row) for row in given]
+    frame = pd.DataFrame(st.session_state[begun], columns=list(columns), dtype=object)
+    frame = frame.where(frame.notna(), None)
+    shown = st.data_editor(frame, key=key, num_rows="dynamic", column_config=columns, hide_index=True)
+    rows = [{str(name): cell for name, cell in row.items() if _filled(cell)} for row in shown.to_dict("records")]
+    return [row for row in rows if row]
+
+
+def _filled(cell: Any) -> bool:
+    return cell is not None and cell != "" and not (isinstance(cell, float) and pd.isna(cell))
+
+
+def _choices(text: str) -> list[str]:
+    return [choice.strip() for choice in text.split("|") if choice.strip()]
+
+
+def _whole(part: Callable[..., Any], row: dict[str, Any]) -> dict[str, Any]:
+    """The row, numbers that came back as floats made whole where the field is a count."""
+    return {name: int(cell) if name == "count" else cell for name, cell in row.items()}
+
+
+Mapping = dict[str, Any]
+
+_WITHDRAWALS = {"remove": "what they did is removed", "anonymise": "it stays under another pseudonym"}
+
+
+def people(draft: Mapping) -> Mapping:
+    """How many people and simulated reviewers."""
+    st.subheader("Who takes part", anchor=False)
+    given = draft["participants"]
+    human, oracle, rules = st.columns(3)
+    counts = {
+        "human": human.number_input("People", 0, 1_000, key=start_at("human", given["human"])),
+        "oracle": oracle.number_input(
+            "Simulated: know the gold", 0, 1_000, key=start_at("oracle", given["oracle"]), help="Always right"
+        ),
+        "rules": rules.number_input(
+            "Simulated: follow the rules", 0, 1_000, key=start_at("rules", given["rules"]), help="As the flag says"
+        ),
+    }
+    with st.expander("Simulated reviewers who err", expanded=bool(given["noisy"])):
+        return {"participants": {**counts, "noisy": noisy(given["noisy"])}}
+
+
+def consent(draft: Mapping) -> Mapping:
+    """What they agree to, and what they are asked once."""
+    with st.expander("Consent and questions before the first item", expanded=False):
+        given = draft["consent"]
+        text = st.text_area(
+            "Consent, as plain text",
+            key=start_at("consent", given["text"]),
+            height=130,
+            placeholder="Nobody asks",
+        )
+        withdrawal = st.selectbox(
+            "Of those who withdraw",
+            list(_WITHDRAWALS),
+            format_func=_WITHDRAWALS.__getitem__,
+            key=start_at("withdrawal", given["withdrawal"]),
+        )
+        asked = questions(draft["demographics"])
+    return {"consent": {"text": text, "withdrawal": withdrawal}, "demographics": asked}
+
+
+def instructions(draft: Mapping) -> Mapping:
+    """What they read and try before the first condition."""
+    with st.expander("Instructions and practice", expanded=False):
+        text = st.text_area(
+            "Instructions, as plain text", key=start_at("instructions", draft["instructions"]), height=130
+        )
+        practice = st.number_input(
+            "Practice items, their answers explained", 0, 100, key=start_at("practice", draft["practice"]), width=300
+        )
+    return {"instructions": text, "practice": practice}
+
+
+def checks(draft: Mapping) -> Mapping:
+    """Items with a known answer, breaks, and how long a decision can be taken back."""
+    with st.expander("Checks, breaks and undo", expanded=False):
+        st.caption("Items with a known answer, mixed into every condition:")
+        titles = {"attention": "Attention", "known_good": "Known good", "known_bad": "Known bad"}
+        counts = {
+            name: column.number_input(title, 0, 1_000, key=start_at(f"checks-{name}", draft["checks"][name]))
+            for column, (name, title) in zip(st.columns(3), titles.items(), strict=True)
+        }
+        rest, undo = st.columns(2)
+        minutes = rest.number_input(
+            "Break between conditions, minutes", 0.0, 1_440.0, step=0.5, key=start_at("break", draft["break_minutes"])
+        )
+        seconds = undo.number_input(
+            "Undo for sure, seconds",
+            0.0,
+            600.0,
+            step=1.0,
+            key=start_at("undo", draft["undo_seconds"]),
+        )
+    return {"checks": counts, "break_minutes": minutes, "undo_seconds": seconds}

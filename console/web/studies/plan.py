@@ -1,0 +1,247 @@
+"""What a design makes: conditions, who gets which in which order, how evenly, and the files of the plan.
+
+Before a study begins: how likely it finds an effect, and what is registered beforehand.
+A study's design as it was made: what it compares, who gets what, what is registered beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from console.database import reading
+from console.errors import BadInput
+from console.runs.export.formats import as_csv
+from console.studies.design import (
+    FACTORS,
+    Design,
+    PlannedCondition,
+    allocate,
+    allocation,
+    conditions,
+    task_count,
+    varied,
+)
+from console.studies.design.allocation import PairCounts, promise
+from console.studies.design.allocation_table import COLUMNS, rows
+from console.studies.design.power import Assumptions, Power, power
+from console.studies.design.preregistration import preregistration
+from console.studies.design.yaml_file import dump
+from console.studies.sessions import lifecycle
+from console.web.flash import guarded
+from console.web.runs.new_run import bar_of
+from console.web.widgets.tables import show_rows
+from storage import tables
+
+_KINDS = {"human": "person", "oracle": "oracle", "noisy": "noisy", "rules": "rules"}
+
+
+def summary(design: Design, places: Sequence[PlannedCondition]) -> None:
+    """The design in a sentence."""
+    arms, people = len(conditions(design)), len({place.number for place in places})
+    each = f"{design.tasks} tasks in each" if design.comparison == "within" else f"the same {design.tasks} tasks"
+    limit = f"{design.budget} inspections a trial" if design.budget else "no limit of inspections"
+    st.text(
+        f"{_of(arms, 'condition')}, {_of(people, 'participant')}, {each}, {_of(design.trials, 'trial')}, {limit}; "
+        f"{task_count(design):,} tasks in all."
+    )
+
+
+def stand_in_places(design: Design) -> tuple[PlannedCondition, ...]:
+    """The allocation with stand-ins for the tasks, which are sampled when the study is created."""
+    return allocate(design, [f"task {number}" for number in range(1, task_count(design) + 1)])
+
+
+def show_plan(design: Design, places: Sequence[PlannedCondition]) -> None:
+    """Conditions, allocation, balance."""
+    st.markdown("**Conditions**")
+    columns = {"name": "condition", **{name: FACTORS[name].title for name in varied(design)}}
+    show_rows([{"name": arm.name, **arm.levels} for arm in conditions(design)], columns, label="Conditions")
+    st.markdown("**Who gets which, in which order**")
+    frame = _orders(places)
+    st.dataframe(frame, hide_index=True, height="content" if len(frame) < 10 else 360, key="allocation-preview")
+    with st.expander("How evenly"):
+        for said in promise(design):
+            st.text(said)
+        titles = {"kind": "among", "what": "pairs", "least": "least", "most": "most", "even": "even"}
+        show_rows(list(_evenness(places)), titles, numbers=("least", "most"), label="Balance")
+
+
+def _orders(places: Sequence[PlannedCondition]) -> pd.DataFrame:
+    found: dict[int, dict[str, str]] = {}
+    for place in places:
+        row = found.setdefault(place.number, {"participant": place.code, "kind": _KINDS[place.kind]})
+        row[f"part {place.position}"] = place.condition
+    return pd.DataFrame(list(found.values()))
+
+
+def _evenness(places: Sequence[PlannedCondition]) -> Iterator[dict[str, str]]:
+    for kind, title in _KINDS.items():
+        group = [place for place in places if place.kind == kind]
+        yield from ({"kind": title, **_tally(tally)} for tally in allocation(group) if group and tally.counts)
+
+
+def _tally(tally: PairCounts) -> dict[str, str]:
+    return {
+        "what": tally.what,
+        "least": str(tally.least),
+        "most": str(tally.most),
+        "even": "yes" if tally.even else "no",
+    }
+
+
+def yaml_button(design: Design) -> None:
+    """The design as a YAML file."""
+    st.download_button(
+        "Download YAML", dump(design), f"{design.name}.yaml", "application/yaml", key="design-yaml", on_click="ignore"
+    )
+
+
+def allocation_button(design: Design, places: Sequence[PlannedCondition]) -> None:
+    """The allocation as a CSV file, a row for each condition of each participant."""
+    st.download_button(
+        "Allocation (CSV)",
+        lambda: as_csv(pd.DataFrame(rows(design, places), columns=[column.name for column in COLUMNS])),
+        f"{design.name}-allocation.csv",
+        "text/csv",
+        key="allocation-csv",
+        on_click="ignore",
+    )
+
+
+def _of(count: int, word: str) -> str:
+    return f"{count:,} {word}" + ("" if count == 1 else "s")
+
+
+_RESULT = "study_power"
+
+
+def show_power(design: Design) -> None:
+    """The dry run: simulated studies like this one, for several numbers of participants."""
+    with st.expander("Power: a dry run with simulated participants", key="power", on_change="rerun"):
+        if not varied(design):
+            st.caption("One condition has nothing to be compared with.")
+            return
+        with st.form("power", border=False):
+            assumed = _assumptions(design)
+            numbers, times = st.columns(2)
+            people = design.participants.human or 4
+            counts = numbers.text_input("Participants", f"{people}, {2 * people}, {4 * people}", key="power-n")
+            runs = times.number_input("Simulated studies of each", 50, 5_000, 200, 50, key="power-runs")
+            sent = st.form_submit_button("Simulate")
+        if sent:
+            guarded(_simulate, design, assumed, counts, int(runs))
+        _result(design)
+
+
+def _assumptions(design: Design) -> Assumptions:
+    usual = Assumptions()
+    first, second, third = st.columns(3)
+    return Assumptions(
+        factor=first.selectbox("Effect of", list(varied(design)), key="power-factor"),
+        start=second.number_input(
+            "Solved at the last trial", 0.01, 0.99, usual.start, 0.01, key="power-start", help="Under its first level"
+        ),
+        effect=third.number_input("More under its last level", -0.9, 0.9, usual.effect, 0.01, key="power-effect"),
+        participant_sd=first.number_input("SD of people, logits", 0.0, 10.0, usual.participant_sd, 0.1, key="power-sd"),
+        effect_sd=second.number_input("SD of the effect, logits", 0.0, 10.0, usual.effect_sd, 0.05, key="power-own"),
+        task_sd=third.number_input("SD of tasks, logits", 0.0, 10.0, usual.task_sd, 0.1, key="power-tasks"),
+    )
+
+
+def _simulate(design: Design, assumed: Assumptions, counts: str, simulations: int) -> None:
+    found = power(
+        design,
+        assumed,
+        participants=_numbers(counts),
+        simulations=simulations,
+        seed=design.seed,
+        progress=bar_of("simulated studies"),
+    )
+    st.session_state[_RESULT] = {
+        "design": design.model_dump_json(),
+        "assumed": asdict(assumed),
+        "powers": [asdict(one) for one in found],
+    }
+    st.rerun()
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
+    if not parts or not all(part.isascii() and part.isdecimal() for part in parts):
+        raise BadInput(f"Participants: {text!r} is no list of numbers; write for example 4, 8, 12.")
+    return [int(part) for part in parts]
+
+
+def _result(design: Design) -> None:
+    kept = _kept(design)
+    if not kept:
+        return
+    powers, assumed = kept
+    rows = [
+        {
+            "n": f"{one.participants:,}",
+            "power": f"{one.power:.2f}",
+            "interval": f"{one.low:.2f} to {one.high:.2f}",
+            "width": "" if one.half_width is None else f"± {one.half_width:.2f}",
+        }
+        for one in powers
+    ]
+    titles = {"n": "participants", "power": "power", "interval": "95% interval", "width": "interval of the effect"}
+    show_rows(rows, titles, numbers=tuple(titles), label="Power")
+    enough = [one.participants for one in powers if one.power >= 0.8]
+    verdict = f"{min(enough)} participants reach 0.80" if enough else "None of these numbers reaches 0.80"
+    st.text(f"{verdict}, if {assumed.start:.0%} are solved without and {assumed.start + assumed.effect:.0%} with it.")
+
+
+def _kept(design: Design) -> tuple[list[Power], Assumptions] | None:
+    """The latest dry run, where it was of this very design."""
+    found: dict[str, Any] | None = st.session_state.get(_RESULT)
+    if not found or found["design"] != design.model_dump_json():
+        return None
+    return [Power(**one) for one in found["powers"]], Assumptions(**found["assumed"])
+
+
+def preregistration_button(design: Design, places: Sequence[PlannedCondition]) -> None:
+    """The preregistration as Markdown, the latest dry run in it."""
+    st.download_button(
+        "Preregistration",
+        lambda: _preregistration(design, places),
+        f"{design.name}-preregistration.md",
+        "text/markdown",
+        key="preregistration-md",
+        on_click="ignore",
+    )
+
+
+def show_preregistration(design: Design, places: Sequence[PlannedCondition]) -> None:
+    """The preregistration to read, as the plain text that the file holds."""
+    with st.expander("Preregistration", key="preregistration", on_change="rerun") as shown:
+        if shown.open:
+            st.code(_preregistration(design, places), language=None, wrap_lines=True, height=460)
+
+
+def _preregistration(design: Design, places: Sequence[PlannedCondition]) -> str:
+    powers, assumed = _kept(design) or ([], None)
+    return preregistration(design, places, powers, assumed)
+
+
+def show(study: tables.Study) -> None:
+    """Draws the design, its plan and its files."""
+    design = lifecycle.design_of(study)
+    with reading() as session:
+        places = lifecycle.places(session, study)
+    summary(design, places)
+    with st.container(horizontal=True):
+        yaml_button(design)
+        allocation_button(design, places)
+        preregistration_button(design, places)
+    show_plan(design, places)
+    show_power(design)
+    show_preregistration(design, places)
+    with st.expander("The whole design as YAML"):
+        st.code(dump(design), language="yaml")

@@ -1,0 +1,57 @@
+"""The report of a study and the tables behind it, to take away."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from console.database import database_url, now_ms, reading
+from console.studies.report import ReportStamp, html
+from console.studies.results import TABLES, csv_files
+from console.studies.sessions import lifecycle
+from console.web.studies.results_data import Results, results_of
+from console.web.studies.results_parts_ui import say
+from storage import tables
+
+
+def show(study: tables.Study) -> None:
+    """Makes the report when asked, and once for each state of the study."""
+    found = results_of(study)
+    say(
+        "One zip: report.html with plots, tables, methods and data dictionary, which needs no network, and the tidy "
+        "CSVs that everything in it is computed from."
+    )
+    made = f"report-of-{study.id}"
+    with st.container(horizontal=True):
+        if st.button("Make the report", key="make-report", type="primary"):
+            st.session_state[made] = found.version
+        st.download_button(
+            "Tables only (zip)",
+            lambda: csv_files.archive(_frames(found)),
+            f"{study.name}-tables.zip",
+            "application/zip",
+            key="tables-zip",
+            on_click="ignore",
+        )
+    if st.session_state.get(made) == found.version:
+        st.download_button(
+            "Download the report (zip)",
+            _report(database_url(), found),
+            f"{study.name}-report.zip",
+            "application/zip",
+            key="report-zip",
+            on_click="ignore",
+        )
+    elif made in st.session_state:
+        say("The study has moved on since the report was made; make it again to have what came since.")
+
+
+@st.cache_resource(max_entries=4, show_spinner="Computing every table, drawing every plot…", hash_funcs={Results: repr})
+def _report(_url: str, found: Results) -> bytes:
+    with reading() as session:
+        design = lifecycle.design_of(lifecycle.get(session, found.name))
+    return html(design, _frames(found), ReportStamp(now_ms(), found.version))
+
+
+def _frames(found: Results) -> dict[str, pd.DataFrame]:
+    return {name: found.frame(name) for name in TABLES}

@@ -1,0 +1,94 @@
+"""The list of studies, and one study by its sections; only the chosen section is worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import streamlit as st
+
+from console.studies.results.summary import Headline
+from console.web.studies import adjudication, board, picker, plan, report, results
+from storage import tables
+
+
+@dataclass(frozen=True, slots=True)
+class StudySection:
+    """A view of a study: its title and what draws it."""
+
+    title: str
+    show: Callable[[tables.Study], None]
+
+
+SECTIONS: dict[str, StudySection] = {
+    "board": StudySection("Board", board.show),
+    "design": StudySection("Design", plan.show),
+    "results": StudySection("Results", results.show),
+    "adjudicate": StudySection("Adjudicate", adjudication.show_study),
+    "report": StudySection("Report", report.show),
+}
+
+
+def show(study: tables.Study, names: Sequence[str]) -> None:
+    """The study's head and its chosen section."""
+    with st.container(horizontal=True, vertical_alignment="center", key="study-head"):
+        picker.study_picker(list(names), study.name)
+        wanted = picker.section()
+        st.session_state.setdefault("study_section", wanted if wanted in SECTIONS else next(iter(SECTIONS)))
+        st.segmented_control(
+            "Section",
+            list(SECTIONS),
+            format_func=lambda name: SECTIONS[name].title,
+            key="study_section",
+            required=True,
+            on_change=_open,
+            label_visibility="collapsed",
+        )
+        st.space("stretch")
+        st.button("All studies", key="all-studies", type="tertiary", on_click=picker.keep, args=(None,))
+    SECTIONS[st.session_state["study_section"]].show(study)
+
+
+def _open() -> None:
+    st.query_params["section"] = st.session_state["study_section"]
+
+
+def show_list(studies: Sequence[tables.Study], heads: Mapping[str, Headline]) -> None:
+    """Every study with how far it has come; choosing one opens it."""
+    st.button("New study", key="new-study", type="primary", on_click=_begin)
+    shown = st.dataframe(
+        [_row(study, heads[study.name]) for study in studies],
+        key=f"studies-{st.session_state.get('studies_seen', 0)}",
+        on_select="rerun",
+        selection_mode="single-row",
+        hide_index=True,
+        column_config={
+            "conditions done": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1),
+            "created": st.column_config.DatetimeColumn(format="calendar"),
+        },
+    )
+    st.caption("Choose a row to open the study.")
+    if rows := shown.selection["rows"]:
+        # A list of a new key has forgotten which row was chosen.
+        st.session_state["studies_seen"] = st.session_state.get("studies_seen", 0) + 1
+        picker.keep(studies[rows[0]].name)
+        st.rerun()
+
+
+def _row(study: tables.Study, head: Headline) -> dict[str, Any]:
+    people = head.places - head.simulated
+    return {
+        "study": study.name,
+        "status": study.status,
+        "people": f"{head.joined} of {people} joined, {head.finished} finished",
+        "simulated": head.simulated,
+        "conditions done": round(head.arms_done / head.arms, 2) if head.arms else None,
+        "decisions": head.decisions,
+        "created": datetime.fromtimestamp(study.created_ms / 1_000, UTC),
+    }
+
+
+def _begin() -> None:
+    picker.keep(None, new=True)

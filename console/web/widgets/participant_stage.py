@@ -1,0 +1,48 @@
+"""What a participant reads between items, as HTML: headings, plain prose, an answer explained, a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from console.web.widgets.markup import plain
+from console.web.widgets.status import budget_meter_html
+
+
+def head_html(title: str, *, over: str = "") -> str:
+    """The title of a stage, with a few words over it that say where it stands in the whole."""
+    above = f'<p class="ia-over">{plain(over)}</p>' if over else ""
+    return f'<header class="ia-stage-head">{above}<h1>{plain(title)}</h1></header>'
+
+
+def prose_html(text: str) -> str:
+    """A text of the researcher's as it was written: its lines are kept, nothing in it is markup."""
+    return f'<div class="ia-prose">{plain(text.strip())}</div>' if text.strip() else ""
+
+
+def points_html(points: Sequence[str]) -> str:
+    """A few sentences, one beneath the other."""
+    return f'<ul class="ia-points">{"".join(f"<li>{plain(point)}</li>" for point in points)}</ul>' if points else ""
+
+
+def explained_html(given: str, right: str, why: str, *, agrees: bool) -> str:
+    """One's own answer beside the right one, and why that is right."""
+    css = "ia-explained ia-agrees" if agrees else "ia-explained"
+    own = f"<dt>your answer</dt><dd>{plain(given)}</dd>" if given else ""
+    return (
+        f'<section class="{css}" role="status"><dl class="ia-facts">{own}<dt>right answer</dt>'
+        f"<dd><b>{plain(right)}</b></dd></dl>{prose_html(why)}</section>"
+    )
+
+
+def progress_html(item: str, *beside: str, cap: int | None = None, used: int = 0) -> str:
+    """The line over an item: which one it is, of what, and how many reviews are left where they are limited."""
+    meter = budget_meter_html(cap, used) if cap is not None else ""
+    parts = (f"<b>{plain(item)}</b>", *(plain(each) for each in beside), meter)
+    spans = "".join(f"<span>{each}</span>" for each in parts if each)
+    return f'<div class="ia-status">{spans}</div>'
+
+
+def clock_html(left_ms: int) -> str:
+    """The time that is left, in minutes and seconds."""
+    minutes, seconds = divmod(max(0, -(-left_ms // 1_000)), 60)
+    return f'<p class="ia-clock" role="timer" aria-live="off">{minutes}:{seconds:02d}</p>'

@@ -1,0 +1,107 @@
+"""What is spent and left of an inspection budget.
+
+One line above an item: the run, what waits, the budget, and how the reviewer is getting on.
+What waits, as one list: why, how sure the detector is, and how old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from console.web.widgets.markup import plain
+
+
+def show_budget_meter(cap: int | None, used: int, *, label: str = "Inspections") -> None:
+    """Draws the meter with its label; `cap` is None where the budget is unlimited."""
+    st.html(f'<div class="ia-budget"><b>{plain(label)}</b> {budget_meter_html(cap, used)}</div>')
+
+
+def budget_meter_html(cap: int | None, used: int) -> str:
+    """The meter as one line of HTML: `12 of 50, 38 left`."""
+    if cap is None:
+        return f'<span class="ia-meter"><b>{used:,}</b> used, no cap</span>'
+    left = max(cap - used, 0)
+    share = 100 if cap == 0 else min(100 * used / cap, 100)
+    state = " ia-spent" if left == 0 else " ia-low" if left <= cap * 0.1 else ""
+    words = f"<b>{used:,}</b> of {cap:,}, " + ("all spent" if left == 0 else f"{left:,} left")
+    return (
+        f'<span class="ia-meter{state}" role="meter" aria-label="budget" aria-valuemin="0" aria-valuemax="{cap}" '
+        f'aria-valuenow="{min(used, cap)}"><span class="ia-track"><span class="ia-used" style="width:{share:.1f}%">'
+        f"</span></span>{words}</span>"
+    )
+
+
+_MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
+
+
+def show_waiting_list(rows: Sequence[dict[str, Any]], *, total: int, oldest_ms: int | None, now_ms: int) -> None:
+    """Draws the rows of `inbox.waiting`, the next to be offered first."""
+    oldest = f", the oldest for {age(now_ms - oldest_ms)}" if oldest_ms else ""
+    more = f'<p class="ia-more">… and {total - len(rows)} more.</p>' if total > len(rows) else ""
+    drawn = "".join(_row(row, now_ms) for row in rows)
+    head = f"<p><b>{total}</b> waiting{oldest}. The next to be offered stands first.</p>"
+    st.html(f'<div class="ia-waiting">{head}<ol>{drawn}</ol>{more}</div>')
+
+
+def age(elapsed_ms: int) -> str:
+    """An elapsed time in the largest unit that fits."""
+    if elapsed_ms < _MINUTE:
+        return f"{max(elapsed_ms, 0) // 1_000} s"
+    if elapsed_ms < _HOUR:
+        return f"{elapsed_ms // _MINUTE} min"
+    return f"{elapsed_ms // _HOUR} h" if elapsed_ms < 2 * _DAY else f"{elapsed_ms // _DAY} days"
+
+
+def _row(row: dict[str, Any], now_ms: int) -> str:
+    item = row["item"]
+    halted = row["score"] is None
+    score, css = ("halted", "ia-score ia-score-halted") if halted else (f"{row['score']:.2f}", "ia-score")
+    why = (row["rationale"] or "The trial got stuck; it needs words.").splitlines()[0]
+    return (
+        f'<li><span class="{css}">{score}</span><span class="ia-what"><b>{plain(_short(row["instruction"]))}</b>'
+        f"<small>{plain(_short(why))}</small></span>"
+        f'<span class="ia-age">trial {item.trial} · {age(now_ms - item.created_ms)}</span></li>'
+    )
+
+
+def _short(text: str, limit: int = 180) -> str:
+    one_line = " ".join(text.split())
+    return one_line if len(one_line) <= limit else one_line[: limit - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What the line says beside the budget; `oldest_ms` is when the oldest waiting item came, in ms since 1970."""
+
+    run: str
+    waiting: int
+    oldest_ms: int | None
+    mine: int
+    seconds: float | None
+
+    @classmethod
+    def of(cls, run: str, waits: tuple[int, int | None], mine: tuple[int, float | None]) -> Progress:
+        """The progress from the inbox's two pairs."""
+        return cls(run, *waits, *mine)
+
+
+def show_status_line(progress: Progress, *, trial: int, cap: int | None, used: int, now_ms: int) -> None:
+    """Draws the line."""
+    st.html(status_line_html(progress, trial=trial, cap=cap, used=used, now_ms=now_ms))
+
+
+def status_line_html(progress: Progress, *, trial: int, cap: int | None, used: int, now_ms: int) -> str:
+    """The line as HTML."""
+    oldest = f" (oldest {age(now_ms - progress.oldest_ms)})" if progress.oldest_ms else ""
+    pace = f" · {progress.seconds:.0f} s each" if progress.seconds is not None else ""
+    parts = (
+        f"<b>{plain(progress.run)}</b> · trial {trial}",
+        f"waiting <b>{progress.waiting}</b>{oldest}",
+        budget_meter_html(cap, used),
+        f"you <b>{progress.mine}</b>{pace}",
+    )
+    return f'<div class="ia-status">{"".join(f"<span>{part}</span>" for part in parts)}</div>'

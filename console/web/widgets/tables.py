@@ -1,0 +1,134 @@
+"""Figures in rows and columns: each with its interval, the best of a column marked, a dash with its reason for none.
+
+Rows and columns of plain words: few enough to read at once, so they need no grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+import streamlit as st
+
+from console.web.widgets.markup import plain
+
+
+@dataclass(frozen=True, slots=True)
+class FigureCell:
+    """A figure and its interval; where it is None, the reason."""
+
+    value: float | None
+    interval: tuple[float, float] | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureColumn:
+    """A column: its title, what it means, how many digits, and which of its values is best (max, min, or none)."""
+
+    title: str
+    meaning: str
+    digits: int = 3
+    best: str = ""
+
+
+def show_figures(
+    rows: Mapping[str, Mapping[str, FigureCell]], columns: Mapping[str, FigureColumn], ranked: Sequence[str]
+) -> None:
+    """Draws the table; only the `ranked` rows compete for the best mark of a column."""
+    st.html(f"<style>{_style()}</style>{figures_html(rows, columns, ranked)}")
+
+
+def figures_html(
+    rows: Mapping[str, Mapping[str, FigureCell]], columns: Mapping[str, FigureColumn], ranked: Sequence[str]
+) -> str:
+    """The table as one line of HTML, the reasons of its dashes as a list below it."""
+    best = {name: _best(rows, name, heading, ranked) for name, heading in columns.items()}
+    head = "".join(f'<th scope="col" title="{plain(one.meaning)}">{plain(one.title)}</th>' for one in columns.values())
+    body = "".join(
+        f'<tr><th scope="row">{plain(row)}</th>'
+        + "".join(_cell(cells[name], columns[name], best[name], row in ranked) for name in columns)
+        + "</tr>"
+        for row, cells in rows.items()
+    )
+    return (
+        f'<div class="ia-figures" tabindex="0"><table><thead><tr><th scope="col">detector</th>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table>{_reasons(rows, columns)}</div>"
+    )
+
+
+def _cell(cell: FigureCell, heading: FigureColumn, best: float | None, competes: bool) -> str:
+    if cell.value is None:
+        return f'<td class="none" title="{plain(cell.reason)}">–</td>'
+    interval = (
+        f"<small>{' – '.join(_number(bound, heading) for bound in cell.interval)}</small>" if cell.interval else ""
+    )
+    told = _number(cell.value, heading)
+    wins = competes and best is not None and told == _number(best, heading)
+    mark = '<span aria-label="best of the column">★</span> ' if wins else ""
+    css = ' class="best"' if wins else ""
+    return f"<td{css}>{mark}{told}{interval}</td>"
+
+
+def _best(
+    rows: Mapping[str, Mapping[str, FigureCell]], name: str, heading: FigureColumn, ranked: Sequence[str]
+) -> float | None:
+    values = [value for row in ranked if (value := rows[row][name].value) is not None]
+    if not heading.best or len(values) < 2:
+        return None
+    return max(values) if heading.best == "max" else min(values)
+
+
+def _number(value: float, heading: FigureColumn) -> str:
+    return f"{value:,.{heading.digits}f}"
+
+
+def _reasons(rows: Mapping[str, Mapping[str, FigureCell]], columns: Mapping[str, FigureColumn]) -> str:
+    """The reasons of all dashes, each once: which figures, of which detectors."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for row, cells in rows.items():
+        lacking: dict[str, list[str]] = {}
+        for name, heading in columns.items():
+            if cells[name].value is None and cells[name].reason:
+                lacking.setdefault(cells[name].reason, []).append(heading.title)
+        for reason, titles in lacking.items():
+            told.setdefault((", ".join(titles), reason), []).append(row)
+    lines = [f"– {titles} of {', '.join(names)}: {reason}" for (titles, reason), names in told.items()]
+    return f"<ul>{''.join(f'<li>{plain(line)}</li>' for line in lines)}</ul>" if lines else ""
+
+
+@lru_cache(maxsize=1)
+def _style() -> str:
+    return files(__package__).joinpath("look", "figures.css").read_text("utf-8")
+
+
+def show_rows(
+    rows: Sequence[Mapping[str, str]], columns: Mapping[str, str], *, numbers: Collection[str] = (), label: str = ""
+) -> None:
+    """Draws the table; `columns` maps a row's key to its title, `numbers` are those that stand to the right."""
+    st.html(rows_html(rows, columns, numbers=numbers, label=label))
+
+
+def rows_html(
+    rows: Sequence[Mapping[str, str]], columns: Mapping[str, str], *, numbers: Collection[str] = (), label: str = ""
+) -> str:
+    """The table as one line of HTML; the first column names the row."""
+    head = "".join(f'<th scope="col"{_right(name, numbers)}>{plain(title)}</th>' for name, title in columns.items())
+    body = "".join(f"<tr>{_cells(row, columns, numbers)}</tr>" for row in rows)
+    named = f' role="region" aria-label="{plain(label)}"' if label else ""
+    return (
+        f'<div class="ia-rows" tabindex="0"{named}><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        "</div>"
+    )
+
+
+def _cells(row: Mapping[str, str], columns: Mapping[str, str], numbers: Collection[str]) -> str:
+    first, *others = columns
+    drawn = "".join(f"<td{_right(name, numbers)}>{plain(row.get(name, '')) or '–'}</td>" for name in others)
+    return f'<th scope="row">{plain(row.get(first, ""))}</th>{drawn}'
+
+
+def _right(name: str, numbers: Collection[str]) -> str:
+    return ' class="ia-n"' if name in numbers else ""

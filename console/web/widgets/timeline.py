@@ -1,0 +1,94 @@
+"""The steps of a trajectory as a timeline: actions in front, thoughts and long observations folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from console.review.presentation import Block, Presentation, ShownStep
+from console.review.presentation_text import is_long, occurring
+from console.trajectory.checkpoints import Call
+from console.trajectory.terms import Term
+from console.web.widgets.markup import fold, folded, marked, plain, size
+from console.web.widgets.pending_action import as_words, json_calls
+
+LAST = "ia-last"
+
+
+def timeline_html(exhibit: Presentation, rows: Sequence[str]) -> str:
+    """The opening and the given rows as HTML, with a link to the last step."""
+    steps = f'<ol class="ia-steps">{"".join(rows)}</ol>'
+    return f'<section class="ia-timeline">{_top(exhibit)}{steps}</section>'
+
+
+def timeline_rows(exhibit: Presentation) -> Iterator[str]:
+    """Each row as HTML, made as it is asked for; one of the class `ia-folds` has something to unfold."""
+    after = False
+    telling = exhibit.telling if exhibit.is_wordy else exhibit.terms
+    stated = occurring(telling, (step.observation for step in exhibit.steps))
+    for index, step in enumerate(exhibit.steps):
+        if step.after and not after:
+            after = True
+            yield f'<li class="ia-divider">{plain(Block.AFTER)}</li>'
+        yield _row(step, stated, last=index == len(exhibit.steps) - 1)
+
+
+def _top(exhibit: Presentation) -> str:
+    jump = f'<a class="ia-jump" href="#{LAST}">to the last</a>' if len(exhibit.steps) > 1 else ""
+    count = exhibit.steps[-1].number if exhibit.steps else 0
+    words = plain(Block.STEPS.lower()).removesuffix("s" if count == 1 else "")
+    return f'<div class="ia-stepshead"><h2>{count} {words}</h2>{jump}</div>{_opening(exhibit)}'
+
+
+def _opening(exhibit: Presentation) -> str:
+    if not exhibit.opening:
+        return ""
+    return fold(plain(Block.OPENING), size(exhibit.opening), exhibit.opening, (), "ia-opening")
+
+
+def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:
+    states = (
+        ("ia-failed", step.failed),
+        ("ia-critical", step.critical),
+        ("ia-after", step.after),
+        ("ia-folds", bool(step.thought) or any(is_long(text) for text in (step.spoken, step.observation))),
+    )
+    css = " ".join(["ia-step", *(name for name, holds in states if holds)])
+    anchor = f' id="{LAST}"' if last else ""
+    return f'<li class="{css}"{anchor} data-n="{step.number}">{"".join(_parts(step, stated))}</li>'
+
+
+def _parts(step: ShownStep, stated: Sequence[Term]) -> Iterator[str]:
+    """The cells of a row, each one element: a page of many steps is slow to swap by the number of its elements.
+
+    Terms are marked in what the agent saw; in its own words they would prove nothing.
+    """
+    if step.spoken:
+        yield _text(step.spoken, (), "ia-spoken")
+    if step.action:
+        yield _acted(step.action)
+    if step.stamp:
+        yield f'<span class="ia-stamp">{plain(step.stamp)}</span>'
+    if step.thought:
+        yield f'<p class="ia-thought">{plain(step.thought)}</p>'
+    if step.observation:
+        yield _text(step.observation, stated, "ia-obs")
+
+
+def _text(text: str, stated: Sequence[Term], css: str) -> str:
+    noted = f' data-note="{size(text)}"' if is_long(text) else ""
+    return f'<pre class="{css}{" ia-long" if noted else ""}"{noted}>{marked(text, stated)}</pre>'
+
+
+def _acted(action: str) -> str:
+    drawn = json_calls(action)
+    if not drawn:
+        return folded(action, (), "ia-act")
+    return f'<div class="ia-act">{"".join(_called(call) for call in drawn)}</div>'
+
+
+def _called(call: Call) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{plain(name)}</th><td>{folded(as_words(value), (), "ia-value")}</td></tr>'
+        for name, value in call.arguments.items()
+    )
+    return f'<code>{plain(call.name)}</code><table class="ia-arguments">{rows}</table>'

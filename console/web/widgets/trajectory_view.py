@@ -1,0 +1,164 @@
+"""One trajectory as one block of HTML: what was asked, what is about to happen, why it is flagged, then the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+import streamlit as st
+
+from console.review.presentation import Block, Flag, Presentation, checkpoint_presentation, record_presentation
+from console.review.presentation_text import LIMITS, WORDS
+from console.trajectory import Trajectory
+from console.trajectory.checkpoints import Checkpoint
+from console.trajectory.terms import Term
+from console.web.widgets.markup import marked, plain
+from console.web.widgets.pending_action import action_html
+from console.web.widgets.steps import show_further_steps
+from console.web.widgets.timeline import timeline_html, timeline_rows
+
+_CHIPS = 8
+_FEW_REASONS = 3
+_LENGTHY_CHARS = 360
+# As many steps as a large window shows beneath a sheet; the others are drawn after these.
+_FIRST = 6
+
+
+def show_checkpoint(
+    checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None, above: str = ""
+) -> Callable[[], None]:
+    """Draws a checkpoint with those two beside it, as `show_exhibit` does."""
+    return show_presentation(checkpoint_presentation(checkpoint, flag=flag, belief=belief), above)
+
+
+def show_presentation(exhibit: Presentation, above: str = "") -> Callable[[], None]:
+    """Draws an exhibit; `above` is ready HTML that stands over it, in the same message.
+
+    Returns the drawing of the steps below those first seen, for when all that is waited for stands.
+    """
+    rows = timeline_rows(exhibit)
+    sheet = _sheet(exhibit, list(islice(rows, _FIRST)))
+    st.html(above + sheet)
+    further = st.container(key="further-steps")
+
+    def draw_further() -> None:
+        with further:
+            show_further_steps(list(rows), sheet)
+
+    return draw_further
+
+
+def show_record(trajectory: Trajectory, critical: Sequence[str] | None = None) -> None:
+    """Draws a whole record, for researchers only."""
+    show_presentation(record_presentation(trajectory, critical))()
+
+
+def checkpoint_html(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> str:
+    """A checkpoint as HTML; a flag or belief of None leaves no trace in it."""
+    return presentation_html(checkpoint_presentation(checkpoint, flag=flag, belief=belief))
+
+
+def record_html(trajectory: Trajectory, critical: Sequence[str] | None = None) -> str:
+    """A whole record as HTML: also what came after the critical action, the outcome and the gold."""
+    return presentation_html(record_presentation(trajectory, critical))
+
+
+def presentation_html(exhibit: Presentation) -> str:
+    """The exhibit as one line of HTML, its blocks in the order of reading."""
+    return _sheet(exhibit, list(timeline_rows(exhibit)))
+
+
+def _sheet(exhibit: Presentation, rows: Sequence[str]) -> str:
+    return f'<div class="ia-sheet">{"".join(_blocks(exhibit))}{timeline_html(exhibit, rows)}</div>'
+
+
+def _blocks(exhibit: Presentation) -> Iterator[str]:
+    yield _block(Block.ASKED, "ia-asked", _task(exhibit))
+    if exhibit.brief:
+        yield _block(Block.BRIEF, "ia-brief", _facts(exhibit.brief))
+    yield _block(exhibit.heading, "ia-about", _about(exhibit))
+    if exhibit.belief is not None:
+        yield _block(Block.BELIEVES, "ia-belief", _belief(exhibit))
+    if exhibit.flag:
+        yield _block(exhibit.flag.heading, "ia-flag", _flag(exhibit.flag))
+    if exhibit.outcome:
+        yield _block(Block.OUTCOME, "ia-outcome", _facts(exhibit.outcome))
+
+
+def _block(heading: Block, css: str, inner: str) -> str:
+    return f'<section class="ia-block {css}"><h2>{plain(heading)}</h2><div class="ia-body">{inner}</div></section>'
+
+
+def _task(exhibit: Presentation) -> str:
+    text, end, parts = exhibit.task, 0, []
+    for term in exhibit.telling if exhibit.is_wordy else exhibit.terms:
+        if term.start >= end:
+            parts += [plain(text[end : term.start]), _stated(term, text, exhibit)]
+            end = term.end
+    css = "ia-task ia-lengthy" if len(text) > _LENGTHY_CHARS else "ia-task"
+    return f'<p class="{css}">{"".join(parts)}{plain(text[end:])}</p>{_terms(exhibit)}'
+
+
+def _stated(term: Term, text: str, exhibit: Presentation) -> str:
+    absent = any(term.text.lower() == other.text.lower() for other in exhibit.missing)
+    css = "ia-limit" if term.kind in LIMITS else "ia-miss" if absent else "ia-hit"
+    return f'<mark class="{_shade(term, css)}">{plain(text[term.start : term.end])}</mark>'
+
+
+def _shade(term: Term, css: str) -> str:
+    return "ia-mild" if css == "ia-miss" and term.kind in WORDS else css
+
+
+def _terms(exhibit: Presentation) -> str:
+    groups = _group("found", exhibit.found, "ia-hit") + _group("not found", exhibit.missing, "ia-miss")
+    return f'<p class="ia-terms">{groups}</p>' if groups else ""
+
+
+def _group(name: str, stated: Sequence[Term], css: str) -> str:
+    if not stated:
+        return ""
+    chips = "".join(f'<span class="ia-chip {_shade(term, css)}">{plain(term.text)}</span>' for term in stated[:_CHIPS])
+    more = f" and {len(stated) - _CHIPS} more" if len(stated) > _CHIPS else ""
+    return f'<span class="ia-group"><b>{name}</b> {chips}{more}</span>'
+
+
+def _about(exhibit: Presentation) -> str:
+    stamp = f'<span class="ia-stamp">{plain(exhibit.stamp)}</span>' if exhibit.stamp else ""
+    action = action_html(exhibit.action, stamp) if exhibit.action else _nothing(exhibit)
+    return action + "".join(
+        f'<p class="ia-seen"><b>{plain(Block.LAST_SEEN.lower()) if not index else "before"}, step {number}</b> '
+        f"<span>{marked(text, exhibit.terms)}</span></p>"
+        for index, (number, text) in enumerate(exhibit.last_seen)
+    )
+
+
+def _nothing(exhibit: Presentation) -> str:
+    stuck = exhibit.heading is Block.STUCK
+    words = "No action is waiting: it stopped without a result." if stuck else "None was taken."
+    return f'<p class="ia-none">{words}</p>'
+
+
+def _belief(exhibit: Presentation) -> str:
+    text = f'<p class="ia-text">{marked(exhibit.belief or "", exhibit.terms)}</p>'
+    if not exhibit.unbelieved:
+        return text
+    return f'{text}<p class="ia-terms">{_group("not in it", exhibit.unbelieved, "ia-miss")}</p>'
+
+
+def _flag(flag: Flag) -> str:
+    lines = "".join(f"<li>{plain(reason)}</li>" for reason in flag.reasons)
+    css = "ia-reasons ia-many" if len(flag.reasons) > _FEW_REASONS else "ia-reasons"
+    why = f'<ul class="{css}">{lines}</ul>' if lines else ""
+    return f"{_score(flag)}{why}"
+
+
+def _score(flag: Flag) -> str:
+    name = f"<b>{plain(flag.detector)}</b> " if flag.detector else ""
+    score, _, threshold = flag.margin.partition(" ")
+    number = f'<b class="ia-number">{score}</b> {threshold}' if score else ""
+    return f'<p class="ia-score">{name}{number}</p>' if name or number else ""
+
+
+def _facts(pairs: Sequence[tuple[str, str]]) -> str:
+    rows = "".join(f"<dt>{plain(name)}</dt><dd>{plain(value)}</dd>" for name, value in pairs)
+    return f'<dl class="ia-facts">{rows}</dl>'

@@ -1,0 +1,430 @@
+"""The participant's page, stage by stage: what is asked, what is refused, and what never stands in it."""
+
+import re
+
+import orjson
+import pytest
+from sqlmodel import select
+from streamlit.testing.v1 import AppTest
+
+from console.auth.sign_in import Identity, Role, cookie_of, identity_of, participant_cookie, secret_of
+from console.database import now_ms, reading, review_queue, writing
+from console.runs import ingest
+from console.studies.design import Design
+from console.studies.sessions import joining, lifecycle, steps
+from console.studies.sessions import withdrawal as withdrawing
+from storage import tables
+from tests.console.web.conftest import ROOT
+from tests.logs import purchase, write_log
+
+QUESTION = "How old? ![x](http://elsewhere/) <b>"
+
+
+@pytest.fixture
+def study(data_dir):
+    """A function that makes and opens a study of people in the embedded shop."""
+
+    def make(**more):
+        fields = {
+            "name": "pilot",
+            "source": {"actor": "scripted", "environment": "webshop"},
+            "tasks": 3,
+            "trials": 1,
+            "participants": {"human": 2},
+            "consent": {"text": "You agree to <b>this</b> ![x](http://elsewhere/)."},
+        }
+        made = lifecycle.create(Design.model_validate(fields | more), now_ms())
+        lifecycle.open_study(made.name)
+        return made
+
+    return make
+
+
+@pytest.fixture
+def visit():
+    """A function that opens the participant's page with that query and state; no page may show an exception."""
+    opened = []
+
+    def show(state=None, **query):
+        at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)
+        for name, value in (state or {}).items():
+            at.session_state[name] = value
+        for name, value in query.items():
+            at.query_params[name] = value
+        at.run()
+        at.switch_page("console/web/pages/participate.py").run()
+        opened.append(at)
+        return at
+
+    yield show
+    for at in opened:
+        assert [found.value for found in at.exception] == []
+
+
+def click(at, key):
+    """Presses the button of that key, or the form's."""
+    found = [button for button in at.button if button.key == key] or [
+        button for button in at.button if str(button.proto.label).startswith(key)
+    ]
+    found[0].click().run()
+    return at
+
+
+def joined(study):
+    """Somebody who has a place, and the state of their tab."""
+    with reading() as session:
+        code = session.get(tables.Study, study.id).join_code
+    person = joining.join(code)
+    return person, {"me": person.secret}
+
+
+def at_work(study):
+    """Somebody before their first item."""
+    person, state = joined(study)
+    joining.consent(person.id, True)
+    joining.instructed(person.id)
+    steps.begin(person.id)
+    return person, state
+
+
+def keys(at):
+    """The keys of all buttons."""
+    return [button.key or "" for button in at.button]
+
+
+def test_the_page_asks_for_a_code_and_refuses_a_wrong_one(visit, words, study):
+    study()
+    at = visit()
+    assert "Take part in a study" in words(at)
+    at.text_input(key="code").input("WRONG")
+    click(at, "Continue")
+    assert "No study has this code" in words(at)
+
+
+def test_a_full_study_says_so_and_keeps_nobody(visit, words, study):
+    made = study(participants={"human": 1})
+    joined(made)
+    at = click(visit(join=made.join_code), "join")
+    assert "Every place in this study is taken" in words(at)
+
+
+def test_a_typed_code_lets_in_however_it_is_written(visit, words, study):
+    made = study()
+    at = visit()
+    at.text_input(key="code").input(f" {made.join_code.lower()[:4]} {made.join_code[4:]} ")
+    click(at, "Continue")
+    assert "Before you take part" in words(at)
+
+
+def test_consent_is_plain_text_and_declining_keeps_nothing(visit, words, study):
+    made = study()
+    at = click(visit(join=made.join_code), "join")
+    assert "&lt;b&gt;this&lt;/b&gt;" in words(at)
+    assert "![x](http://elsewhere/)" in words(at)
+    assert "![x]" not in " ".join(found.value for found in at.markdown)
+    click(at, "decline")
+    assert "You do not take part" in words(at)
+    again = click(visit(join=made.join_code), "join")
+    assert "Before you take part" in words(again)
+
+
+def test_questions_are_plain_required_and_kept(visit, words, study):
+    asked = [
+        {"key": "age", "question": QUESTION, "choices": ["18-29 ![x](http://elsewhere/)", "30+"], "required": True},
+        {"key": "years", "question": "Years?", "kind": "number"},
+    ]
+    person, state = joined(study(demographics=asked))
+    joining.consent(person.id, True)
+    at = visit(state)
+    assert "How old? ![x](http://elsewhere/) &lt;b&gt;" in words(at)
+    assert all(not set("![]:/<>") & set(found.label) for found in at.selectbox)
+    click(at, "Continue")
+    assert "Please answer: How old?" in words(at)
+    at.selectbox(key="question-age").select("30+")
+    at.number_input(key="question-years").set_value(1_234_567.5)
+    click(at, "Continue")
+    with reading() as session:
+        kept = session.get(tables.Participant, person.id).answers
+    assert orjson.loads(kept) == {"age": "30+", "years": "1234567.5"}
+
+
+def test_instructions_show_an_example_with_its_answer(visit, words, study):
+    person, state = joined(study(instructions="Take <i>care</i>."))
+    joining.consent(person.id, True)
+    said = words(visit(state))
+    assert "Take &lt;i&gt;care&lt;/i&gt;." in said
+    assert "An example" in said
+    assert "right answer" in said
+    assert "navy" in said
+
+
+def test_practice_is_explained_and_undone_by_nobody(visit, words, study):
+    person, state = joined(study(practice=1))
+    joining.consent(person.id, True)
+    joining.instructed(person.id)
+    at = visit(state)
+    assert "Practice 1 of 1" in words(at)
+    assert "Flagged" not in words(at)
+    at.session_state["shown_ms"] = 0
+    click(at, next(key for key in keys(at) if key.startswith("reject-")))
+    assert "right answer" in words(at)
+    assert not [key for key in keys(at) if key.startswith("undo")]
+    click(at, "continue-1")
+    assert "Now it begins" in words(at)
+
+
+def test_an_introduction_says_what_differs_and_not_what_it_is_called(visit, words, study):
+    arms = [
+        {"name": "arm-zebra", "levels": {"feedback": "binary", "brief": "target"}},
+        {"name": "arm-heron", "levels": {"feedback": "nl"}},
+    ]
+    made = study(conditions=arms, budget="2", order="fixed")
+    person, state = joined(made)
+    joining.consent(person.id, True)
+    joining.instructed(person.id)
+    said = words(visit(state))
+    assert "Part 1 of 2" in said
+    assert "There is no field for words" in said
+    assert "You are told what the user has in mind" in said
+    assert "at most 2 items" in said
+    for hidden in ("zebra", "heron", "pilot", "binary"):
+        assert hidden not in said
+
+
+def test_an_item_shows_what_its_condition_shows(visit, words, study):
+    hidden = {"score": ["hidden"], "explanation": ["hidden"], "detector_name": ["hidden"], "highlights": ["hidden"]}
+    _, state = at_work(study(factors=hidden))
+    said = words(visit(state))
+    assert "The user asked" in said
+    for trace in ("Flagged", "rules", "<mark", '"ia-chip'):
+        assert trace not in said
+    _, state = at_work(study(name="open", factors={"brief": ["target"]}))
+    shown = words(visit(state))
+    assert "Flagged by" in shown
+    assert "The user has in mind" in shown
+
+
+def test_neither_name_nor_number_nor_way_to_another_reviewer_stands_beside_an_item(visit, words, study):
+    _, state = at_work(study())
+    at = visit(state)
+    assert not [key for key in keys(at) if key.startswith("escalate")]
+    at.session_state["shown_ms"] = 0
+    click(at, next(key for key in keys(at) if key.startswith("approve-")))
+    said = words(at)
+    assert "The item before: Approved" in said
+    assert not re.search(r"\b[Ii]tem \d+:", said)
+    with reading() as session:
+        runs = [run.name for run in session.exec(select(tables.Run))]
+    assert not [name for name in runs if name in said]
+
+
+def test_a_paused_study_waits_and_goes_on_where_it_was(visit, words, study):
+    made = study()
+    _, state = at_work(made)
+    lifecycle.pause(made.name)
+    assert "The study is paused" in words(visit(state))
+    lifecycle.open_study(made.name)
+    assert "The user asked" in words(visit(state))
+    lifecycle.close(made.name)
+    assert "The study is over" in words(visit(state))
+
+
+def test_withdrawing_asks_twice_and_leaves_nothing(visit, words, study):
+    person, state = at_work(study())
+    at = click(visit(state), "leave")
+    assert f"?me={person.secret}" in " ".join(found.value for found in at.code)
+    click(at, "withdraw")
+    click(at, "stay")
+    assert "The user asked" in words(at)
+    for key in ("leave", "withdraw", "withdraw-for-good"):
+        click(at, key)
+    assert "You have withdrawn" in words(at)
+    assert "You have withdrawn" in words(visit(state))
+    assert "Enter the code" in words(visit())
+
+
+def test_a_return_link_leads_to_its_place_and_leaves_the_address(visit, words, study):
+    person, _ = at_work(study())
+    at = visit(me=person.secret)
+    assert "The user asked" in words(at)
+    assert "me" not in at.query_params
+    assert "Enter the code" in words(visit(me="made-up"))
+
+
+def test_every_other_address_refuses_a_participant(study, words):
+    person, _ = at_work(study())
+    at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)
+    at.session_state["hat"] = {"name": person.code, "role": "participant", "study_id": person.study_id}
+    at.session_state["me"] = person.secret
+    at.run()
+    at.switch_page("console/web/pages/not_for_participants.py").run()
+    assert "not part of the study" in words(at)
+    for page in ("inbox", "review", "runs", "trajectories", "detectors", "studies", "export"):
+        with pytest.raises(ValueError, match="Could not find a navigation page"):
+            at.switch_page(f"console/pages/{page}.py")
+
+
+def _acts_on_an_item():
+    import streamlit as st
+
+    deciding.save_draft(str(st.session_state["item"]), "not mine")
+    deciding.decide(st.session_state["item"], "approve")
+    deciding.skip(st.session_state["item"])
+
+
+def test_a_reviewer_of_the_same_name_reaches_no_item_of_a_study(study):
+    person, _ = at_work(study())
+    claim = steps.where(person.id).claim
+    at = AppTest.from_function(_acts_on_an_item)
+    at.session_state["hat"] = {"name": person.code, "role": "reviewer", "study_id": None}
+    at.session_state["item"] = claim.item_id
+    at.run()
+    assert not at.exception
+    assert "has not claimed" in at.session_state["refusal"]
+    assert review_queue().draft(item_id=claim.item_id, reviewer=person.code) is None
+    assert steps.where(person.id).claim.token == claim.token
+
+
+def test_what_came_after_the_action_and_the_gold_never_stand_in_the_page(tmp_path, visit, words, study):
+    from dataclasses import replace
+
+    records = []
+    for number in range(4):
+        bought = purchase(number, wrong=True)
+        last = replace(bought.steps[-1], observation="after-canary")
+        gold = {**bought.gold, "name": "target-canary", "note": "gold-canary"}
+        records.append(replace(bought, steps=(*bought.steps[:-1], last), gold=gold))
+        records.append(replace(records[-1], trial=1))
+    ingest.import_file(write_log(tmp_path / "log.jsonl", *records), "log", "auto", lambda _: None)
+    replayed = {"source": {"actor": "replay", "run": "log"}, "tasks": 4, "trials": 2}
+    _, state = at_work(study(**replayed))
+    at = visit(state)
+    for _ in range(12):
+        said = words(at)
+        assert not [canary for canary in ("after-canary", "target-canary", "gold-canary", "kettles") if canary in said]
+        if "Thank you" in said:
+            break
+        at.session_state["shown_ms"] = 0
+        go_on = [key for key in keys(at) if key.startswith(("reject-", "hand-over-"))]
+        click(at, go_on[0])
+    assert "Thank you" in words(at)
+    _, state = at_work(study(name="told", factors={"brief": ["target"]}, **replayed))
+    told = words(visit(state))
+    assert "target-canary" in told
+    assert "gold-canary" not in told
+
+
+def test_a_participants_cookie_is_no_hat_and_a_hats_cookie_no_participants():
+    assert identity_of(participant_cookie("secret")) is None
+    assert secret_of(cookie_of(Identity("Ada", Role.RESEARCHER))) is None
+    assert secret_of(participant_cookie("secret")) == "secret"
+    assert secret_of("secret") is None
+    assert identity_of(cookie_of(Identity("P01", Role.PARTICIPANT, 1))) is None
+
+
+def test_a_study_with_practice_and_checks_looks_the_same_for_every_item(visit, words, study):
+    made = study(checks={"attention": 1, "known_good": 1, "known_bad": 1})
+    _, state = at_work(made)
+    at = visit(state)
+    shapes = set()
+    for _ in range(12):
+        if "The user asked" not in words(at):
+            break
+        shapes.add(tuple(sorted(re.sub(r"\d+", "N", key) for key in keys(at))))
+        at.session_state["shown_ms"] = 0
+        stuck = [key for key in keys(at) if key.startswith("submit-")]
+        if stuck:
+            item = stuck[0].split("-")[1]
+            at.text_area(key=f"words-{item}").input("Try another.")
+        click(at, stuck[0] if stuck else next(key for key in keys(at) if key.startswith("reject-")))
+    judged = [shape for shape in shapes if "reject-N" in shape]
+    assert len(judged) == 1
+    with writing() as session:
+        assert session.exec(select(tables.Probe.purpose)).all()
+
+
+def on_screen(at):
+    """The id of the item that the page shows."""
+    return int(next(key for key in keys(at) if key.startswith("skip-")).split("-")[1])
+
+
+def standing(item):
+    """The answers to the item that stand."""
+    decision = tables.Decision
+    with reading() as session:
+        found = session.exec(select(decision).where(decision.item_id == item, ~decision.superseded)).all()
+        return [(row.decision, row.feedback_text) for row in found]
+
+
+@pytest.mark.parametrize("stop", [lifecycle.pause, lifecycle.close])
+def test_an_answer_to_a_study_that_was_stopped_meanwhile_does_not_count_and_keeps_its_words(visit, words, study, stop):
+    made = study()
+    person, state = at_work(made)
+    at = visit(state)
+    item = on_screen(at)
+    at.session_state["shown_ms"] = 0
+    at.text_area(key=f"words-{item}").input("the blue one")
+    stop(made.name)
+    click(at, f"reject-{item}")
+    assert "meanwhile, so this was not recorded; your words are kept" in words(at)
+    assert standing(item) == []
+    assert review_queue().draft(item_id=item, reviewer=person.code) == "the blue one"
+
+
+@pytest.mark.parametrize("button", ["skip", "undo"])
+def test_nothing_is_put_off_or_taken_back_while_the_study_is_paused(visit, words, study, button):
+    made = study()
+    _, state = at_work(made)
+    at = visit(state)
+    first = on_screen(at)
+    at.session_state["shown_ms"] = 0
+    click(at, f"reject-{first}")
+    second = on_screen(at)
+    lifecycle.pause(made.name)
+    click(at, f"{button}-{second}")
+    assert "so this was not recorded" in words(at)
+    assert standing(first) == [("reject", "")]
+    lifecycle.open_study(made.name)
+    assert on_screen(visit(state)) == second
+
+
+@pytest.mark.parametrize("withdrawal", ["remove", "anonymise"])
+def test_a_tab_left_open_says_that_its_participant_has_withdrawn(visit, words, study, withdrawal):
+    person, state = at_work(study(consent={"text": "Agree?", "withdrawal": withdrawal}))
+    at = visit(state)
+    item = on_screen(at)
+    at.session_state["shown_ms"] = 0
+    withdrawing.withdraw(person.id)
+    click(at, f"reject-{item}")
+    said = words(at)
+    assert "You have withdrawn" in said
+    assert "nothing of this was recorded" in said
+    assert person.code not in said
+    assert standing(item) == []
+
+
+def test_undo_in_two_tabs_takes_one_answer_back_and_says_so(visit, words, study):
+    _, state = at_work(study())
+    one, other = visit(state), visit(state)
+    first = on_screen(one)
+    for at in (one, other):
+        at.session_state["shown_ms"] = 0
+    click(one, f"reject-{first}")
+    click(other, f"undo-{first}")
+    assert "Taken back" in words(other)
+    assert standing(first) == []
+
+
+def test_nobody_else_reviews_in_a_participants_place(words, study):
+    person, _ = at_work(study())
+    claim = steps.where(person.id).claim
+    with reading() as session:
+        run = session.get(tables.Run, claim.run_id)
+    at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)
+    at.session_state["hat"] = {"name": person.code, "role": "researcher", "study_id": None}
+    at.query_params["run"] = run.name
+    at.run()
+    at.switch_page("console/web/pages/review.py").run()
+    assert not at.exception
+    assert "Its participant reviews this" in words(at)
+    assert not [key for key in keys(at) if key.startswith(("approve-", "undo-"))]

@@ -1,0 +1,153 @@
+"""The results of a study on its page: what each part says, its tables and files, what is said where there are none."""
+
+import re
+import shutil
+
+import pytest
+from sqlmodel import select
+
+from console.database import database_url, now_ms, reading, writing
+from console.studies import results
+from console.studies.analysis import ANALYSES
+from console.studies.design import Design, allocate
+from console.studies.sessions import lifecycle, simulated
+from console.web.studies.results import PARTS
+from storage import tables
+from storage.backup import backup
+
+DESIGN = Design(
+    name="small",
+    source={"actor": "scripted", "environment": "webshop"},
+    tasks=3,
+    trials=2,
+    budget="2",
+    seed=3,
+    factors={"score": ("shown", "hidden")},
+    participants={"human": 2, "noisy": 1},
+    checks={"known_good": 1, "known_bad": 1},
+    undo_seconds=0,
+)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Where the study of this file is kept once it has been played."""
+    return tmp_path_factory.mktemp("study") / "console.db"
+
+
+@pytest.fixture
+def played(kept, data_dir):
+    """A study played to its end, by stand-ins where people would sit."""
+    if kept.exists():
+        data_dir.mkdir(parents=True)
+        shutil.copy(kept, data_dir / "console.db")
+    else:
+        lifecycle.create(DESIGN, now_ms())
+        lifecycle.open_study("small")
+        simulated.simulate("small", all_places=True)
+        _as_people()
+        backup(database_url(), kept)
+    return "small"
+
+
+def _as_people():
+    """Turns what a dry run made of people's places into people again."""
+    seats = {place.code for place in allocate(DESIGN, [f"t{n}" for n in range(6)]) if place.kind == "human"}
+    with writing() as session:
+        for one in session.exec(select(tables.Participant)):
+            one.kind = "human" if one.code in seats else one.kind
+            session.add(one)
+
+
+@pytest.fixture
+def part(open_page, played):
+    """A function from the name of a part to the page that shows it."""
+    return lambda name: open_page("studies", study=played, section="results", part=name)
+
+
+def sentences(at):
+    return " ".join(text.value for text in at.text)
+
+
+def frames():
+    with reading() as session:
+        return results.frames(session, lifecycle.get(session, "small").id)
+
+
+def test_before_anything_is_decided_it_says_so(open_page, words):
+    lifecycle.create(DESIGN, now_ms())
+    at = open_page("studies", study="small", section="results")
+    assert "No results yet" in words(at)
+    assert "conditions done <b>0 of 6</b>" in words(at)
+
+
+def test_success_is_told_as_the_paper_prints_it(part, words):
+    at = part("success")
+    rows = re.findall(r'<th scope="row">([\w-]+)</th>(.*?)</tr>', words(at))
+    shown = {name: re.findall(r"<td[^>]*>([\d.]+) ± ([\d.]+)", cells) for name, cells in rows}
+    assert list(shown) == ["hidden", "shown", *[name for name in shown if name not in ("hidden", "shown")]]
+    table = ANALYSES["success"](frames())
+    table = table[(table["reviewers"] == "people") & (table["count"] == "undecided run")]
+    for row in table.itertuples():
+        assert shown[row.condition][row.trial] == (f"{100 * row.mean:.1f}", f"{100 * row.sd:.1f}")
+    assert "mean ± SD over 2" in sentences(at)
+    assert "InferAct" in "".join(expander.label for expander in at.expander)
+
+
+def test_simulated_reviewers_are_shown_apart(part):
+    at = part("success")
+    before = sentences(at)
+    at.segmented_control(key="success-whose").set_value("simulated").run()
+    assert sentences(at) != before
+    assert at.segmented_control(key="success-whose").options == ["people", "simulated"]
+
+
+@pytest.mark.parametrize("name", list(PARTS))
+def test_every_part_says_something_and_offers_its_tables(part, words, name):
+    at = part(name)
+    said = sentences(at)
+    assert len(said.split()) > 6
+    assert not re.search(r"\bnan\b|None|NaN", said)
+    assert at.get("download_button")
+
+
+def test_a_table_shows_the_chosen_reviewers_of_its_analysis(part):
+    at = part("pace")
+    whole = ANALYSES["pace"](frames())
+    people = whole[whole["reviewers"] == "people"]
+    shown = at.dataframe[0].value
+    assert shown["figure"].tolist() == people["figure"].tolist()
+    assert shown["value"].tolist() == pytest.approx(people["value"].tolist(), nan_ok=True, abs=1e-8)
+    assert "Table (CSV)" in [button.label for button in at.get("download_button")]
+
+
+def test_a_figure_that_is_undefined_says_why_below_its_table(part, words):
+    at = part("agreement")
+    notes = re.search(r'<ol class="ia-notes">(.*?)</ol>', words(at))[1]
+    assert "kappa" in notes
+    assert at.dataframe[0].value["note"].str.fullmatch(r"\d*").all()
+
+
+def test_a_further_decision_shows_at_the_next_look(open_page, words):
+    lifecycle.create(DESIGN, now_ms())
+    lifecycle.open_study("small")
+    at = open_page("studies", study="small", section="results")
+    assert "No results yet" in words(at)
+    simulated.simulate("small")
+    at.run()
+    assert "decisions <b>" in words(at)
+    assert "No results yet" not in words(at)
+
+
+def test_the_oversight_part_shows_one_participant_s_run(part, words):
+    at = part("oversight")
+    at.selectbox(key="study-participant").set_value("P02").run()
+    assert "From here on: P02 alone." in words(at)
+    assert "inspections" in sentences(at)
+
+
+def test_the_report_is_made_when_asked(open_page, played, words):
+    at = open_page("studies", study=played, section="report")
+    assert "Download the report (zip)" not in [button.label for button in at.get("download_button")]
+    at.button(key="make-report").click().run(timeout=240)
+    assert "Download the report (zip)" in [button.label for button in at.get("download_button")]

@@ -1,0 +1,48 @@
+"""Earlier trials against the present one."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.review.blinding import EarlierTrial
+from console.web.widgets.trial_history import compared, diff_of_actions, earlier_trials_html
+
+BEFORE = ("search[shade]", "click[B01]", "click[Buy Now]")
+AFTER = ("search[white shade]", "click[B01]", "click[66 x 66]", "click[Buy Now]")
+
+
+def test_added_removed_and_kept_actions_are_told_apart(parse):
+    page = parse(diff_of_actions(BEFORE, AFTER))
+    assert page.within("ia-removed") == "−search[shade]"
+    assert page.within("ia-added") == "+search[white shade]+click[66 x 66]"
+    assert page.within("ia-kept") == " click[B01] click[Buy Now]"
+
+
+@given(st.lists(st.text(max_size=8), max_size=12), st.lists(st.text(max_size=8), max_size=12))
+def test_a_diff_holds_both_lists_whole(before, after):
+    rows = list(compared(before, after))
+    assert [action for kind, action in rows if kind != "added"] == before
+    assert [action for kind, action in rows if kind != "removed"] == after
+
+
+@given(st.text(max_size=40))
+def test_actions_stay_text(parse, action):
+    assert parse(diff_of_actions([action], ["x"])).tags <= {"ol", "li", "span", "code"}
+
+
+def test_a_blind_reviewer_sees_actions_and_their_own_words_only(parse):
+    page = parse(earlier_trials_html([EarlierTrial(0, BEFORE, own_words="pick 66 x 66")], AFTER))
+    assert "pick 66 x 66" in page.text
+    assert ("summary", "data-note", "2 added, 1 removed, 2 kept") in page.attributes
+    for hidden in ("decision", "feedback", "outcome"):
+        assert hidden not in page.text
+
+
+def test_where_the_run_is_not_blind_the_answers_are_there_and_the_latest_trial_is_first(parse):
+    trials = [
+        EarlierTrial(0, BEFORE, "", "reject by r2", "ask for 66 x 66", "failed"),
+        EarlierTrial(1, AFTER, "", "approve by r1", None, "succeeded"),
+    ]
+    page = parse(earlier_trials_html(trials, AFTER))
+    assert page.text.index("trial 1") < page.text.index("trial 0")
+    for shown in ("reject by r2", "ask for 66 x 66", "failed", "succeeded"):
+        assert shown in page.text

@@ -1,0 +1,60 @@
+"""What a participant reads is plain text, whatever a researcher or a log wrote."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.web.widgets.participant_stage import (
+    clock_html,
+    explained_html,
+    head_html,
+    points_html,
+    progress_html,
+    prose_html,
+)
+
+ANYTHING = st.text(min_size=1).filter(lambda text: text.strip())
+
+
+@given(text=ANYTHING)
+def test_no_text_becomes_markup(text):
+    drawn = (
+        head_html(text, over=text)
+        + prose_html(text)
+        + points_html([text])
+        + explained_html(text, text, text, agrees=False)
+        + progress_html(text, text)
+    )
+    bare = (
+        head_html("x", over="x")
+        + prose_html("x")
+        + points_html(["x"])
+        + explained_html("x", "x", "x", agrees=False)
+        + progress_html("x", "x")
+    )
+    odd = drawn.count('<span class="ia-odd">')
+    assert drawn.count("<") - 2 * odd == bare.count("<")
+    assert "\n" not in drawn
+
+
+def test_lines_are_kept_and_an_empty_text_takes_no_room():
+    assert prose_html("one\n two") == '<div class="ia-prose">one&#10; two</div>'
+    assert prose_html("  \n") == ""
+    assert points_html([]) == ""
+
+
+def test_an_answer_that_agrees_looks_different_from_one_that_does_not():
+    assert "ia-agrees" in explained_html("Reject", "Reject", "", agrees=True)
+    assert "ia-agrees" not in explained_html("Approve", "Reject", "", agrees=False)
+
+
+@pytest.mark.parametrize(
+    ("left_ms", "shown"), [(0, "0:00"), (-5, "0:00"), (1, "0:01"), (60_000, "1:00"), (3_599_001, "60:00")]
+)
+def test_the_clock_never_shows_less_than_is_left(left_ms, shown):
+    assert f">{shown}<" in clock_html(left_ms)
+
+
+def test_reviews_are_counted_only_where_they_are_limited():
+    assert "of 3, 1 left" in progress_html("Item 2", "Part 1 of 4", cap=3, used=2)
+    assert "ia-meter" not in progress_html("Item 2")

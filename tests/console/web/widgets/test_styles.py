@@ -1,0 +1,28 @@
+"""One style sheet for the application, and every class that the sheet of a trajectory uses is in it."""
+
+import re
+
+from streamlit.testing.v1 import AppTest
+
+from console.web.widgets import styles
+
+SCRIPT = """
+from console.widgets.empty_state import show_empty_state
+from console.widgets.styles import load_styles
+load_styles()
+show_empty_state("Nothing waits", "Import a <b>log</b>.")
+"""
+
+
+def test_the_styles_load_once_and_bring_nothing_from_elsewhere():
+    app = AppTest.from_string(SCRIPT).run()
+    assert not app.exception
+    css = styles._styles()
+    assert not re.search(r"url\(|@import|https?:", css)
+    assert css.count("{") == css.count("}")
+
+
+def test_an_empty_state_says_what_to_do_next():
+    app = AppTest.from_string(SCRIPT).run()
+    drawn = [block.proto.body for block in app.get("html")]
+    assert any("Nothing waits" in body and "&lt;b&gt;log" in body for body in drawn)

@@ -1,0 +1,74 @@
+"""The table of figures: the best marked, the undefined a dash with its reason, nothing read as HTML.
+
+A table of plain words: escaped, its first column names the row, what is missing is a dash.
+"""
+
+from console.web.widgets.tables import FigureCell, FigureColumn, figures_html, rows_html
+
+COLUMNS = {
+    "f1": FigureColumn("F1", "higher is better", best="max"),
+    "cost": FigureColumn("cost", "errors", 0, best="min"),
+}
+
+
+def table(rows, ranked=None):
+    return figures_html(rows, COLUMNS, list(rows) if ranked is None else ranked)
+
+
+def test_the_best_of_a_column_is_marked_whichever_way_it_counts():
+    html = table(
+        {"a": {"f1": FigureCell(0.7), "cost": FigureCell(5)}, "b": {"f1": FigureCell(0.6), "cost": FigureCell(3)}}
+    )
+    assert html.count("best of the column") == 2
+    assert "★</span> 0.700" in html
+    assert "★</span> 3" in html
+
+
+def test_rows_that_do_not_compete_and_single_rows_get_no_mark():
+    rows = {"a": {"f1": FigureCell(0.7), "cost": FigureCell(5)}, "b": {"f1": FigureCell(0.6), "cost": FigureCell(3)}}
+    assert "best of" not in table(rows, ["a"])
+    assert "best of" not in table({"a": rows["a"]})
+
+
+def test_equals_are_all_marked():
+    html = table(
+        {"a": {"f1": FigureCell(0.7), "cost": FigureCell(5)}, "b": {"f1": FigureCell(0.70001), "cost": FigureCell(6)}}
+    )
+    assert html.count("★</span> 0.700") == 2
+
+
+def test_an_undefined_figure_is_a_dash_and_its_reason_stands_once_below():
+    none = FigureCell(None, reason="it needs <both> kinds")
+    html = table({"a": {"f1": none, "cost": FigureCell(5)}, "b": {"f1": none, "cost": FigureCell(3)}})
+    assert html.count(">–</td>") == 2
+    assert html.count("<li>") == 1
+    assert "– F1 of a, b: it needs &lt;both&gt; kinds" in html
+    assert "nan" not in html.lower()
+
+
+def test_names_and_intervals_are_plain_text():
+    html = table({"<img src=x>": {"f1": FigureCell(0.7, (0.6, 0.8)), "cost": FigureCell(1234)}})
+    assert "<img" not in html
+    assert "0.600 – 0.800" in html
+    assert "1,234" in html
+
+
+TITLES = {"name": "who <b>", "n": "count"}
+
+
+def test_text_can_only_ever_be_text():
+    html = rows_html([{"name": "<img src=x onerror=alert(1)>", "n": "1"}], TITLES)
+    assert "<img" not in html
+    assert "&lt;img src=x onerror=alert(1)&gt;" in html
+    assert "who &lt;b&gt;" in html
+
+
+def test_the_first_column_heads_its_row_and_numbers_stand_right():
+    html = rows_html([{"name": "P01", "n": "3"}], TITLES, numbers=("n",), label="People")
+    assert '<th scope="row">P01</th><td class="ia-n">3</td>' in html
+    assert 'role="region" aria-label="People"' in html
+    assert '<th scope="col" class="ia-n">count</th>' in html
+
+
+def test_what_is_missing_is_a_dash():
+    assert "<td>–</td>" in rows_html([{"name": "P01"}], TITLES)

@@ -1,0 +1,34 @@
+"""The lineage of a task, as a researcher reads it."""
+
+from console.web.widgets.trial_history import lineage_html
+
+ANSWER = {"decision": "reject", "reviewer": "ada", "feedback_text": "too <b>dear</b>", "delivered": True}
+FIRST = {"trial": 0, "trajectory_id": 11, "outcome": "rejected", "carried_over": False, "decisions": [ANSWER]}
+NEXT = {
+    "trial": 1,
+    "trajectory_id": 12,
+    "outcome": "succeeded",
+    "carried_over": False,
+    "decisions": [],
+    "memory": [{"decision_id": 5, "trial": 0, "origin": "feedback", "text": "too <b>dear</b>"}],
+    "released_by": "simulation",
+}
+
+
+def test_a_trial_names_what_it_began_with_and_where_that_came_from(parse):
+    page = parse(lineage_html([FIRST, NEXT], run="shop & co", opened=12, replayed=False))
+    assert "reject by ada “too <b>dear</b>”" in page.text
+    assert "began with “too <b>dear</b>” (decision 5, trial 0)" in page.text
+    assert "succeeded · run by the simulation" in page.text
+    assert page.text.index("reject by ada") < page.text.index("began with")
+
+
+def test_every_trial_leads_to_its_record(parse):
+    page = parse(lineage_html([FIRST, NEXT], run="shop & co", opened=12, replayed=False))
+    assert ("a", "href", "?run=shop+%26+co&id=11") in page.attributes
+    assert [attrs.get("aria-current") for tag, attrs in page.elements if tag == "li"][-2:] == ["true", None]
+
+
+def test_a_replay_says_that_it_is_one(parse):
+    assert "Replayed" in parse(lineage_html([FIRST], run="r", opened=11, replayed=True)).text
+    assert "Replayed" not in parse(lineage_html([FIRST], run="r", opened=11, replayed=False)).text
