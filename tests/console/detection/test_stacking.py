@@ -7,7 +7,7 @@ from sqlmodel import select
 from typer.testing import CliRunner
 
 from console import runs
-from console.commands.detector import app
+from console.cli.detect import app
 from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch, stacking
 from console.detection.detectors import detector, stacked

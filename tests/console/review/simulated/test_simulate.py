@@ -8,7 +8,7 @@ from sqlmodel import col, select
 from typer.testing import CliRunner
 
 from console import runs
-from console.commands.simulate import simulate as command
+from console.cli.review import simulate as command
 from console.database import reading, review_queue
 from console.errors import BadInput
 from console.review.simulated import Noise, simulate

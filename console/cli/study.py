@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from console.commands import study_plan, study_results, study_running
-from console.commands.output import Json, emit_json, say, show_table
+from console.cli import study_plan, study_run
+from console.cli.output import Json, emit_json, say, show_table
 from console.database import now_ms, reading
 from console.studies.design import conditions, varied
 from console.studies.design.allocation import promise
@@ -24,14 +24,14 @@ app = typer.Typer(
 app.command("assign", epilog="Example: inferact study assign pilot --out allocation.csv")(study_plan.assign)
 app.command("preregister", epilog="Example: inferact study preregister pilot --out pilot.md")(study_plan.preregister)
 app.command("power", epilog="Example: inferact study power pilot.yaml --n 4,8,12")(study_plan.power)
-app.command("open", epilog="Example: inferact study open pilot")(study_running.open_study)
-app.command("pause", epilog="Example: inferact study pause pilot")(study_running.pause)
-app.command("close", epilog="Example: inferact study close pilot")(study_running.close)
-app.command("simulate", epilog="Example: inferact study simulate pilot --all")(study_running.simulate)
-app.command("board", epilog="Example: inferact study board pilot --json")(study_running.board)
-app.command("withdraw", epilog="Example: inferact study withdraw pilot P07")(study_running.withdraw)
-app.command("results", epilog="Example: inferact study results pilot --table differences")(study_results.show)
-app.command("report", epilog="Example: inferact study report pilot --out pilot-report")(study_results.report)
+app.command("open", epilog="Example: inferact study open pilot")(study_run.open_study)
+app.command("pause", epilog="Example: inferact study pause pilot")(study_run.pause)
+app.command("close", epilog="Example: inferact study close pilot")(study_run.close)
+app.command("simulate", epilog="Example: inferact study simulate pilot --all")(study_run.simulate)
+app.command("board", epilog="Example: inferact study board pilot --json")(study_run.board)
+app.command("withdraw", epilog="Example: inferact study withdraw pilot P07")(study_run.withdraw)
+app.command("results", epilog="Example: inferact study results pilot --table differences")(study_run.show)
+app.command("report", epilog="Example: inferact study report pilot --out pilot-report")(study_run.report)
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
 

@@ -4,7 +4,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from console.commands.recalibrate import recalibrate
+from console.cli.detect import recalibrate
 from console.errors import Refused
 from console.trajectory import Label
 from tests.verdicts import a_run, judge

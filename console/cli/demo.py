@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 
 from console import runs
-from console.commands import maintenance
-from console.commands.output import Json, emit_json, say
-from console.commands.playing import play
+from console.cli import maintenance
+from console.cli.output import Json, emit_json, say
+from console.cli.run import play
 from console.database import reading
 from console.server import serve
 from console.settings import settings

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from console import runs
-from console.commands.output import Json, emit_json, say, show_table
-from console.commands.plain_rows import plain_rows
-from console.commands.playing import play, task_counts
+from console.cli.output import Json, emit_json, plain_rows, say, show_table
+from console.cli.run import play, task_counts
 from console.database import reading
 from console.errors import BadInput
 from console.review.simulated import simulate

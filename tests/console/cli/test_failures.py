@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from console.cli import run_command
-from console.commands.failures import sentence
+from console.cli.output import sentence
 from tests.logs import purchase, write_log
 
 

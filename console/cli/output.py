@@ -1,7 +1,12 @@
-"""How commands speak: tables or one JSON document on stdout, progress and errors on stderr."""
+"""What the command line says of failures that are nobody's refusal: the disk, the database, a setting.
+
+How commands speak: tables or one JSON document on stdout, progress and errors on stderr.
+Tables of figures as commands print them.
+"""
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,12 +14,38 @@ from typing import Annotated, Any
 
 import orjson
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from console.review.plain_text import visible
+from console.settings import Settings
+
+EXPECTED = (OSError, sqlite3.Error, DBAPIError, ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValidationError)
+"""Errors of the surroundings; any other is a fault of ours and shows its traceback."""
+
+
+def sentence(failure: BaseException) -> tuple[str, int] | None:
+    """One sentence and the exit code, or None where the surroundings are not to blame."""
+    match failure:
+        case ValidationError(title=Settings.__name__):
+            name = "_".join(["INFERACT", *(str(part).upper() for part in failure.errors()[0]["loc"])])
+            return f"The setting {name} cannot be used: {failure.errors()[0]['msg']}.", 2
+        case ArgumentError() | NoSuchModuleError():
+            return "INFERACT_DATABASE_URL names no known kind of database; use sqlite:///FILE or postgresql://...", 2
+        case ModuleNotFoundError(name="psycopg" | "psycopg2"):
+            return "PostgreSQL needs its driver; install it: pip install psycopg[binary]", 1
+        case DBAPIError() | sqlite3.Error():
+            cause = getattr(failure, "orig", failure)
+            return f"The database did not take it ({cause}); that change is undone, what was stored before is kept", 1
+        case OSError():
+            where = f"{failure.filename}: " if failure.filename else ""
+            return f"{where}{failure.strerror or failure}; choose another place, or mend its rights or room.", 1
+    return None
+
 
 _PIPED_WIDTH = 180
 """Columns where there is no terminal whose width counts."""
@@ -66,3 +97,13 @@ def _cell(value: object) -> str:
         return f"{value:.3f}"
     text = visible(" ".join(str(value).split()))
     return text if len(text) <= 90 else text[:89] + "…"
+
+
+def plain_rows(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a pandas table, None for what is missing; whole numbers are whole again."""
+    rows: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return [{str(name): _plain(value) for name, value in row.items()} for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

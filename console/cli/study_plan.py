@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from console.commands.output import Json, emit_json, progress, say, show_table
+from console.cli.output import Json, emit_json, progress, say, show_table
 from console.database import reading
 from console.errors import BadInput
 from console.runs.export.formats import format_of

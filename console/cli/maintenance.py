@@ -1,4 +1,7 @@
-"""`inferact db`, `inferact doctor`, `inferact serve`, `inferact export`."""
+"""`inferact db`, `inferact doctor`, `inferact serve`, `inferact export`.
+
+`inferact worker`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import Annotated
 import typer
 
 from console.auth import sign_in
-from console.commands.output import Json, emit_json, say, show_table
+from console.cli.output import Json, emit_json, say, show_table
 from console.database import database_url, reading
 from console.errors import BadInput, Refused
 from console.llm.capabilities import capabilities_of
@@ -149,3 +152,16 @@ def _tell(document: dict[str, object], as_json: bool, said: str) -> None:
         emit_json(document)
     else:
         say(said)
+
+
+def worker(
+    once: Annotated[bool, typer.Option("--once", help="One round, then end; for a timer.")] = False,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two rounds.")] = 1.0,
+) -> None:
+    """Free lapsed claims, advance runs whose decisions are due, and send webhooks, until Ctrl+C."""
+    from console.server.worker import work  # brings an HTTP client, which only this command should pay for
+
+    database_url()
+    if not once:
+        say("Working. Stop with Ctrl+C.")
+    work(say, once=once, every_s=every)

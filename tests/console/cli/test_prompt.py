@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from console.commands.prompt import prompt
+from console.cli.prompt import prompt
 from console.errors import BadInput, Unknown
 from console.llm.prompts import fingerprint, names
 from console.settings import settings

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from console.commands.output import Json, emit_json, say, show_table
+from console.cli.output import Json, emit_json, say, show_table
 from console.errors import BadInput
 from console.llm import prompts
 from console.settings import settings

@@ -9,9 +9,8 @@ import typer
 from typer.core import TyperGroup
 
 from console import runs
-from console.commands import fp_first
-from console.commands.output import Json, emit_json, say, show_table
-from console.commands.plain_rows import plain_rows
+from console.cli import fp_first
+from console.cli.output import Json, emit_json, plain_rows, say, show_table
 from console.database import reading
 from console.errors import BadInput
 

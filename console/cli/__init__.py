@@ -1,4 +1,7 @@
-"""The `inferact` command: noun, then verb; a bare noun lists."""
+"""The `inferact` command: noun, then verb; a bare noun lists.
+
+One file per noun of the command line; `console.cli` puts them together.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,11 @@ from typing import Any
 
 import typer
 
-from console.commands import (
-    demo,
-    detect,
-    detector,
-    failures,
-    maintenance,
-    oversight,
-    prompt,
-    recalibrate,
-    review,
-    run,
-    simulate,
-    study,
-    trajectory,
-    worker,
-)
+from console.cli import demo, detect, maintenance, output, oversight, prompt, review, run, study, trajectory
+from console.cli import detect as detector
+from console.cli import detect as recalibrate
+from console.cli import maintenance as worker
+from console.cli import review as simulate
 from console.errors import ConsoleError
 from console.review.plain_text import visible
 from storage.errors import StorageError
@@ -95,8 +87,8 @@ def run_command(arguments: list[str] | None = None) -> int:
         return _refuse("Stopped.", 130)
     except BrokenPipeError:
         return 0
-    except failures.EXPECTED as failure:
-        if (said := failures.sentence(failure)) is None:
+    except output.EXPECTED as failure:
+        if (said := output.sentence(failure)) is None:
             raise
         return _refuse(*said)
     return code if isinstance(code, int) else 0
@@ -110,7 +102,3 @@ def _usage(misuse: Any) -> str:
 def _refuse(sentence: str, code: int) -> int:
     sys.stderr.write(f"{visible(sentence)}\n")
     return code
-
-
-if __name__ == "__main__":
-    main()

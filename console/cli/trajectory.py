@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from console import runs
-from console.commands.output import Json, emit_json, progress, say, show_table
+from console.cli.output import Json, emit_json, progress, say, show_table
 from console.database import reading
 from console.errors import BadInput
 from console.review import plain_text

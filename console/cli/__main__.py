@@ -1,0 +1,5 @@
+"""`python -m console.cli`."""
+
+from console.cli import main
+
+main()

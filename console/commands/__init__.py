@@ -1,1 +1,0 @@
-"""One file per noun of the command line; `console.cli` puts them together."""
