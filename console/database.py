@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
-from sqlmodel import Session
+from sqlmodel import Session as Session
 
 from console.settings import settings
 from storage import engine

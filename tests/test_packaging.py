@@ -67,8 +67,8 @@ def test_the_wheel_holds_what_is_not_python(installed):
     for name in (
         "streamlit_app.py",
         "console/streamlit_config.toml",
-        "console/widgets/look/page.css",
-        "console/widgets/hotkeys/hotkeys.js",
+        "console/web/widgets/look/page.css",
+        "console/web/widgets/hotkeys/hotkeys.js",
         "storage/migrations/versions/0001_first.py",
     ):
         assert (installed / name).exists(), name

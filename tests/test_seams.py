@@ -26,7 +26,7 @@ def _constants(room, kind):
             continue
         if path.is_dir() and not (path / "__init__.py").exists():
             continue
-        module = import_module(f"console.{room}.{path.stem}")
+        module = import_module(f"console.{room}.{path.stem}".replace("/", "."))
         for value in vars(module).values():
             if isinstance(value, kind):
                 yield path.stem, value
@@ -35,9 +35,9 @@ def _constants(room, kind):
 @pytest.mark.parametrize(
     ("room", "kind", "registry"),
     [
-        ("detectors", Detector, DETECTORS),
+        ("detection/detectors", Detector, DETECTORS),
         ("environments", Environment, ENVIRONMENTS),
-        ("importers", Importer, IMPORTERS),
+        ("runs/importers", Importer, IMPORTERS),
     ],
 )
 def test_every_file_of_a_shelf_is_registered(room, kind, registry):
@@ -50,10 +50,10 @@ def test_every_page_is_in_the_menu():
     app_text = (ROOT / "streamlit_app.py").read_text()
     scripts = [
         path.name
-        for path in (ROOT / "console" / "pages").glob("*.py")
+        for path in (ROOT / "console" / "web" / "pages").glob("*.py")
         if re.search(r"^st\.title\(|^hat = ", path.read_text(), re.M)
     ]
-    missing = [name for name in scripts if f"console/pages/{name}" not in app_text]
+    missing = [name for name in scripts if f"console/web/pages/{name}" not in app_text]
     assert not missing
 
 

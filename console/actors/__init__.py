@@ -13,7 +13,7 @@ ACTORS: dict[str, Actor] = {
     "react": REACT,
 }
 
-__all__ = ["ACTORS", "Actor", "Move", "Reflection", "ActorView", "actor"]
+__all__ = ["ACTORS", "Actor", "ActorView", "Move", "Reflection", "actor"]
 
 
 def actor(name: str) -> Actor:

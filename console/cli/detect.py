@@ -121,6 +121,7 @@ def evaluate(
 ) -> None:
     """Measure detectors against labels: Macro-F1, cost, effective reliability, PR-AUC, calibration."""
     from console.analysis.metrics.score_file import evaluate_scores
+    from console.detection.evaluation import metrics  # numpy, which only this command and tune need
 
     if (run is None) == (scores is None):
         raise BadInput("Name a run, or a file with --scores.")
@@ -128,7 +129,7 @@ def evaluate(
         document = evaluate_scores(scores, threshold)
     else:
         with reading() as session:
-            document = evaluation.evaluate(session, runs.get(session, run or ""), paper=paper)
+            document = metrics.evaluate(session, runs.get(session, run or ""), paper=paper)
     if as_json:
         emit_json(document)
         return
@@ -145,9 +146,10 @@ def tune(
     as_json: Json = False,
 ) -> None:
     """Find a detector's threshold by Macro-F1 on a dev set that the test never sees."""
+    from console.detection.evaluation import metrics  # numpy, which only this command and evaluate need
 
     with reading() as session:
-        document = evaluation.tune(session, runs.get(session, run), method, dev_size, seed)
+        document = metrics.tune(session, runs.get(session, run), method, dev_size, seed)
     if as_json:
         emit_json(document)
         return
@@ -222,9 +224,10 @@ def recalibrate(
     as_json: Json = False,
 ) -> None:
     """Learn P(misaligned) from what reviewers decided, as a further detector that can be measured beside the others."""
+    from console.detection import recalibration  # numpy, which few commands need
 
     with writing() as session:
-        found = calibration.recalibrate(session, runs.get(session, run), detector, method, now_ms(), seed=seed)
+        found = recalibration.recalibrate(session, runs.get(session, run), detector, method, now_ms(), seed=seed)
     if as_json:
         emit_json(asdict(found))
         return

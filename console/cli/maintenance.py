@@ -98,10 +98,11 @@ def export(
 
 def _of_study(name: str, out: Path) -> int:
     from console.studies import results  # pandas, which few commands need
+    from console.studies.results import csv_files
 
     with reading() as session:
         frames = results.frames(session, lifecycle.get(session, name).id or 0)
-    return files.export(frames, out)
+    return csv_files.export(frames, out)
 
 
 def serve(

@@ -15,7 +15,7 @@ from console.cli.output import Json, emit_json, progress, say, show_table
 from console.database import reading
 from console.errors import BadInput
 from console.runs.export.formats import format_of
-from console.studies.design import Design, PlannedCondition, allocate, allocation, sample_tasks
+from console.studies.design import Design, PlannedCondition, allocate, balance, sample_tasks
 from console.studies.design.allocation import promise
 from console.studies.design.yaml_file import load
 from console.studies.sessions import lifecycle, task_sources
@@ -32,6 +32,7 @@ def assign(
     as_json: Json = False,
 ) -> None:
     """Show who gets which condition at which position on which tasks, and how even that is."""
+    from console.studies.design import allocation_table as table  # pyarrow, which few commands need
 
     design, places = _study(name)
     rows = table.rows(design, places)
@@ -145,7 +146,7 @@ def _balance(places: Sequence[PlannedCondition]) -> list[dict[str, Any]]:
     return [
         {"participants": kind, "count_of": tally.what, "least": tally.least, "most": tally.most, "even": tally.even}
         for kind in dict.fromkeys(place.kind for place in places)
-        for tally in allocation([place for place in places if place.kind == kind])
+        for tally in balance([place for place in places if place.kind == kind])
         if tally.counts
     ]
 

@@ -19,7 +19,6 @@ from console.detection.detectors import UNPARSED, Detector, detector
 from console.detection.detectors.shared.model_clients import Asking
 from console.detection.enqueue import enqueue
 from console.detection.pending import Page, PendingCheckpoints
-from console.detection.pending import run_checkpoints as run_checkpoints
 from console.detection.report import Detection, DetectionReport
 from console.detection.verdicts import keep_verdicts, verdict_row
 from console.llm import ClientUsage

@@ -9,16 +9,15 @@ import orjson
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
-from console import runs
 from console.database import reading
 from console.detection.concurrent import Job
 from console.detection.detectors import UNPARSED, Detector
 from console.detection.detectors.shared.model_clients import Asking, Setup
 from console.detection.report import DetectionReport
 from console.detection.routing_lock import is_locked
-from console.environments import environment
+from console.runs.checkpoints import run_checkpoints
 from console.trajectory import Outcome, Trajectory, from_json
-from console.trajectory.checkpoints import Checkpoint, checkpoints
+from console.trajectory.checkpoints import Checkpoint
 from storage import tables
 
 _PAGE = 200
@@ -103,12 +102,6 @@ class PendingCheckpoints:
         report.flagged += found.flagged
         report.unparsed += found.unparsed
         return True
-
-
-def run_checkpoints(run: tables.Run, record: Trajectory) -> list[Checkpoint]:
-    """The checkpoints of a trajectory under the run's own patterns and its choice about end checkpoints."""
-    ends = environment(record.environment).ends if run.ends is None else run.ends
-    return checkpoints(record, runs.patterns(run), ends=ends)
 
 
 def _bodies(session: Session, page: Page) -> list[tuple[int, Trajectory]]:

@@ -20,6 +20,7 @@ from console.settings import settings
 __all__ = [
     "LLM",
     "BadReply",
+    "ClientUsage",
     "Message",
     "ModelError",
     "ModelRefused",
@@ -28,7 +29,6 @@ __all__ = [
     "Reply",
     "RequestRejected",
     "SpendingCapReached",
-    "ClientUsage",
     "Token",
     "Usage",
     "connect",

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import orjson
 from sqlmodel import Session, col, select
 
-from console.detection.batch import run_checkpoints
-from console.environments.briefs import Brief, brief_of
+from console.environments.task_briefing import Brief, brief_of
 from console.review.presentation import Flag, Presentation, checkpoint_presentation, reasons
+from console.runs.checkpoints import run_checkpoints
 from console.trajectory import Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from console.environments import environment
-from console.environments.briefs import Brief
+from console.environments.task_briefing import Brief
 from console.review.presentation_text import WORDS, compare, evidence, last_seen
 from console.trajectory import Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints, is_thought, pending_action

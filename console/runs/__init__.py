@@ -73,6 +73,16 @@ def every(session: Session, *, of_studies: bool = False) -> list[tables.Run]:
     return list(session.exec(statement))
 
 
+def moving(session: Session) -> list[tables.Run]:
+    """The runs in which something can happen by itself: neither archives nor those of studies.
+
+    A participant hands a round over themselves; nothing may move under their hands.
+    """
+    run = tables.Run
+    alone = (col(run.kind) != RunKind.ARCHIVE) & col(run.study_id).is_(None)
+    return list(session.exec(select(run).where(alone).order_by(col(run.id))))
+
+
 def archive(session: Session, name: str, now_ms: int) -> tables.Run:
     """The run that imported logs go to: the one of that name, or a new one."""
     run = find(session, name)

@@ -1,9 +1,5 @@
-"""The HTTP door: the console's pages and, under /api/v1, an API for agents that are not written in Python.
+"""The server: the console and its HTTP API as one ASGI app, webhooks, the worker, and how they start and stop.
 
-`door` is the ASGI app, `api` the routes with their one table in `operations`, `admission` who may come in,
-`policy` what a browser may load, `schema` what is sent and answered.
+`app` is the ASGI app, `api` what agents in other languages call, `content_security` what a browser may load, `serve`
+starts it all, `worker` is the loop beside it, `webhooks` tell agents' servers of decisions.
 """
-
-from console.server.app import app
-
-__all__ = ["app"]

@@ -76,7 +76,7 @@ def serve(host: str, port: int) -> None:
     bootstrap.load_config_options(options(host, port))
     # Streamlit's own runner binds a socket on which asyncio leaves Nagle's algorithm on: 40 ms for every answer.
     uvicorn.run(
-        "console.http:app",
+        "console.server.app:app",
         host=host,
         port=port,
         ws="websockets-sansio",

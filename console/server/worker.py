@@ -11,8 +11,8 @@ from functools import partial
 
 from anyio.from_thread import start_blocking_portal
 from sqlalchemy.exc import DBAPIError
-from sqlmodel import col, select
 
+from console import runs
 from console.database import database_url, now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.gate.wait import expire_abandoned
@@ -54,7 +54,9 @@ def _round(tell: Tell, rested: dict[int, int]) -> None:
     at_ms = now_ms()
     if freed := review_queue().sweep(now_ms=at_ms):
         tell(f"{freed} claims had lapsed; their items are free again.")
-    for run in _runs():
+    with reading() as session:
+        moving = runs.moving(session)
+    for run in moving:
         run_id = run.id or 0
         if run.kind == RunKind.GATE:
             if gone := expire_abandoned(database_url(), run_id, at_ms):
@@ -71,15 +73,6 @@ def _advance(run: tables.Run, tell: Tell) -> None:
         f"{run.name}: {done.delivered} decisions delivered, {done.revealed} tasks got their next trial, "
         f"{done.queued} new items wait."
     )
-
-
-def _runs() -> list[tables.Run]:
-    """The runs in which something can happen by itself."""
-    run = tables.Run
-    with reading() as session:
-        # A participant hands a round over themselves; nothing may move under their hands.
-        moving = (col(run.kind) != RunKind.ARCHIVE) & col(run.study_id).is_(None)
-        return list(session.exec(select(run).where(moving).order_by(col(run.id))))
 
 
 def _carefully(step: Callable[[], None]) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import streamlit as st
-from sqlmodel import Session
 
 from console import runs
 from console.auth.sign_in import Role
+from console.database import Session
 from console.review import inbox
 from console.web.sign_in import current_identity
 from storage import tables

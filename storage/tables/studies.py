@@ -44,7 +44,7 @@ class ProbePurpose(StrEnum):
 
 
 class Study(Table, table=True):
-    """A user study; `design` is its whole design as JSON, as `console.designs` reads it."""
+    """A user study; `design` is its whole design as JSON, as `console.studies.design` reads it."""
 
     __tablename__ = "study"
     __table_args__ = (one_of("status", StudyStatus),)

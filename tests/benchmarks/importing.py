@@ -107,12 +107,13 @@ def ours(log: Path, folder: Path) -> tuple[float, float]:
     os.environ["INFERACT_DATA_DIR"] = str(folder / "ours")
     from console import runs
     from console.database import database_url, now_ms, writing
+    from console.runs import ingest
     from console.settings import settings
 
     settings.cache_clear()
     database_url()
     started = time.perf_counter()
-    report = importing.import_file(log, "whole", "auto", lambda _: None)
+    report = ingest.import_file(log, "whole", "auto", lambda _: None)
     whole = time.perf_counter() - started
     if report.rejected:
         raise SystemExit(str(report.rejected))
@@ -124,7 +125,7 @@ def ours(log: Path, folder: Path) -> tuple[float, float]:
         known: set = set()
         stream = iter(rows)
         while batch := list(islice(stream, BATCH)):
-            trajectories.insert_fresh(session, run, batch, known, now_ms())
+            ingest.insert_fresh(session, run, batch, known, now_ms())
     return whole, time.perf_counter() - started
 
 

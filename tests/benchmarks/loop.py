@@ -49,18 +49,19 @@ def measured(arm: Arm, environment: str, seed: int, tasks: int) -> list[float]:
     """The share of tasks solved by trial 0, 1, 2 and 3."""
     from console import runs
     from console.database import reading
-    from console.trials import engine
+    from console.review.simulated import simulate
+    from console.trials import engine, release, start
 
     name = f"{environment} {arm.name} {arm.cap} {seed}"
     fields = {"feedback_mode": arm.feedback, "budget_percent": arm.cap, "trials": TRIALS, "undo_ms": 0}
-    starting.start(name, {environment: tasks}, seed=seed, detector_name=arm.detector, **fields)
+    start.start(name, {environment: tasks}, seed=seed, detector_name=arm.detector, **fields)
     engine.resume(name)
-    plan = simulation.Plan(seed=seed, wordings=HERE / "wordings")
+    plan = simulate.Plan(seed=seed, wordings=HERE / "wordings")
     for _ in range(3 * TRIALS):
-        inspected = 0 if arm.feedback == "none" else simulation.simulate(name, plan).inspected
+        inspected = 0 if arm.feedback == "none" else simulate.simulate(name, plan).inspected
         if not inspected + engine.advance(name).revealed:
             break
-    releasing.release(name)
+    release.release(name)
     engine.advance(name)
     with reading() as session:
         trials = runs.status(session, runs.get(session, name))["trials"]
@@ -170,7 +171,7 @@ def main() -> None:
     print(table(summary), difference_table(found), sep="\n\n")
     print(f"\n{len(seeds)} seeds, {tasks} tasks each, {time.perf_counter() - started:.0f} s")
     if options.plot:
-        from console.analysis.charts.success_by_feedback import success
+        from console.analysis.charts.success import success
 
         success(summary).write_html(options.plot, include_plotlyjs=True)
     print(orjson.dumps(verdict(figures(found))).decode())

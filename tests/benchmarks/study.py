@@ -154,9 +154,11 @@ def design(quick: bool, tasks: int | None = None):
 def allocation_faults() -> int:
     """How far the stored allocation is from what its design promises to be even."""
     from console.database import reading
+    from console.studies.design.allocation import balance
+    from console.studies.sessions import lifecycle
 
     with reading() as session:
-        places = listing.places(session, creating.get(session, "pilot"))
+        places = lifecycle.places(session, lifecycle.get(session, "pilot"))
     return sum(tally.most - tally.least for tally in balance(places) if tally.what in PROMISED)
 
 
@@ -178,10 +180,11 @@ def stored() -> tuple[Counter[str], int, int]:
 def figures(quick: bool, tasks: int | None) -> dict[str, float]:
     """Runs the study and counts."""
     from console.database import now_ms
+    from console.studies.sessions import lifecycle
     from tests.serving import serving
 
-    study = creating.create(design(quick, tasks), now_ms())
-    creating.open_study(study.name)
+    study = lifecycle.create(design(quick, tasks), now_ms())
+    lifecycle.open_study(study.name)
     people = 2 if quick else 4
     words = [f"words of number {number}, nobody else's" for number in range(people)]
     started = time.perf_counter()

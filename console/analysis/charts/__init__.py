@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 import plotly.graph_objects as go
 
-from console.analysis.charts.agreement_measures import agreement
+from console.analysis.charts.agreement import agreement
 from console.analysis.charts.budget_burn_down import budget_burn_down
 from console.analysis.charts.confusion_matrix import confusion_matrix
 from console.analysis.charts.feedback_length import feedback_length
@@ -19,7 +19,7 @@ from console.analysis.charts.reliability import reliability
 from console.analysis.charts.roc_curve import roc_curve
 from console.analysis.charts.score_histogram import score_histogram
 from console.analysis.charts.study_success import study_success
-from console.analysis.charts.success_by_feedback import success
+from console.analysis.charts.success import success
 from console.analysis.charts.threshold_sweep import threshold_sweep
 from console.analysis.charts.time_over_session import time_over_session
 

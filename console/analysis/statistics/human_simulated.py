@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from console.analysis.metrics.bootstrap import draws, interval
-from console.analysis.statistics.agreement import RESAMPLES, alpha
 from console.analysis.statistics.estimates import (
     LEVEL,
     Estimate,
@@ -21,6 +20,7 @@ from console.analysis.statistics.estimates import (
     undefined,
 )
 from console.analysis.statistics.pace import exponential
+from console.analysis.statistics.reviewer_agreement import RESAMPLES, alpha
 
 HUMAN = "human"
 

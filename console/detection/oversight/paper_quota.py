@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -54,9 +53,8 @@ def read_matrices(path: Path) -> list[Row]:
 
 def published_matrices() -> list[Row]:
     """The matrices behind the InferAct paper's Table 1, of its own models and tasks."""
-    text = files(paper).joinpath("detection.csv").read_text("utf-8")
     names = ("model", "method", "environment", *_FIELDS)
-    return [{name: row[name] for name in names} for row in _rows(text, paper.SOURCE)]
+    return [{name: row[name] for name in names} for row in _rows(paper.published_csv("detection.csv"), paper.SOURCE)]
 
 
 def quota_table(rows: Sequence[Mapping[str, Any]], budget: str) -> pd.DataFrame:

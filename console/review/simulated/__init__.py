@@ -15,7 +15,7 @@ REVIEWERS: dict[str, Reviewer] = {
     "noisy": NOISY,
 }
 
-__all__ = ["INSPECTION_ORDERS", "REVIEWERS", "ReviewCase", "Noise", "SimulatedAnswer", "Reviewer", "reviewer"]
+__all__ = ["INSPECTION_ORDERS", "REVIEWERS", "Noise", "ReviewCase", "Reviewer", "SimulatedAnswer", "reviewer"]
 
 
 def reviewer(name: str) -> Reviewer:

@@ -11,8 +11,8 @@ from pathlib import Path
 from console.errors import Unknown, UnreadableFile
 from console.runs.importers import (
     alfworld_expert,
-    canonical,
     inferact,
+    jsonl,
     openai_messages,
     reflexion_react,
     tau_bench,
@@ -23,7 +23,7 @@ from console.runs.importers.parts.file_start import beginning_of
 from console.runs.importers.records import Entry, Importer, Progress
 
 IMPORTERS: dict[str, Importer] = {
-    "jsonl": canonical.IMPORTER,
+    "jsonl": jsonl.IMPORTER,
     "reflexion-react": reflexion_react.IMPORTER,
     "webshop-react": webshop_react.IMPORTER,
     "tau-bench": tau_bench.IMPORTER,

@@ -21,8 +21,8 @@ from sqlalchemy.exc import IntegrityError
 
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
-from console.server.webhooks import outbox
-from console.server.webhooks.outbox import GIVEN_UP, Message
+from console.gate import outbox
+from console.gate.outbox import GIVEN_UP, Message
 from console.settings import settings
 
 _PREFIX = "whsec_"

@@ -12,13 +12,13 @@ from typing import Any
 
 import pandas as pd
 
-from console.analysis.statistics.agreement import agreement as measures
-from console.analysis.statistics.agreement import cohen_of_pairs
 from console.analysis.statistics.estimates import proportion
 from console.analysis.statistics.feedback_words import Association, feedback_and_success
 from console.analysis.statistics.human_simulated import by_kind, humans_and_others
 from console.analysis.statistics.pace import ITEMS, Pace, by_condition
 from console.analysis.statistics.pace import pace as measured
+from console.analysis.statistics.reviewer_agreement import agreement as measures
+from console.analysis.statistics.reviewer_agreement import cohen_of_pairs
 from console.studies.analysis.frames import ALL, REVIEWERS, Frames, cells, groups, own, table
 from console.trajectory import Label, Outcome
 

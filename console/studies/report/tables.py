@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from console.analysis.charts.agreement_measures import MEASURES
+from console.analysis.charts.agreement import MEASURES
 from console.studies.report.format import P_VALUES, p_value, plain, title
 
 _NOTES = ("note", "method")

@@ -18,13 +18,13 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.actors import ActorView, actor
-from console.detection.batch import run_checkpoints
 from console.detection.detectors import Detector, detector
 from console.environments import environment
-from console.environments.briefs import brief_of
 from console.environments.environment import Environment, TaskSpec
+from console.environments.task_briefing import brief_of
 from console.errors import BadInput
 from console.review.simulated import Noise, ReviewCase, reviewer
+from console.runs.checkpoints import run_checkpoints
 from console.studies.design import Design, conditions
 from console.studies.sessions import task_sources
 from console.trajectory import Label, Outcome, Step, Trajectory, from_json

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import streamlit as st
-from sqlmodel import Session
 
 from console.auth.sign_in import Identity, Role
-from console.database import now_ms, reading, review_queue
+from console.database import Session, now_ms, reading, review_queue
 from console.errors import ConsoleError, Refused
 from console.review import decisions, inbox
 from console.studies.sessions import joining, steps

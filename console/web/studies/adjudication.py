@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import streamlit as st
-from sqlmodel import Session
 
-from console.database import now_ms, reading, writing
+from console.database import Session, now_ms, reading, writing
 from console.errors import ConsoleError
 from console.runs import trajectory_list
 from console.studies.results import adjudication

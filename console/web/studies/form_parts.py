@@ -86,12 +86,12 @@ def _whole(part: Callable[..., Any], row: dict[str, Any]) -> dict[str, Any]:
     return {name: int(cell) if name == "count" else cell for name, cell in row.items()}
 
 
-Mapping = dict[str, Any]
+Draft = dict[str, Any]
 
 _WITHDRAWALS = {"remove": "what they did is removed", "anonymise": "it stays under another pseudonym"}
 
 
-def people(draft: Mapping) -> Mapping:
+def people(draft: Draft) -> Draft:
     """How many people and simulated reviewers."""
     st.subheader("Who takes part", anchor=False)
     given = draft["participants"]
@@ -109,7 +109,7 @@ def people(draft: Mapping) -> Mapping:
         return {"participants": {**counts, "noisy": noisy(given["noisy"])}}
 
 
-def consent(draft: Mapping) -> Mapping:
+def consent(draft: Draft) -> Draft:
     """What they agree to, and what they are asked once."""
     with st.expander("Consent and questions before the first item", expanded=False):
         given = draft["consent"]
@@ -129,7 +129,7 @@ def consent(draft: Mapping) -> Mapping:
     return {"consent": {"text": text, "withdrawal": withdrawal}, "demographics": asked}
 
 
-def instructions(draft: Mapping) -> Mapping:
+def instructions(draft: Draft) -> Draft:
     """What they read and try before the first condition."""
     with st.expander("Instructions and practice", expanded=False):
         text = st.text_area(
@@ -141,7 +141,7 @@ def instructions(draft: Mapping) -> Mapping:
     return {"instructions": text, "practice": practice}
 
 
-def checks(draft: Mapping) -> Mapping:
+def checks(draft: Draft) -> Draft:
     """Items with a known answer, breaks, and how long a decision can be taken back."""
     with st.expander("Checks, breaks and undo", expanded=False):
         st.caption("Items with a known answer, mixed into every condition:")

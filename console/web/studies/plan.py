@@ -21,7 +21,7 @@ from console.studies.design import (
     Design,
     PlannedCondition,
     allocate,
-    allocation,
+    balance,
     conditions,
     task_count,
     varied,
@@ -82,7 +82,7 @@ def _orders(places: Sequence[PlannedCondition]) -> pd.DataFrame:
 def _evenness(places: Sequence[PlannedCondition]) -> Iterator[dict[str, str]]:
     for kind, title in _KINDS.items():
         group = [place for place in places if place.kind == kind]
-        yield from ({"kind": title, **_tally(tally)} for tally in allocation(group) if group and tally.counts)
+        yield from ({"kind": title, **_tally(tally)} for tally in balance(group) if group and tally.counts)
 
 
 def _tally(tally: PairCounts) -> dict[str, str]:

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from console.database import database_url, now_ms, reading
-from console.studies.report import ReportStamp, html
+from console.studies.report import ReportStamp, bundle
 from console.studies.results import TABLES, csv_files
 from console.studies.sessions import lifecycle
 from console.web.studies.results_data import Results, results_of
@@ -50,7 +50,7 @@ def show(study: tables.Study) -> None:
 def _report(_url: str, found: Results) -> bytes:
     with reading() as session:
         design = lifecycle.design_of(lifecycle.get(session, found.name))
-    return html(design, _frames(found), ReportStamp(now_ms(), found.version))
+    return bundle(design, _frames(found), ReportStamp(now_ms(), found.version))
 
 
 def _frames(found: Results) -> dict[str, pd.DataFrame]:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from console.analysis.charts import CHARTS
-from console.analysis.charts.agreement_measures import MEASURES
+from console.analysis.charts.agreement import MEASURES
 from console.runs.export.formats import as_csv
 from console.studies.report.format import P_VALUES, p_value, title
 from console.web.studies.results_data import Results

@@ -6,7 +6,7 @@ import pytest
 
 from console.cli import run_command
 from console.runs.export.formats.csv import read
-from console.studies.design import PlannedCondition, allocation
+from console.studies.design import PlannedCondition, balance
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_the_exported_table_alone_proves_the_balance(study, pilot, tmp_path):
         )
         for row in rows
     ]
-    counted = {tally.what: (tally.least, tally.most) for tally in allocation(places)}
+    counted = {tally.what: (tally.least, tally.most) for tally in balance(places)}
     assert counted["condition at position"] == counted["condition after condition"] == (1, 1)
     said = {row["count_of"]: (row["least"], row["most"]) for row in told["balance"] if row["participants"] == "human"}
     assert said == counted

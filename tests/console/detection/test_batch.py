@@ -33,7 +33,7 @@ from tests.logs import purchase, write_log
 
 SEVEN = ("inferact-prob", "inferact-verb", "direct", "self-consistency", "token-prob", "token-entropy", "multi-step")
 BOTH = ["inferact-prob", "inferact-verb"]
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)

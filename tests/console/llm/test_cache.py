@@ -104,7 +104,7 @@ def test_a_damaged_file_is_told_with_what_to_do(tmp_path):
 def test_several_processes_write_at_once(tmp_path):
     code = (
         "import sys; from pathlib import Path\n"
-        "from console.llm.cache import Replies; from console.llm.reply import Reply\n"
+        "from console.llm.cache import Replies; from console.llm.messages import Reply\n"
         "replies = Replies(Path(sys.argv[1]))\n"
         "for i in range(100):\n"
         "    replies.put(f'{sys.argv[2]}-{i}', Reply((str(i),), (None,), 'm'))\n"

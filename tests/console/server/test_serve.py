@@ -8,7 +8,7 @@ import pytest
 from console.server import serve
 from console.settings import settings
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_every_setting_reaches_streamlit_by_its_name():

@@ -26,7 +26,7 @@ from console.trials.run_lock import alone
 from storage.tables import Ask, Item, Trajectory
 from tests.logs import purchase, write_log
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Kills a live run's process at random points and looks whether anything ran that may not, or ran twice, or was lost.
 
-`python -m tests.console.live.killing FOLDER --points N --seed S` prints what it found as JSON. Processes are forked, so
-that a point costs no import; the parent opens the database only between two children.
+`python -m tests.console.trials.killing FOLDER --points N --seed S` prints what it found as JSON. Processes are forked,
+so that a point costs no import; the parent opens the database only between two children.
 """
 
 import argparse

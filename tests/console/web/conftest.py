@@ -38,7 +38,7 @@ def open_page(data_dir):
             at.query_params[name] = value
         at.run()
         if page != "inbox":
-            at.switch_page(f"console/pages/{page}.py").run()
+            at.switch_page(f"console/web/pages/{page}.py").run()
         opened.append(at)
         return at
 

@@ -1,7 +1,4 @@
-"""A table of a page as a file.
-
-Formats that tables leave in. A new format is one file here and one line in FORMATS.
-"""
+"""Formats that tables leave in. A new format is one file here and one line in FORMATS."""
 
 from __future__ import annotations
 
@@ -9,15 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import PurePath
-from typing import Any, BinaryIO
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from console.errors import Unknown
 from console.runs.export.formats import csv, jsonl, parquet
 from console.runs.export.formats.columns import Column, ColumnKind, Page, Row
 
-__all__ = ["FORMATS", "Column", "Format", "ColumnKind", "Page", "Row", "format_of"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FORMATS", "Column", "ColumnKind", "Format", "Page", "Row", "format_of"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import pytest
 
 from console.analysis.metrics.classification import Confusion, cost, effective_reliability, macro_f1
 
-TABLE = Path(__file__).resolve().parents[4] / "shared" / "paper" / "inferact_table1_detection.csv"
+TABLE = Path(__file__).resolve().parents[5] / "shared" / "paper" / "inferact_table1_detection.csv"
 
 
 @pytest.fixture

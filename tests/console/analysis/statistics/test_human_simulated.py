@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from console.analysis.statistics import agreement, human_simulated
+from console.analysis.statistics import human_simulated, reviewer_agreement
 from console.errors import BadInput
 
 
@@ -28,7 +28,7 @@ def test_each_kind_has_its_accuracy_pace_and_agreement():
     assert (human.kind, human.participants, human.decisions) == ("human", 4, 160)
     assert human.accuracy.value == pytest.approx(ours.groupby("participant")["correct"].mean().mean())
     assert 15 < human.seconds.value < 30
-    assert human.alpha.value == agreement.alpha(ours.rename(columns={"participant": "rater"})).value
+    assert human.alpha.value == reviewer_agreement.alpha(ours.rename(columns={"participant": "rater"})).value
     assert rule.accuracy.value < human.accuracy.value
 
 

@@ -19,7 +19,7 @@ def test_every_detector_file_is_registered_under_its_own_name():
         for path in folder.iterdir()
         if path.suffix == ".py" or (path / "__init__.py").exists()
     }
-    assert {name for name in files if not name.startswith("-")} - {"verdict", "parts"} <= set(DETECTORS)
+    assert {name for name in files if not name.startswith("-")} - {"verdict", "shared"} <= set(DETECTORS)
     assert all(name == found.name for name, found in DETECTORS.items())
 
 

@@ -16,11 +16,10 @@ from sqlmodel import select
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput
-from console.gate import Gate
+from console.gate import Gate, outbox
 from console.review import decisions
 from console.review.decisions import Answer
 from console.server import webhooks
-from console.server.webhooks import outbox
 from console.settings import settings
 from storage.tables import WebhookDelivery
 from tests.receiver import receiving

@@ -3,6 +3,9 @@
 import pytest
 
 from console.studies.results import frames
+from tests.study_rows import read, url
+
+__all__ = ["read", "tables", "url"]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.errors import BadInput
-from console.studies.design import Design, allocate, allocation, conditions, sample_tasks, task_count
+from console.studies.design import Design, allocate, balance, conditions, sample_tasks, task_count
 
 KEYS = [f"t{number}" for number in range(1_000)]
 
@@ -23,7 +23,7 @@ def allocated(found):
 
 
 def tallies(places):
-    return {tally.what: tally for tally in allocation(places)}
+    return {tally.what: tally for tally in balance(places)}
 
 
 def by_participant(places):

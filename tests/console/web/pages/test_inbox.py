@@ -29,7 +29,7 @@ def test_signing_out_leads_back_to_the_sign_in(open_page, kettles):
 
 
 def test_a_reviewer_is_told_that_a_page_is_the_researchers(open_page, words, kettles):
-    at = open_page("researchers_only", role="reviewer")
+    at = open_page("not_for_reviewers", role="reviewer")
     assert "signed in as a reviewer" in words(at)
 
 

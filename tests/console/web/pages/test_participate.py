@@ -261,15 +261,17 @@ def test_every_other_address_refuses_a_participant(study, words):
     assert "not part of the study" in words(at)
     for page in ("inbox", "review", "runs", "trajectories", "detectors", "studies", "export"):
         with pytest.raises(ValueError, match="Could not find a navigation page"):
-            at.switch_page(f"console/pages/{page}.py")
+            at.switch_page(f"console/web/pages/{page}.py")
 
 
 def _acts_on_an_item():
     import streamlit as st
 
-    deciding.save_draft(str(st.session_state["item"]), "not mine")
-    deciding.decide(st.session_state["item"], "approve")
-    deciding.skip(st.session_state["item"])
+    from console.web.review import actions
+
+    actions.save_draft(str(st.session_state["item"]), "not mine")
+    actions.decide(st.session_state["item"], "approve")
+    actions.skip(st.session_state["item"])
 
 
 def test_a_reviewer_of_the_same_name_reaches_no_item_of_a_study(study):

@@ -6,8 +6,8 @@ import sys
 
 def test_counting_success_loads_no_library_of_models():
     code = (
-        "import sys, pandas as pd, console.pages.study_sections\n"
-        "from console.results.analysis import ANALYSES\n"
+        "import sys, pandas as pd, console.web.studies.sections\n"
+        "from console.studies.analysis import ANALYSES\n"
         "row = {'annotator_kind': 'human', 'condition': 'a', 'trial': 0, 'tasks': 4, 'solved_held': 1, 'closed': 1}\n"
         "rows = [{**row, 'participant': name, 'solved_paper': n} for n, name in enumerate('pqr')]\n"
         "print(len(ANALYSES['success']({'success': pd.DataFrame(rows)})))\n"

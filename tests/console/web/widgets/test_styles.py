@@ -7,8 +7,8 @@ from streamlit.testing.v1 import AppTest
 from console.web.widgets import styles
 
 SCRIPT = """
-from console.widgets.empty_state import show_empty_state
-from console.widgets.styles import load_styles
+from console.web.widgets.messages import show_empty_state
+from console.web.widgets.styles import load_styles
 load_styles()
 show_empty_state("Nothing waits", "Import a <b>log</b>.")
 """

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from console.analysis.charts.success_by_feedback import success
+from console.analysis.charts.success import success
 
 
 def summary():

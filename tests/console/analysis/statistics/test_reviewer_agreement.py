@@ -8,7 +8,7 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa
 
 from console.analysis.metrics.bootstrap import draws
-from console.analysis.statistics import agreement
+from console.analysis.statistics import reviewer_agreement
 from console.errors import BadInput
 
 # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section C: four observers, twelve units.
@@ -47,14 +47,14 @@ def of_table(table):
 
 
 def test_alpha_of_krippendorffs_four_observers():
-    found = agreement.alpha(long(FOUR_OBSERVERS), seed=1)
+    found = reviewer_agreement.alpha(long(FOUR_OBSERVERS), seed=1)
     assert found.value == pytest.approx(0.743, abs=5e-4)
     assert found.n == 11
     assert 0.2 < found.interval.low < 0.743 < found.interval.high <= 1
 
 
 def test_kappa_of_fleiss_psychiatrists():
-    found = agreement.fleiss(of_counts(PATIENTS), seed=1)
+    found = reviewer_agreement.fleiss(of_counts(PATIENTS), seed=1)
     assert found.value == pytest.approx(0.430, abs=5e-4)
     assert found.value == fleiss_kappa(PATIENTS)
     assert found.interval.low < 0.43 < found.interval.high
@@ -63,7 +63,7 @@ def test_kappa_of_fleiss_psychiatrists():
 @pytest.mark.parametrize(("table", "published"), [(TWO_DIAGNOSES, 0.68), (TWO_THERAPISTS, 0.67)])
 def test_cohens_kappa_of_published_tables(table, published):
     ratings = of_table(table)
-    found = agreement.cohen(ratings, seed=1)
+    found = reviewer_agreement.cohen(ratings, seed=1)
     sides = [ratings[ratings["rater"] == rater]["label"] for rater in ("one", "other")]
     assert found.value == pytest.approx(published, abs=0.005)
     assert found.value == pytest.approx(cohen_kappa_score(*sides))
@@ -71,38 +71,38 @@ def test_cohens_kappa_of_published_tables(table, published):
 
 def test_percent_agreement_counts_pairs_of_labels():
     ratings = long({"a": ["x", "x", "x"], "b": ["x", "y", None], "c": ["x", "y", None]})
-    assert agreement.percent(ratings).value == pytest.approx((3 + 1) / 6)
+    assert reviewer_agreement.percent(ratings).value == pytest.approx((3 + 1) / 6)
 
 
 def test_cohen_is_for_two_and_of_pairs_names_each_two():
     ratings = long(FOUR_OBSERVERS)
-    assert "there are 4" in agreement.cohen(ratings).note
-    pairs = agreement.cohen_of_pairs(ratings, resamples=20)
+    assert "there are 4" in reviewer_agreement.cohen(ratings).note
+    pairs = reviewer_agreement.cohen_of_pairs(ratings, resamples=20)
     assert list(pairs) == [("A", "B"), ("A", "C"), ("A", "D"), ("B", "C"), ("B", "D"), ("C", "D")]
     assert pairs["A", "B"].value == pytest.approx(cohen_kappa_score(FOUR_OBSERVERS["A"][:9], FOUR_OBSERVERS["B"][:9]))
 
 
 def test_undefined_figures_say_why():
     same = long({"a": ["aligned"] * 4, "b": ["aligned"] * 4})
-    found = agreement.agreement(same)
+    found = reviewer_agreement.agreement(same)
     assert found["percent"].value == 1
     for name in ("cohen", "fleiss", "alpha"):
         assert found[name].value is None
         assert "same label" in found[name].note
-    assert "two reviewers" in agreement.alpha(long({"a": ["aligned", "misaligned"]})).note
-    assert "from 1 to 4 labels" in agreement.fleiss(long(FOUR_OBSERVERS)).note
-    assert agreement.percent(long({"a": [], "b": []})).value is None
+    assert "two reviewers" in reviewer_agreement.alpha(long({"a": ["aligned", "misaligned"]})).note
+    assert "from 1 to 4 labels" in reviewer_agreement.fleiss(long(FOUR_OBSERVERS)).note
+    assert reviewer_agreement.percent(long({"a": [], "b": []})).value is None
 
 
 def test_two_labels_of_one_reviewer_are_refused():
     ratings = pd.concat([long({"P01": ["aligned"]})] * 2)
     with pytest.raises(BadInput, match="P01 has two labels for 0"):
-        agreement.alpha(ratings)
+        reviewer_agreement.alpha(ratings)
 
 
 def test_a_missing_column_is_named():
     with pytest.raises(BadInput, match="no column 'rater'"):
-        agreement.alpha(pd.DataFrame({"unit": [], "label": []}))
+        reviewer_agreement.alpha(pd.DataFrame({"unit": [], "label": []}))
 
 
 LABELS = st.lists(
@@ -118,7 +118,7 @@ def test_neither_names_nor_order_nor_the_words_for_labels_matter(rows, shuffled)
         {"rater": {"a": "z", "b": "y", "c": "x"}, "label": {"aligned": "misaligned", "misaligned": "aligned"}}
     )
     order = shuffled.sample(range(len(other)), len(other))
-    for of in agreement.MEASURES.values():
+    for of in reviewer_agreement.MEASURES.values():
         first, second = of(ratings, resamples=2), of(other.iloc[order], resamples=2)
         assert first.value == pytest.approx(second.value) if first.value is not None else second.value is None
         assert first.n == second.n
@@ -127,7 +127,7 @@ def test_neither_names_nor_order_nor_the_words_for_labels_matter(rows, shuffled)
 @settings(max_examples=40, deadline=None)
 @given(rows=LABELS)
 def test_alpha_is_krippendorffs_own_wherever_it_is_defined(rows):
-    found = agreement.alpha(long(dict(zip("abc", zip(*rows, strict=True), strict=True))), resamples=2)
+    found = reviewer_agreement.alpha(long(dict(zip("abc", zip(*rows, strict=True), strict=True))), resamples=2)
     codes = np.array([[{"aligned": 0, "misaligned": 1, None: np.nan}[cell] for cell in row] for row in rows])
     pairable = codes[(~np.isnan(codes)).sum(axis=1) > 1]
     used = np.unique(pairable[~np.isnan(pairable)])
@@ -147,7 +147,7 @@ def test_the_interval_holds_the_alpha_of_the_population_and_narrows_with_units()
         seen = {f"P{k}": np.where(draw.random(n) < 0.9, truth, ~truth) for k in range(3)}
         return long(seen)
 
-    few, many = (agreement.alpha(ratings(n), resamples=300) for n in (40, 640))
+    few, many = (reviewer_agreement.alpha(ratings(n), resamples=300) for n in (40, 640))
     assert many.interval.low < 0.64 < many.interval.high  # 1 - 2 * 0.1 squared
     assert many.interval.high - many.interval.low < (few.interval.high - few.interval.low) / 2
 
@@ -163,9 +163,9 @@ def kappa_of(pairs):
 @pytest.mark.parametrize(
     ("of", "figure", "rows"),
     [
-        (agreement.fleiss, fleiss_kappa, PATIENTS),
-        (agreement.alpha, alpha_of, PATIENTS),
-        (agreement.cohen, kappa_of, PAIRS),
+        (reviewer_agreement.fleiss, fleiss_kappa, PATIENTS),
+        (reviewer_agreement.alpha, alpha_of, PATIENTS),
+        (reviewer_agreement.cohen, kappa_of, PAIRS),
     ],
     ids=["fleiss", "alpha", "cohen"],
 )
