@@ -1,4 +1,4 @@
-"""The embedded world: every thing in it and every fact about it, the same on each machine.
+"""The almanac of the embedded world: every entity in it and every fact about it, the same on each machine.
 
 Nothing in it is real. Each fact has one value, so the answer to a question about it is certain.
 """
@@ -7,22 +7,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
-from console.environments.hotpotqa.buildings import BUILDINGS
-from console.environments.hotpotqa.companies import CLUB, COMPANIES
-from console.environments.hotpotqa.music import MUSIC
-from console.environments.hotpotqa.names import NAMES, names
-from console.environments.hotpotqa.people import PEOPLE
-from console.environments.hotpotqa.places import PLACES
-from console.environments.hotpotqa.schema import EntityKind, Relation
-from console.environments.hotpotqa.works import WORKS
+from console.environments.hotpotqa.schema import EntityKind, NameList, Relation, embedded_tables
 
-KINDS: dict[str, EntityKind] = {
-    kind.name: kind for kind in (*PLACES, *BUILDINGS, *PEOPLE, *COMPANIES, CLUB, *MUSIC, *WORKS)
-}
 _NAMESAKE_EVERY = 5
 _DEEPENED_SHARE = 0.2
 
@@ -63,12 +54,13 @@ class Almanac:
 def almanac() -> Almanac:
     """The embedded world, made once."""
     rng = random.Random("almanac")
-    named = _named()
+    kinds = embedded_tables().kinds
+    named = _named(kinds)
     titles = {kind: [title for title, _ in pairs] for kind, pairs in named.items()}
     things: dict[str, Entity] = {}
     for name, pairs in named.items():
         for title, shown in pairs:
-            kind = KINDS[name]
+            kind = kinds[name]
             facts = {relation.name: _fact(relation, titles, rng) for relation in kind.relations}
             deep = frozenset(r.name for r in kind.relations if r.deep or rng.random() < _DEEPENED_SHARE)
             things[title] = Entity(kind, title, shown, facts, deep)
@@ -91,16 +83,23 @@ def _fact(relation: Relation, titles: dict[str, list[str]], rng: random.Random) 
     return f"{value:,}" if value >= 10_000 else str(value)
 
 
-def _named() -> dict[str, list[tuple[str, str]]]:
+def _named(kinds: Mapping[str, EntityKind]) -> dict[str, list[tuple[str, str]]]:
     """(title, name) of each thing by kind; a name that two kinds share carries the kind's mark in the title."""
-    fresh = {source: iter(names(source)) for source in NAMES}
-    taken: dict[str, list[str]] = {source: [] for source in NAMES}
-    chosen = {kind.name: _choose(kind, fresh[kind.names], taken[kind.names]) for kind in KINDS.values()}
+    lists = embedded_tables().names
+    fresh = {source: iter(_mixed(source, lists[source])) for source in lists}
+    taken: dict[str, list[str]] = {source: [] for source in lists}
+    chosen = {kind.name: _choose(kind, fresh[kind.names], taken[kind.names]) for kind in kinds.values()}
     owners = Counter(name for found in chosen.values() for name in found)
     return {
-        kind: [(f"{name} ({KINDS[kind].mark})" if owners[name] > 1 else name, name) for name in found]
+        kind: [(f"{name} ({kinds[kind].mark})" if owners[name] > 1 else name, name) for name in found]
         for kind, found in chosen.items()
     }
+
+
+def _mixed(source: str, names: NameList) -> list[str]:
+    """Every name of that list in an order that never changes."""
+    combined = [names.pattern.format(a, b) for a, b in product(names.first, names.second)]
+    return random.Random(f"names {source}").sample(combined, len(combined))
 
 
 def _choose(kind: EntityKind, fresh: Iterator[str], taken: list[str]) -> list[str]:

@@ -1,11 +1,17 @@
+import json
 import re
 import subprocess
 import sys
+from hashlib import sha256
 
-from console.environments.hotpotqa.almanac import KINDS, almanac, number
+from console.environments.hotpotqa import tasks
+from console.environments.hotpotqa.almanac import almanac, number
 from console.environments.hotpotqa.pages import written
 from console.environments.hotpotqa.questions import bridges, comparisons
+from console.environments.hotpotqa.schema import embedded_tables
 
+PUBLISHED = "08cb421eae61b4d43d056bb9c8971ca22068fffef130479b10ad786b1fcad374"
+PUBLISHED_TASKS = "6cb282afed63f52d6d40e9582d3624596dceaf336452044f9d261e4c1841aab9"
 DIGEST = (
     "import hashlib; from console.environments.hotpotqa.pages import written; "
     "print(hashlib.sha256(repr([w.page for w in written().values()]).encode()).hexdigest())"
@@ -15,7 +21,8 @@ DIGEST = (
 def test_the_world_is_a_few_hundred_pages_of_every_kind():
     world = almanac()
     assert 300 <= len(world.things) <= 600
-    assert {name: len(things) for name, things in world.by_kind.items()} == {k.name: k.count for k in KINDS.values()}
+    counts = {kind.name: kind.count for kind in embedded_tables().kinds.values()}
+    assert {name: len(things) for name, things in world.by_kind.items()} == counts
 
 
 def test_the_world_is_the_same_in_every_process():
@@ -24,6 +31,15 @@ def test_the_world_is_the_same_in_every_process():
         return subprocess.run([sys.executable, "-c", DIGEST], env=environment, capture_output=True, check=True).stdout
 
     assert digest("1") == digest("2")
+
+
+def test_the_world_is_the_one_that_was_published():
+    """A study's tasks and a stored trial's replay depend on each sentence; a digest of all of them may not change."""
+    pages = [[entry.page.title, entry.page.sentences, entry.telling] for entry in written().values()]
+    questions = [[q.text, q.answer, q.type, q.facts] for q in (*bridges(), *comparisons())]
+    assert sha256(json.dumps([pages, questions]).encode()).hexdigest() == PUBLISHED
+    chosen = [[task.task_id, task.instruction, task.gold] for seed in (0, 1, 2, 42) for task in tasks(seed, 200)]
+    assert sha256(json.dumps(chosen).encode()).hexdigest() == PUBLISHED_TASKS
 
 
 def test_each_page_shows_five_sentences_and_keeps_the_deep_facts_below():
@@ -81,7 +97,8 @@ def test_a_bridge_question_does_not_name_its_answer():
 
 def test_a_comparison_is_right_about_its_two_things():
     world = almanac()
-    relations = {(kind.name, relation.name): relation for kind in KINDS.values() for relation in kind.relations}
+    kinds = embedded_tables().kinds.values()
+    relations = {(kind.name, relation.name): relation for kind in kinds for relation in kind.relations}
     for question in comparisons():
         (a, fact), (b, _) = question.facts
         values = [world.things[a].facts[fact], world.things[b].facts[fact]]
