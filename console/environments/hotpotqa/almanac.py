@@ -20,9 +20,9 @@ _DEEPENED_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One thing: the title of its page, its name, its facts, and which of them stand below the first paragraph.
+    """One entity: the title of its page, its name, its facts, and which of them stand below the first paragraph.
 
-    A fact about another thing holds that thing's title.
+    A fact about another entity holds that entity's title.
     """
 
     kind: EntityKind
@@ -39,15 +39,15 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Almanac:
-    """All things by title and by kind."""
+    """All entities by title and by kind."""
 
-    things: dict[str, Entity]
+    entities: dict[str, Entity]
     by_kind: dict[str, list[Entity]]
 
-    def value(self, thing: Entity, relation: Relation) -> str:
+    def value(self, entity: Entity, relation: Relation) -> str:
         """The value of a fact in words: a name, a number, a word."""
-        fact = thing.facts[relation.name]
-        return self.things[fact].name if relation.target else fact
+        fact = entity.facts[relation.name]
+        return self.entities[fact].name if relation.target else fact
 
 
 @lru_cache(maxsize=1)
@@ -57,16 +57,16 @@ def almanac() -> Almanac:
     kinds = embedded_tables().kinds
     named = _named(kinds)
     titles = {kind: [title for title, _ in pairs] for kind, pairs in named.items()}
-    things: dict[str, Entity] = {}
+    entities: dict[str, Entity] = {}
     for name, pairs in named.items():
         for title, shown in pairs:
             kind = kinds[name]
             facts = {relation.name: _fact(relation, titles, rng) for relation in kind.relations}
             deep = frozenset(r.name for r in kind.relations if r.deep or rng.random() < _DEEPENED_SHARE)
-            things[title] = Entity(kind, title, shown, facts, deep)
-    _adapt_namesakes(things)
-    by_kind = {name: [things[title] for title in found] for name, found in titles.items()}
-    return Almanac(things, by_kind)
+            entities[title] = Entity(kind, title, shown, facts, deep)
+    _adapt_namesakes(entities)
+    by_kind = {name: [entities[title] for title in found] for name, found in titles.items()}
+    return Almanac(entities, by_kind)
 
 
 def number(fact: str) -> int:
@@ -84,7 +84,7 @@ def _fact(relation: Relation, titles: dict[str, list[str]], rng: random.Random) 
 
 
 def _named(kinds: Mapping[str, EntityKind]) -> dict[str, list[tuple[str, str]]]:
-    """(title, name) of each thing by kind; a name that two kinds share carries the kind's mark in the title."""
+    """(title, name) of each entity by kind; a name that two kinds share carries the kind's mark in the title."""
     lists = embedded_tables().names
     fresh = {source: iter(_mixed(source, lists[source])) for source in lists}
     taken: dict[str, list[str]] = {source: [] for source in lists}
@@ -110,9 +110,9 @@ def _choose(kind: EntityKind, fresh: Iterator[str], taken: list[str]) -> list[st
     return chosen
 
 
-def _adapt_namesakes(things: dict[str, Entity]) -> None:
+def _adapt_namesakes(entities: dict[str, Entity]) -> None:
     """A film that has a novel's name is the film of that novel."""
-    for thing in things.values():
-        novel = f"{thing.name} (novel)"
-        if thing.kind.name == "film" and novel in things:
-            thing.facts["novel"] = novel
+    for entity in entities.values():
+        novel = f"{entity.name} (novel)"
+        if entity.kind.name == "film" and novel in entities:
+            entity.facts["novel"] = novel
