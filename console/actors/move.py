@@ -1,4 +1,4 @@
-"""What an Actor sees and what it answers. An Actor is a function of the view, so a trial can be taken up anywhere."""
+"""Actor, the view that it gets and the move that it answers: a function, so that a trial can be taken up anywhere."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class ParsedQuestion:
 
 @lru_cache(maxsize=1024)
 def parse_question(text: str) -> ParsedQuestion:
-    """The question taken apart."""
+    """The question taken apart by rules."""
     entities = tuple(dict.fromkeys(spans(text)))
     kinds = tuple(_kind(text, entity) for entity in entities)
     rest = text

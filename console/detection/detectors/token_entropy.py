@@ -10,7 +10,7 @@ from console.detection.detectors.verdict import Detector, Verdict
 
 async def ask(bench: QueryCache) -> Verdict:
     """The entropy of P(B), in [0, 1] bits; a sure answer has 0, whichever it is."""
-    answer = await bench.once("token", binary_choice.asked)
+    answer = await bench.once("token", binary_choice.ask_whole_record)
     share = answer.misaligned
     if share is None:
         return unparsed(answer.calls, "letter")

@@ -10,7 +10,7 @@ from console.detection.detectors.verdict import Detector, Verdict
 
 async def ask(bench: QueryCache) -> Verdict:
     """P(B) at the letter that answers."""
-    answer = await bench.once("token", binary_choice.asked)
+    answer = await bench.once("token", binary_choice.ask_whole_record)
     share = answer.misaligned
     if share is None:
         return unparsed(answer.calls, "letter")

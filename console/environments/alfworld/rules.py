@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from console.environments.alfworld.catalogue import APPLIANCE, FIXED, HOLDS, KNIVES, LAMPS, SLICEABLE, TREATABLE
-from console.environments.alfworld.descriptions import NOTHING_HAPPENS
-from console.environments.alfworld.observations import examine, help_text, inventory, look, sight
-from console.environments.alfworld.state import State, accessible, in_hand, reachable
+from console.environments.alfworld.household import State, accessible, in_hand, reachable
+from console.environments.alfworld.observations import NOTHING_HAPPENS, examine, help_text, inventory, look, sight
 
 Rule = Callable[..., str | None]
 

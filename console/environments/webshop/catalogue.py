@@ -1,4 +1,4 @@
-"""The products, made from the attribute tables: families of near-duplicates that differ in one thing each."""
+"""The products of the shop, made from the attribute tables: families of near-duplicates, one difference in each."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import lru_cache
 from random import Random
 
 from console.environments.webshop.product_kinds import ProductKind, kinds, without_article
-from console.environments.webshop.product_text import Draft, bullet, title
 
 _SEED = 20221111
 _FAMILIES_PER_KIND = 10
 _LETTERS = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 _BRAND_STARTS = ("Vor", "Mel", "Tas", "Quin", "Bre", "Zal", "Oru", "Fen", "Lom", "Dra", "Kiv", "Sol", "Pel")
 _BRAND_ENDS = ("tavi", "mundo", "lique", "dero", "shan", "bexa", "rinth", "plo", "vane", "qora", "sido", "zette")
+_NEVER_CAPITALISED = {"for", "with", "and", "in", "on", "of"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,19 @@ class Product:
     query: str
     family: int
     kind: ProductKind
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A product not yet put into words; its title names the slots `shown`, its features stand in `order`."""
+
+    kind: ProductKind
+    brand: str
+    slots: Mapping[str, str]
+    price: float
+    options: Mapping[str, tuple[str, ...]]
+    shown: tuple[str, ...]
+    order: tuple[str, ...]
 
 
 @lru_cache(maxsize=1)
@@ -109,10 +122,10 @@ def _product(asin: str, family: int, draft: Draft, rng: Random) -> Product:
     uses = " and ".join(kind.uses[:2])
     return Product(
         asin=asin,
-        title=title(draft),
+        title=_title(draft),
         price=draft.price,
         description=f"{draft.brand} {kind.noun} for {uses}. Item model number: {model}-{asin[-3:]}.",
-        features=tuple(bullet(name, draft.slots[name]) for name in draft.order),
+        features=tuple(_bullet(name, draft.slots[name]) for name in draft.order),
         options=draft.options,
         attributes=tuple(without_article(value) for value in draft.slots.values()),
         category=(kind.department, kind.group, kind.noun),
@@ -120,3 +133,23 @@ def _product(asin: str, family: int, draft: Draft, rng: Random) -> Product:
         family=family,
         kind=kind,
     )
+
+
+def _title(draft: Draft) -> str:
+    """Brand, kind and use, with those attributes that the title names."""
+    named = {name: draft.slots[name] for name in draft.shown}
+    before = [named[name] for name in ("style", "material") if name in named]
+    after = [named[name] for name in ("trait", "second trait") if name in named]
+    after += [f"with {without_article(named['part'])}"] if "part" in named else []
+    head = " ".join([draft.brand, *before, draft.kind.noun, "for", draft.kind.uses[-1]])
+    return ", ".join(_capitals(text) for text in [head, *after])
+
+
+def _capitals(text: str) -> str:
+    return " ".join(word if word in _NEVER_CAPITALISED else word[:1].upper() + word[1:] for word in text.split())
+
+
+def _bullet(name: str, value: str) -> str:
+    """One attribute as a line among the features."""
+    words = {"material": f"Material: {value}", "style": f"Style: {value}", "part": f"Comes with {value}"}
+    return words.get(name, value[:1].upper() + value[1:])

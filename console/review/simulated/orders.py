@@ -26,7 +26,7 @@ class Candidate:
     expected_cost: float | None = None
 
 
-Policy = Callable[[Sequence[Candidate], int], list[int]]
+InspectionOrder = Callable[[Sequence[Candidate], int], list[int]]
 """From the candidates and a seed to their positions in the order of inspection."""
 
 
@@ -69,7 +69,7 @@ def inspections(share: float, non_halted: int) -> int:
     return math.ceil(round(share * non_halted, 9))
 
 
-INSPECTION_ORDERS: dict[str, Policy] = {
+INSPECTION_ORDERS: dict[str, InspectionOrder] = {
     "priority": by_priority,
     "expected-cost": by_expected_cost,
     "fp-first": fp_first,

@@ -34,7 +34,7 @@ _KINDS = {Label.ALIGNED: DecisionKind.APPROVE, Label.MISALIGNED: DecisionKind.RE
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SimulationPlan:
     """Who reviews, in which order, how well; `wordings` is a folder that takes the place of prompts/feedback."""
 
     reviewer: str = "oracle"
@@ -67,9 +67,9 @@ class _Waiting:
     expected_cost: float | None
 
 
-def simulate(run_name: str, plan: Plan | None = None, progress: Progress | None = None) -> SimulationResult:
+def simulate(run_name: str, plan: SimulationPlan | None = None, progress: Progress | None = None) -> SimulationResult:
     """Decides every waiting item that the budget of its trial allows; raises Unknown, and BadInput without gold."""
-    plan = plan or Plan()
+    plan = plan or SimulationPlan()
     if plan.policy not in INSPECTION_ORDERS:
         raise Unknown("policy", plan.policy, INSPECTION_ORDERS)
     _check(plan.noise)
@@ -95,7 +95,7 @@ def _check(noise: Noise) -> None:
         raise BadInput(f"Nobody reviews in {noise.seconds_per_item:g} seconds; give 0 or more.")
 
 
-def _judged(session: Session, run: tables.Run, plan: Plan) -> list[_Waiting]:
+def _judged(session: Session, run: tables.Run, plan: SimulationPlan) -> list[_Waiting]:
     item, record, task, body, verdict = (
         tables.Item, tables.Trajectory, tables.Task, tables.TrajectoryBody, tables.Verdict,
     )  # fmt: skip
@@ -118,7 +118,7 @@ def _judged(session: Session, run: tables.Run, plan: Plan) -> list[_Waiting]:
     return found
 
 
-def _case(item: tables.Item, asked: tables.Task, text: str, plan: Plan) -> ReviewCase:
+def _case(item: tables.Item, asked: tables.Task, text: str, plan: SimulationPlan) -> ReviewCase:
     gold, options = orjson.loads(asked.gold), orjson.loads(asked.options)
     if not gold:
         raise BadInput(f"Task {asked.task_key!r} has no gold, so no simulated reviewer can judge it.")
@@ -127,7 +127,7 @@ def _case(item: tables.Item, asked: tables.Task, text: str, plan: Plan) -> Revie
     return ReviewCase(spec, seen, item.trial, plan.seed, plan.wordings)
 
 
-def _ordered(waiting: Sequence[_Waiting], plan: Plan) -> list[_Waiting]:
+def _ordered(waiting: Sequence[_Waiting], plan: SimulationPlan) -> list[_Waiting]:
     """Trial by trial in the order of the policy."""
     ordered: list[_Waiting] = []
     for trial in sorted({found.item.trial for found in waiting}):
@@ -137,7 +137,7 @@ def _ordered(waiting: Sequence[_Waiting], plan: Plan) -> list[_Waiting]:
     return ordered
 
 
-def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: Plan, tally: SimulationResult) -> None:
+def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: SimulationPlan, tally: SimulationResult) -> None:
     decided_ms = now_ms()
     claimed = queue.claim(
         run_id=found.item.run_id,

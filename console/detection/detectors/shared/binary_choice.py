@@ -139,7 +139,7 @@ def _token_at(tokens: Sequence[Token], text: str, found: reply_parsing.Letter) -
 JUDGE, PROGRESS = ("token", "judge"), ("token", "progress")
 
 
-async def asked(bench: QueryCache) -> BinaryAnswer:
+async def ask_whole_record(bench: QueryCache) -> BinaryAnswer:
     """The answer; where it is B and the action can come midway, that to the question about progress."""
     llm, view = bench.models.verify, bench.whole
     first = await ask(bench, llm, bench.prompt(*JUDGE), view)

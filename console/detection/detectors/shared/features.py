@@ -16,7 +16,7 @@ _FEW = 3
 
 def features(checkpoint: Checkpoint) -> dict[str, float]:
     """All traits of a checkpoint, by name."""
-    return {name: trait(checkpoint) for name, trait in TRAITS.items()}
+    return {name: trait(checkpoint) for name, trait in FEATURES.items()}
 
 
 def _length(checkpoint: Checkpoint) -> float:
@@ -61,7 +61,7 @@ def _at_the_end(checkpoint: Checkpoint) -> float:
     return float(checkpoint.kind is CheckpointKind.END)
 
 
-TRAITS: dict[str, Callable[[Checkpoint], float]] = {
+FEATURES: dict[str, Callable[[Checkpoint], float]] = {
     "length": _length,
     "failures": _failures,
     "last_failed": _last_failed,

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from console.detection.detectors.shared.features import TRAITS, features
+from console.detection.detectors.shared.features import FEATURES, features
 from console.errors import BadInput, Refused
 from console.trajectory.checkpoints import Checkpoint
 
@@ -71,7 +71,7 @@ def from_json(text: bytes) -> Stack:
         stack = Stack(**kept)
     except (orjson.JSONDecodeError, AttributeError, TypeError) as broken:
         raise BadInput(f"This is no fitted stack ({broken}); fit it again.") from broken
-    if stack.traits != tuple(TRAITS):
+    if stack.traits != tuple(FEATURES):
         raise BadInput("The stack was fitted to other traits than there are now; fit it again.")
     return stack
 
@@ -89,7 +89,7 @@ def fit(cases: Sequence[LabelledCheckpoint], inputs: Sequence[str], seed: int = 
     scale, regression = fitted[0], fitted[-1]
     stack = Stack(
         inputs=tuple(inputs),
-        traits=tuple(TRAITS),
+        traits=tuple(FEATURES),
         centres=tuple(map(float, scale.mean_)),
         spreads=tuple(map(float, scale.scale_)),
         weights=tuple(float(w) * share for w, share in zip(regression.coef_[0], _parts(len(inputs)), strict=True)),
@@ -121,7 +121,7 @@ def _row(inputs: Sequence[str], scores: Mapping[str, float], checkpoint: Checkpo
 
 
 def _parts(inputs: int) -> list[float]:
-    return [1.0] * inputs + [_TRAIT_WEIGHT] * len(TRAITS)
+    return [1.0] * inputs + [_TRAIT_WEIGHT] * len(FEATURES)
 
 
 def _model(inputs: int) -> Any:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from console.environments.alfworld.briefs import LOOK, TREATMENT, TWO
+from console.environments.alfworld.task_setup import LOOK, TREATMENT, TWO
 from console.review.simulated.faults.fault import Fault
 from console.review.simulated.reviewer import ReviewCase
 from console.trajectory import Step
