@@ -1,4 +1,4 @@
-"""A model as Actor: it thinks, acts, sees, and remembers what earlier attempts taught (ReAct, Reflexion memory)."""
+"""ReAct, a model as Actor: it thinks, acts, sees, and remembers what earlier attempts taught (Reflexion memory)."""
 
 from __future__ import annotations
 

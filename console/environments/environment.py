@@ -1,4 +1,4 @@
-"""What the console knows about an environment, and the protocol that a running one speaks.
+"""An environment as the console knows it, its tasks, and the protocol of a running world.
 
 The protocol has gymnasium's shape: `reset(seed, options) -> (observation, info)` and
 `step(action) -> (observation, reward, terminated, truncated, info)`.
@@ -36,7 +36,7 @@ class World(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """`critical` are the default patterns of a run; `ends` adds a checkpoint at the end of a trial.
+    """An environment: `critical` are the default patterns of a run; `ends` adds a checkpoint at the end of a trial.
 
     `terminal` are those critical patterns after which nothing more can happen. `not_executed` are the openings of an
     observation that says the action did not run at all. `tasks(seed, count)` and `start(task)` are there where an

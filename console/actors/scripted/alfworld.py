@@ -45,7 +45,7 @@ _ALIKE = (
 
 @dataclass(frozen=True, slots=True)
 class HouseholdCare:
-    """How carefully it goes about it; `most_places` is how many receptacles it visits in its search."""
+    """The care that it takes in the household; `most_places` is how many receptacles it visits in its search."""
 
     most_places: int
     opens: bool

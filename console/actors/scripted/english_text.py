@@ -1,4 +1,4 @@
-"""Plain reading of short English: entities, word stems, sentences, and the kind of answer that a question wants."""
+"""English text read plainly: entities, word stems, sentences, and the kind of answer that a question wants."""
 
 from __future__ import annotations
 

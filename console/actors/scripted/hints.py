@@ -1,4 +1,4 @@
-"""What a reviewer's free words say: which topics they touch, which things they name, wanted or refused.
+"""Hints in a reviewer's free words: which topics they touch, which things they name, wanted or refused.
 
 Nothing here knows whole sentences. Words are found by stems, and things by what the task and the pages name.
 """

@@ -27,7 +27,7 @@ _REFUSED = re.compile(r'(?:answer|said|answered|finish\w*) "([^"]{1,120})"', re.
 
 @dataclass(frozen=True, slots=True)
 class ReadingCare:
-    """How carefully it reads."""
+    """The care that it takes in reading."""
 
     looks_further: bool
     minds_namesakes: bool
@@ -38,7 +38,7 @@ class ReadingCare:
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """What a page gives: the sentence that fits best, how well, and the values in it."""
+    """The find on a page: the sentence that fits best, how well, and the values in it."""
 
     sentence: str
     fit: int

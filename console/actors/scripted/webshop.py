@@ -32,7 +32,7 @@ _FILLER = vocabulary(
 
 @dataclass(frozen=True, slots=True)
 class ShoppingRequest:
-    """What is asked: the words that a product must live up to, and the highest price in USD if one is stated."""
+    """The request in an instruction: the words that a product must live up to, and the highest price in USD if any."""
 
     text: str
     words: tuple[str, ...]
@@ -41,7 +41,7 @@ class ShoppingRequest:
 
 @dataclass(frozen=True, slots=True)
 class ShoppingCare:
-    """How carefully it shops.
+    """The care that it takes in shopping.
 
     `checked` are the words that the features must bear out, `stressed` those of the request that the memory names.
     """

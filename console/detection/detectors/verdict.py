@@ -1,4 +1,4 @@
-"""What a detector answers, and what a detector is."""
+"""The verdict, which is what a detector answers, and the detector itself."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A named judge; a checkpoint is flagged where its score lies strictly above the threshold.
+    """A detector: a named judge; a checkpoint is flagged where its score lies strictly above the threshold.
 
-    It has `judge` (checkpoint and seed; offline) or `ask` (a bench with models on it). `prompts` are the (method, step)
-    pairs that it asks with, `models` the ones that its name binds it to (inference, verification). Another `version`,
-    or another seed if it is `seeded`, makes its earlier verdicts stale.
+    It has `judge` (checkpoint and seed; offline) or `ask` (the query cache of a checkpoint). `prompts` are the
+    (method, step) pairs that it asks with, `models` the ones that its name binds it to (inference, verification).
+    Another `version`, or another seed if it is `seeded`, makes its earlier verdicts stale.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Furnishes the room of a task: which receptacles stand in it, and which things lie where."""
+"""Furnishing of a task's room: which receptacles stand in it, and which things lie where."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command does in a household, by ALFWorld 0.4.2's rules.
+"""The rules of a household: what every command does, as in ALFWorld 0.4.2.
 
 A rule gets the state and the names in the command; it returns what the agent is told, or None where the command is
 impossible and nothing happens. Some of the original's oddities are kept, since agents meet them there: what is used

@@ -1,4 +1,7 @@
-"""How an answer is compared with the gold one (SQuAD's normalisation, HotPotQA's F1)."""
+"""Answer scoring: how an answer is compared with the gold one (SQuAD's normalisation, HotPotQA's F1).
+
+It stands apart from the world, since these are the formulas of others, each to be checked against its source.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that can be found by title or by what they say.
+"""A corpus: pages that can be found by title or by what they say.
 
 A corpus never changes once built, and any number of threads may read it.
 """

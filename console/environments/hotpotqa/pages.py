@@ -1,4 +1,4 @@
-"""The embedded world as pages: a first paragraph of five sentences, then the rest."""
+"""The pages of the embedded world: a first paragraph of five sentences, then the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search, look up, answer: the encyclopedia as an agent meets it.
+"""The HotPotQA world: search, look up, answer, as an agent meets the encyclopedia.
 
 The grammar and the wordings are those of ReAct's WikiEnv. An action runs only if the whole of it is one call, so
 nothing ends a trial that the pattern `Finish[*]` would not have stopped first.

@@ -1,4 +1,7 @@
-"""The pages as text, laid out as ReAct's agent reads them: buttons in brackets, one line each."""
+"""WebShop pages as text, laid out as ReAct's agent reads them: buttons in brackets, one line each.
+
+They stand apart from the shop, which moves between pages: here is only how each one reads.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How alike two short texts are, word by word: the measure that the reward uses (WebShop, appendix on rewards)."""
+"""Similarity of two short texts, word by word: the measure that the reward uses (WebShop, appendix on rewards).
+
+It stands apart from the reward as an algorithm of its own, known as the token set ratio.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The running shop: one task's session, moved from page to page by the agent's actions."""
+"""The WebShop world: one task's session, moved from page to page by the agent's actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults put into words: templates from files, filled, and never telling the target.
+"""Feedback in words: faults by templates from files, filled, and never telling the target.
 
 A template file holds one wording a line (Jinja2); the seed, the task and the trial choose among them.
 """

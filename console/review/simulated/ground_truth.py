@@ -1,4 +1,4 @@
-"""The truth about an action that waited in a live run: what it leads to when it is tried in a copy of its world."""
+"""Ground truth of an action that waited in a live run: what it leads to when it is tried in a copy of its world."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""In which order a limited number of inspections is spent (InferAct, section 5.2, and its reference code).
+"""Inspection orders: how a limited number of inspections is spent (InferAct, section 5.2, and its reference code).
 
-Every policy puts halted trials after all judged ones.
+Every order puts halted trials after all judged ones.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from console.trajectory import Label
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An item that waits: its priority in the queue, the label, None for a halted trial, and what its error may cost.
+    """A candidate for inspection: an item that waits, its priority, its label, and what its error may cost.
 
-    `expected_cost` is the probability of misalignment times the cost; None stands for the priority.
+    The label is None for a halted trial. `expected_cost` is the probability of misalignment times the cost; None
+    stands for the priority.
     """
 
     priority: float
@@ -42,7 +43,7 @@ def by_expected_cost(candidates: Sequence[Candidate], seed: int) -> list[int]:
 
 
 def at_random(candidates: Sequence[Candidate], seed: int) -> list[int]:
-    """In an order that the seed draws."""
+    """An order that the seed draws."""
     order = list(range(len(candidates)))
     Random(seed).shuffle(order)
     return sorted(order, key=lambda at: _halted(candidates[at]))

@@ -1,4 +1,4 @@
-"""What a reply says, or None where that is not plain: whoever reads None has to flag."""
+"""Parsing of replies: what one says, or None where that is not plain; whoever reads None has to flag."""
 
 from __future__ import annotations
 

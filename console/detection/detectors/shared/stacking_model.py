@@ -1,6 +1,6 @@
-"""Stacking: one probability out of several detectors' scores and a checkpoint's traits, learnt from labels.
+"""Stacking: one probability out of several detectors' scores and a checkpoint's features, learnt from labels.
 
-Logistic regression on the scores' log odds and, with a tenth of their weight, on the traits; every figure about it is
+Logistic regression on the scores' log odds and, with a tenth of their weight, on the features; every figure about it is
 cross-validated over tasks, so that no task is scored by what was learnt from it.
 """
 
@@ -18,7 +18,7 @@ from console.errors import BadInput, Refused
 from console.trajectory.checkpoints import Checkpoint
 
 MIN_LABELS, MIN_OF_EACH, FOLDS = 30, 8, 5
-_TRAIT_WEIGHT = 0.1
+_FEATURE_WEIGHT = 0.1
 _NEAREST = 1e-4
 """A score of 0 or 1 counts as this far from it."""
 
@@ -35,7 +35,10 @@ class LabelledCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A fitted combination of the detectors `inputs`; it was learnt from so many labels."""
+    """A fitted combination of the detectors `inputs`; it was learnt from so many labels.
+
+    `traits` are the names of the features, as the files of stacks call them.
+    """
 
     inputs: tuple[str, ...]
     traits: tuple[str, ...]
@@ -51,7 +54,7 @@ class Stack:
         return 1 / (1 + math.exp(-self.intercept - sum(self.shares(scores, checkpoint).values())))
 
     def shares(self, scores: Mapping[str, float], checkpoint: Checkpoint) -> dict[str, float]:
-        """What each input and trait adds to the log odds, against its mean over the labelled cases."""
+        """What each input and feature adds to the log odds, against its mean over the labelled cases."""
         row = _row(self.inputs, scores, checkpoint)
         parts = zip(row, self.centres, self.spreads, self.weights, strict=True)
         added = [weight * (value - centre) / spread for value, centre, spread, weight in parts]
@@ -63,7 +66,7 @@ class Stack:
 
 
 def from_json(text: bytes) -> Stack:
-    """The stack that `to_json` wrote; raises BadInput where it is another form or has other traits."""
+    """The stack that `to_json` wrote; raises BadInput where it is another form or has other features."""
     try:
         kept: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in orjson.loads(text).items()
@@ -121,7 +124,7 @@ def _row(inputs: Sequence[str], scores: Mapping[str, float], checkpoint: Checkpo
 
 
 def _parts(inputs: int) -> list[float]:
-    return [1.0] * inputs + [_TRAIT_WEIGHT] * len(FEATURES)
+    return [1.0] * inputs + [_FEATURE_WEIGHT] * len(FEATURES)
 
 
 def _model(inputs: int) -> Any:

@@ -1,4 +1,4 @@
-"""What is wrong with a chore: something done to the wrong thing, or something that was left out."""
+"""The fault in a household task: something done to the wrong thing, or something that was left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fault and what its wordings may fill in."""
+"""A fault and what its wordings may fill in; apart from the registry, which imports those who find faults."""
 
 from __future__ import annotations
 

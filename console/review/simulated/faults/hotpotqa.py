@@ -1,4 +1,4 @@
-"""What is wrong with an answer, by the pages that were opened and the sentences that were read."""
+"""The fault of an answer, by the pages that were opened and the sentences that were read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a purchase, or with one that never came."""
+"""The fault of a purchase, or of one that never came; the shop's file among FINDERS."""
 
 from __future__ import annotations
 
