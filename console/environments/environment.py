@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """One task of an environment. `gold` never reaches an Actor; `options` is what `reset` needs to set it up."""
+    """The specification of one task. `gold` never reaches an Actor; `options` is what `reset` needs to set it up."""
 
     task_id: str
     environment: str
@@ -23,7 +23,7 @@ class TaskSpec:
 
 
 class World(Protocol):
-    """A running task. At the end `info` has `success` (bool) and `score` (0 to 1), which the Actor never sees."""
+    """The world of a running task. At its end `info` has `success` (bool) and `score` (0 to 1), which no Actor sees."""
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Sets the task up; returns what the agent sees first."""

@@ -73,7 +73,7 @@ def move(view: ActorView) -> Move:
 
 
 def plan(reflection: Reflection) -> str:
-    """What it means to do differently: other places, another thing, or what it notices that it left out."""
+    """The plan after a refusal: other places, another thing, or what it notices that it left out."""
     task, household = parse_task(reflection.instruction), observe_household(reflection.steps)
     rng = Random(f"plan {reflection.instruction} {len(reflection.memory)}")
     notices = rng.random() < 0.4

@@ -37,7 +37,7 @@ _HOW = {"clean": "clean", "wash": "clean", "rinse": "clean", "hot": "heat", "hea
 
 @dataclass(frozen=True, slots=True)
 class HouseholdTask:
-    """What thing goes where, how many of it, and what is to be done to it before; `looks` at it under `place`."""
+    """A household task: what thing goes where, how many of it, and what is to be done to it; `looks` under `place`."""
 
     thing: str
     place: str
@@ -70,7 +70,7 @@ _TREATED = re.compile(r"^You (clean|heat|cool) the ([a-z]+ \d+) using")
 
 @dataclass(slots=True)
 class ObservedHousehold:
-    """Where the Actor stands, what it holds, and what it knows of each receptacle; things by their numbered names."""
+    """The observed household: where the Actor stands, what it holds and knows; things by their numbered names."""
 
     at: str = ""
     held: str = ""
@@ -90,7 +90,7 @@ def receptacles(opening: str) -> tuple[str, ...]:
 
 
 def kind(name: str) -> str:
-    """`apple` of `apple 2`."""
+    """The kind of a numbered thing: `apple` of `apple 2`."""
     return name.rpartition(" ")[0]
 
 

@@ -110,7 +110,7 @@ def sentences(text: str) -> list[str]:
 
 
 def stems(word: str) -> tuple[str, ...]:
-    """What to look for where a question says this word."""
+    """The stems to look for where a question says this word."""
     plain = word[: max(4, len(word) - 2)] if len(word) > 5 else word[:4]
     return (*_ALIKE.get(word, ()), plain)
 

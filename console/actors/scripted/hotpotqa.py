@@ -37,7 +37,7 @@ class ReadingCare:
 
 
 @dataclass(frozen=True, slots=True)
-class Find:
+class PageFind:
     """The find on a page: the sentence that fits best, how well, and the values in it."""
 
     sentence: str
@@ -69,7 +69,7 @@ def move(view: ActorView) -> Move:
 
 
 def plan(reflection: Reflection) -> str:
-    """What it means to do differently: another answer, and sometimes a better way to read."""
+    """The plan after a refusal, what to do differently: another answer, and sometimes a better way to read."""
     rng = Random(f"plan {reflection.instruction} {len(reflection.memory)}")
     call = CALL.match(reflection.rejected_action)
     if not call:
@@ -123,14 +123,14 @@ def _of_namesake(page: OpenedPage, question: ParsedQuestion) -> str:
     return f"{page.searched} ({kind})" if kind and page.seen and kind not in page.first else ""
 
 
-def _find(page: OpenedPage, relations: Sequence[str], form: str, known: Sequence[str], care: ReadingCare) -> Find:
+def _find(page: OpenedPage, relations: Sequence[str], form: str, known: Sequence[str], care: ReadingCare) -> PageFind:
     """The sentence of the page that speaks of most relations and holds a value of that form."""
-    best = Find("", 0, ())
+    best = PageFind("", 0, ())
     for sentence in page.seen:
         held = [value for value in values(sentence, form, known) if value.lower() not in care.refused]
         fit = overlap(sentence, relations)
         if held and (fit > best.fit or not (best.sentence or form == "word")):
-            best = Find(sentence, fit, held)
+            best = PageFind(sentence, fit, held)
     return best
 
 
@@ -202,7 +202,7 @@ def _compared(question: ParsedQuestion, pages: Sequence[OpenedPage], care: Readi
     return question.entities[ahead]
 
 
-def _pick(best: Find, page: OpenedPage, form: str, known: Sequence[str], care: ReadingCare) -> str:
+def _pick(best: PageFind, page: OpenedPage, form: str, known: Sequence[str], care: ReadingCare) -> str:
     if best.values:
         return best.values[0]
     names = [name for name in _names(page, known) if name.lower() not in care.refused]

@@ -71,7 +71,7 @@ def move(view: ActorView) -> Move:
 
 
 def plan(reflection: Reflection) -> str:
-    """What it means to do differently: it leaves the refused product alone, or sees an option that it overlooked."""
+    """The plan after a refusal: it leaves the refused product alone, or sees an option that it overlooked."""
     shop, request = observe_shop(reflection.steps), shopping_request(reflection.instruction)
     if not reflection.rejected_action:
         return "I ran out of steps while browsing. Next time I decide on the best result in time and buy it."

@@ -17,7 +17,7 @@ _CLICKED = re.compile(r"^You have clicked (?P<value>.+)\.\s*$")
 
 @dataclass(frozen=True, slots=True)
 class ListedProduct:
-    """One line of a results page; `price` in USD."""
+    """A listed product, one line of a results page; `price` in USD."""
 
     asin: str
     title: str
@@ -26,7 +26,7 @@ class ListedProduct:
 
 @dataclass(slots=True)
 class ObservedShop:
-    """Where the Actor stands in the shop and what it has read; `page` is start, results, item or sub."""
+    """The observed shop: where the Actor stands and what it has read; `page` is start, results, item or sub."""
 
     page: str = "start"
     searches: int = 0

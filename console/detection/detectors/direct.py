@@ -12,7 +12,7 @@ MAX_TOKENS = 300
 
 
 async def ask(cache: QueryCache) -> Verdict:
-    """Score 1 for Incorrect, 0 for Correct."""
+    """The direct verdict: score 1 for Incorrect, 0 for Correct."""
     prompt = cache.prompt(*PROMPT)
     chat = [user(cache.filled(prompt, cache.full_view))]
     call = await cache.ask(cache.models.verify, prompt, chat, max_tokens=MAX_TOKENS)

@@ -9,7 +9,7 @@ from console.detection.detectors.verdict import Detector, Verdict
 
 
 async def ask(cache: QueryCache) -> Verdict:
-    """1 where the last answer is B, 0 where it is A."""
+    """The verdict by words: 1 where the last answer is B, 0 where it is A."""
     inferred = await cache.once("inferred task", task_inference.infer_and_compare)
     if inferred.misaligned is None or inferred.answer is None:
         return inferred.unparsed()

@@ -12,7 +12,7 @@ from console.detection.detectors.verdict import Detector, Verdict
 
 
 async def ask(cache: QueryCache) -> Verdict:
-    """The share of Incorrect among the answers that can be read; a tie flags."""
+    """The verdict by majority: the share of Incorrect among the answers that can be read; a tie flags."""
     prompt = cache.prompt(*direct.PROMPT)
     chat = [user(cache.filled(prompt, cache.full_view))]
     call = await cache.sample(cache.models.verify, prompt, chat, direct.MAX_TOKENS)

@@ -9,7 +9,7 @@ from console.detection.detectors.verdict import Detector, Verdict
 
 
 async def ask(cache: QueryCache) -> Verdict:
-    """The entropy of P(B), in [0, 1] bits; a sure answer has 0, whichever it is."""
+    """The verdict by token entropy: that of P(B), in [0, 1] bits; a sure answer has 0, whichever it is."""
     answer = await cache.once("whole record", binary_choice.ask_whole_record)
     share = answer.misaligned
     if share is None:

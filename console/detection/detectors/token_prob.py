@@ -9,7 +9,7 @@ from console.detection.detectors.verdict import Detector, Verdict
 
 
 async def ask(cache: QueryCache) -> Verdict:
-    """P(B) at the letter that answers."""
+    """The verdict by token probability: P(B) at the letter that answers."""
     answer = await cache.once("whole record", binary_choice.ask_whole_record)
     share = answer.misaligned
     if share is None:

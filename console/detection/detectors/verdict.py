@@ -17,7 +17,7 @@ UNPARSED = "unparsed"
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What some replies took when they were really asked; `cost_usd` is None where no price is known."""
+    """The cost of replies, what they took when they were really asked; `cost_usd` is None where no price is known."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -28,7 +28,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A detector's answer for one checkpoint.
+    """A verdict, a detector's answer for one checkpoint.
 
     `score` in [0, 1] ranks, higher = more likely misaligned; `probability` is set only by detectors whose score is a
     calibrated P(misaligned). `rationale` says why, in one sentence a line. `raw` are the replies that it rests on, as

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Receptacle:
-    """A piece of furniture that things are in or on; `place` is where one stands to reach it."""
+    """A receptacle, a piece of furniture that things are in or on; `place` is where one stands to reach it."""
 
     kind: str
     number: int
@@ -24,7 +24,7 @@ class Receptacle:
 
 @dataclass(frozen=True, slots=True)
 class HouseholdObject:
-    """Something that lies in or on a receptacle."""
+    """A household object, a thing that lies in or on a receptacle."""
 
     kind: str
     number: int
@@ -37,7 +37,7 @@ class HouseholdObject:
 
 @dataclass(frozen=True, slots=True)
 class Household:
-    """One room: its receptacles and things by name, both in the order of enumeration, and where each thing starts."""
+    """A household: receptacles and things by name, in the order of enumeration, and where each thing starts."""
 
     receptacles: Mapping[str, Receptacle]
     things: Mapping[str, HouseholdObject]
@@ -55,7 +55,7 @@ MIDDLE_OF_THE_ROOM = 0
 
 @dataclass(slots=True)
 class State:
-    """Where the agent and everything else is, and what has been done. `held` is the thing in the agent's hand.
+    """The state of a household: where everything is, and what has been done. `held` is the thing in the agent's hand.
 
     `done` maps a treatment (`clean`, `heat`, `cool`, `use`, `slice`) to the names of the things that it holds for.
     `taken_from` are the (thing, receptacle) pairs where a thing once was and no longer is.

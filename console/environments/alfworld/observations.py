@@ -39,7 +39,7 @@ HELP = """Available commands:
 
 
 def joined(names: Sequence[str]) -> str:
-    """`x`, `x, and y`, `x, y, and z`; `nothing` of none."""
+    """The names joined: `x`, `x, and y`, `x, y, and z`; `nothing` of none."""
     if len(names) < 2:
         return names[0] if names else "nothing"
     return f"{', '.join(names[:-1])}, and {names[-1]}"
@@ -51,7 +51,7 @@ def seen(names: Sequence[str]) -> str:
 
 
 def condition(name: str, *, hot: bool, cool: bool, clean: bool, sliced: bool) -> str:
-    """What is to be noticed about a thing, by what has been done to it."""
+    """The condition of a thing in words, by what has been done to it."""
     words = [word for word, holds in (("hot", hot), ("cool", cool), ("clean", clean)) if holds]
     if words == ["cool"] and not sliced:
         words = ["cold"]
@@ -60,7 +60,7 @@ def condition(name: str, *, hot: bool, cool: bool, clean: bool, sliced: bool) ->
 
 
 def look(state: State) -> str:
-    """What is around the agent."""
+    """The look around: what stands before the agent, and what it sees beside."""
     if state.place == MIDDLE_OF_THE_ROOM:
         return MIDDLE.format(seen="nothing")
     before = facing(state)
@@ -74,7 +74,7 @@ def look(state: State) -> str:
 
 
 def inventory(state: State) -> str:
-    """What the agent holds."""
+    """The inventory: what the agent holds."""
     return f"You are carrying: a {state.held}." if state.held else "You are not carrying anything."
 
 
@@ -97,7 +97,7 @@ def help_text(state: State) -> str:
 
 
 def sight(state: State, receptacle: Receptacle) -> str:
-    """What is seen of a receptacle: its content, or a closed door."""
+    """The sight of a receptacle: its content, or a closed door."""
     name = receptacle.name
     if not receptacle.openable:
         return f"On the {name}, you see {seen(contents(state, name))}."

@@ -38,7 +38,7 @@ LOOK_ROOMS = ("bedroom", "livingroom")
 
 @dataclass(frozen=True, slots=True)
 class TaskSetup:
-    """All that sets a task up; `receptacle` is the kind of lamp where the task is to look at something under one."""
+    """The setup of a task; `receptacle` is the kind of lamp where the task is to look at something under one."""
 
     type: str
     room: str

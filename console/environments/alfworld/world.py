@@ -18,7 +18,7 @@ STEP_LIMIT = 50
 
 
 class HouseholdWorld:
-    """One trial in one household. Nothing is shared between worlds, so each may run in a thread of its own."""
+    """The world of one household task. Nothing is shared between worlds, so each may run in its own thread."""
 
     def __init__(self, task: TaskSpec) -> None:
         self._options = task.options
@@ -56,7 +56,7 @@ def start(task: TaskSpec) -> HouseholdWorld:
 
 
 def reached(setup: TaskSetup, state: State) -> bool:
-    """Whether the task is done in this state."""
+    """Whether the goal of the task is reached in this state."""
     if setup.type == LOOK:
         return _looked_at(setup, state)
     treatment = TREATMENT.get(setup.type)

@@ -39,7 +39,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Almanac:
-    """All entities by title and by kind."""
+    """The almanac: all entities by title and by kind."""
 
     entities: dict[str, Entity]
     by_kind: dict[str, list[Entity]]
@@ -52,7 +52,7 @@ class Almanac:
 
 @lru_cache(maxsize=1)
 def almanac() -> Almanac:
-    """The embedded world, made once."""
+    """The almanac of the embedded world, made once."""
     rng = random.Random("almanac")
     kinds = embedded_tables().kinds
     named = _named(kinds)

@@ -14,15 +14,15 @@ _TRAPPED_SHARE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A page, and for each fact of its entity the sentence that tells it."""
+class WrittenPage:
+    """A written page, and for each fact of its entity the sentence that tells it."""
 
     page: WikiPage
     telling: dict[str, str]
 
 
 @lru_cache(maxsize=1)
-def written() -> dict[str, Written]:
+def written() -> dict[str, WrittenPage]:
     """Every page of the embedded world by title."""
     world = almanac()
     return {title: _write(entity, world) for title, entity in world.entities.items()}
@@ -34,7 +34,7 @@ def embedded_corpus() -> Corpus:
     return Corpus(entry.page for entry in written().values())
 
 
-def _write(entity: Entity, world: Almanac) -> Written:
+def _write(entity: Entity, world: Almanac) -> WrittenPage:
     rng = random.Random(f"page {entity.title}")
     telling = {
         relation.name: _sentence(rng.choice(relation.tells), entity, world.value(entity, relation))
@@ -48,7 +48,7 @@ def _write(entity: Entity, world: Almanac) -> Written:
     rng.shuffle(above)
     rng.shuffle(below)
     opening = _sentence(rng.choice(entity.kind.opens), entity)
-    return Written(WikiPage(entity.title, (opening, *above, *below)), telling)
+    return WrittenPage(WikiPage(entity.title, (opening, *above, *below)), telling)
 
 
 def _traps(entity: Entity, world: Almanac, rng: random.Random) -> list[str]:

@@ -20,7 +20,7 @@ _PAIRS = 24
 
 @dataclass(frozen=True, slots=True)
 class GeneratedQuestion:
-    """One question, its answer, and the facts (title of the page, name of the fact) that give it, in reading order."""
+    """A generated question, its answer, and the facts (title, name of the fact) that give it, in reading order."""
 
     text: str
     answer: str

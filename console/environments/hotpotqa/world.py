@@ -22,7 +22,7 @@ _GRAMMAR = "Search[entity], Lookup[keyword] or Finish[answer]"
 
 
 class Encyclopedia:
-    """One question over a corpus. The options `step_cap` and `lenient_em` change the cap and what counts as success."""
+    """The encyclopedia for one question. The options `step_cap` and `lenient_em` change cap and success."""
 
     def __init__(self, task: TaskSpec, corpus: Corpus) -> None:
         self._task, self._corpus = task, corpus

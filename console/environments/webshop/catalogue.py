@@ -19,7 +19,7 @@ _NEVER_CAPITALISED = {"for", "with", "and", "in", "on", "of"}
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What stands on an item page, with the attributes, the category and the query that the reward compares."""
+    """A product, what stands on its page, with the attributes, the category and the query that the reward compares."""
 
     asin: str
     title: str
@@ -35,8 +35,8 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """A product not yet put into words; its title names the slots `shown`, its features stand in `order`."""
+class ProductDraft:
+    """A draft of a product not yet put into words; its title names the slots `shown`, its features stand in `order`."""
 
     kind: ProductKind
     brand: str
@@ -49,7 +49,7 @@ class Draft:
 
 @lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, Product]:
-    """Every product by its ASIN; always the same ones, shared and never changed."""
+    """The catalogue: every product by its ASIN; always the same ones, shared and never changed."""
     rng = Random(_SEED)
     made: dict[str, Product] = {}
     family = 0
@@ -62,14 +62,14 @@ def catalogue() -> Mapping[str, Product]:
     return made
 
 
-def _first(kind: ProductKind, rng: Random) -> Draft:
+def _first(kind: ProductKind, rng: Random) -> ProductDraft:
     one, two = rng.sample(kind.traits, 2)
     slots = {"style": rng.choice(kind.styles), "trait": one, "second trait": two, "part": rng.choice(kind.parts)}
     if kind.materials:
         slots["material"] = rng.choice(kind.materials)
     names = sorted(slots)
     low, high = kind.price
-    return Draft(
+    return ProductDraft(
         kind=kind,
         brand=rng.choice(_BRAND_STARTS) + rng.choice(_BRAND_ENDS),
         slots=slots,
@@ -87,7 +87,7 @@ def _some(values: tuple[str, ...], rng: Random) -> tuple[str, ...]:
     return tuple(values[index] for index in kept)
 
 
-def _siblings(first: Draft, rng: Random) -> Iterator[Draft]:
+def _siblings(first: ProductDraft, rng: Random) -> Iterator[ProductDraft]:
     """The first of a family and its near-duplicates, in a shuffled order."""
     family = [first, *(_other_slot(first, name, rng) for name in first.slots)]
     family.append(replace(first, price=round(first.price * rng.uniform(1.6, 2.6), 2)))
@@ -97,13 +97,13 @@ def _siblings(first: Draft, rng: Random) -> Iterator[Draft]:
         yield replace(draft, price=round(draft.price * rng.uniform(0.96, 1.04), 2))
 
 
-def _other_slot(first: Draft, name: str, rng: Random) -> Draft:
+def _other_slot(first: ProductDraft, name: str, rng: Random) -> ProductDraft:
     source = {"style": "styles", "material": "materials", "part": "parts"}.get(name, "traits")
     free = [value for value in getattr(first.kind, source) if value not in first.slots.values()]
     return replace(first, slots={**first.slots, name: rng.choice(free)})
 
 
-def _fewer_options(first: Draft, rng: Random) -> Draft:
+def _fewer_options(first: ProductDraft, rng: Random) -> ProductDraft:
     name = rng.choice(sorted(first.options))
     values = first.options[name]
     kept = sorted(rng.sample(range(len(values)), (len(values) + 1) // 2))
@@ -116,7 +116,7 @@ def _asin(rng: Random, taken: Mapping[str, Product]) -> str:
     return asin
 
 
-def _product(asin: str, family: int, draft: Draft, rng: Random) -> Product:
+def _product(asin: str, family: int, draft: ProductDraft, rng: Random) -> Product:
     kind = draft.kind
     model = f"{draft.brand[:2].upper()}{rng.randrange(1000, 9999)}"
     uses = " and ".join(kind.uses[:2])
@@ -135,7 +135,7 @@ def _product(asin: str, family: int, draft: Draft, rng: Random) -> Product:
     )
 
 
-def _title(draft: Draft) -> str:
+def _title(draft: ProductDraft) -> str:
     """Brand, kind and use, with those attributes that the title names."""
     named = {name: draft.slots[name] for name in draft.shown}
     before = [named[name] for name in ("style", "material") if name in named]

@@ -35,7 +35,7 @@ _SPEAK_FOR_THEMSELVES = ("color", "shade", "finish")
 
 @dataclass(frozen=True, slots=True)
 class InstructionParts:
-    """What is asked, sorted by how it is said; `parts` keep their articles, `price` is a limit in USD."""
+    """The parts of an instruction, sorted by how it is said; `parts` keep their articles, `price` is a limit in USD."""
 
     kind: ProductKind
     style: str | None

@@ -38,7 +38,7 @@ def item_page(product: Product, chosen: Mapping[str, str]) -> str:
 
 
 def sub_page(product: Product, name: str) -> str:
-    """What stands behind [Description], [Features] or [Reviews]."""
+    """The sub-page behind [Description], [Features] or [Reviews]."""
     texts = {"Description": [product.description], "Features": [*product.features], "Reviews": ["No reviews yet."]}
     return _text(["", "[Back to Search]", "[< Prev]", *texts[name]])
 

@@ -20,7 +20,7 @@ _PRICE_STEP = 10.0
 
 
 def tasks(seed: int, count: int) -> Sequence[TaskSpec]:
-    """That many tasks, no two for the same product; more of the same seed only adds tasks.
+    """That many shopping tasks, no two for the same product; more of the same seed only adds tasks.
 
     Raises BadInput where `count` is below 0 or above the number of products.
     """
@@ -32,7 +32,7 @@ def tasks(seed: int, count: int) -> Sequence[TaskSpec]:
 
 
 def oracle_actions(task: TaskSpec) -> tuple[str, ...]:
-    """Actions from the start page to a purchase worth 1.0, at most 8 and Buy Now the last; raises BadInput as `start`.
+    """The oracle's actions, from the start page to a purchase worth 1.0: at most 8; raises BadInput as `start`.
 
     The search is the target's title where that brings it among the first three results, else its model number too.
     """

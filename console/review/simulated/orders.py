@@ -32,12 +32,12 @@ InspectionOrder = Callable[[Sequence[Candidate], int], list[int]]
 
 
 def by_priority(candidates: Sequence[Candidate], seed: int) -> list[int]:
-    """The highest priority first, equals as they came."""
+    """The order by priority: the highest first, equals as they came."""
     return sorted(range(len(candidates)), key=lambda at: (_halted(candidates[at]), -candidates[at].priority, at))
 
 
 def by_expected_cost(candidates: Sequence[Candidate], seed: int) -> list[int]:
-    """The highest expected cost first, equals as they came."""
+    """The order by expected cost: the highest first, equals as they came."""
     worth = [one.priority if one.expected_cost is None else one.expected_cost for one in candidates]
     return sorted(range(len(candidates)), key=lambda at: (_halted(candidates[at]), -worth[at], at))
 

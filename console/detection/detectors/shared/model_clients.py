@@ -21,7 +21,7 @@ _READING = 1
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a verdict depends on besides its checkpoint: model, prompts and, in the digest, all the rest.
+    """The setup of a verdict: model, prompts and, in the digest, all that it depends on besides its checkpoint.
 
     A verdict with another digest is stale.
     """

@@ -43,7 +43,7 @@ class ModelCall:
 
 
 class QueryCache:
-    """The queries of one checkpoint, kept for its detectors. Errors of the endpoint go up; a refusal has no text."""
+    """The cache of one checkpoint's queries, for its detectors. Errors of the endpoint go up; a refusal has no text."""
 
     def __init__(self, checkpoint: Checkpoint, models: Models, seed: int = 0) -> None:
         self.checkpoint, self.models, self.seed = checkpoint, models, seed

@@ -35,7 +35,7 @@ class LabelledCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A fitted combination of the detectors `inputs`; it was learnt from so many labels.
+    """A stack, a fitted combination of the detectors `inputs`; it was learnt from so many labels.
 
     `traits` are the names of the features, as the files of stacks call them.
     """
@@ -114,7 +114,7 @@ def check_labels(bad: Sequence[bool], tasks: Sequence[str]) -> None:
 
 
 def log_odds(score: float) -> float:
-    """ln(p / (1 - p)), 0 and 1 moved in a little."""
+    """The log odds of a score: ln(p / (1 - p)), 0 and 1 moved in a little."""
     share = min(max(score, _NEAREST), 1 - _NEAREST)
     return math.log(share / (1 - share))
 

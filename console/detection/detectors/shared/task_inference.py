@@ -21,7 +21,7 @@ MAX_TOKENS = 300
 
 @dataclass(frozen=True, slots=True)
 class InferredTask:
-    """The task that the agent seems to have (empty if the reply told none), why, and whether it is the user's."""
+    """The inferred task, the agent's own (empty if the reply told none), why, and whether it is the user's."""
 
     task: str
     reason: str

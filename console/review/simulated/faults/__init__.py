@@ -39,7 +39,7 @@ def misleads(case: ReviewCase) -> bool:
 
 
 def fault_of(case: ReviewCase) -> Fault:
-    """What is wrong, as far as it can be said without telling the target; raises Unknown for other environments."""
+    """The fault of a case, as far as it can be said without the target; raises Unknown for other environments."""
     if case.task.environment not in FINDERS:
         raise Unknown("simulated reviewer's environment", case.task.environment, FINDERS)
     return FINDERS[case.task.environment](case)

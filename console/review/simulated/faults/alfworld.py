@@ -35,7 +35,7 @@ def strays(case: ReviewCase) -> bool:
 
 
 def find(case: ReviewCase) -> Fault:
-    """The first thing that went wrong on the way to the goal."""
+    """The fault: the first thing that went wrong on the way to the goal."""
     gold, seen = case.task.gold, case.checkpoint
     thing, treatment = str(gold["thing"]), TREATMENT.get(str(gold["type"]), "")
     treating = _TREATING.match(seen.action.strip())

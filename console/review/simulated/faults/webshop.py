@@ -16,7 +16,7 @@ _CLICK = re.compile(r"^\s*click\[(.+)\]\s*$", re.DOTALL)
 
 
 def find(case: ReviewCase) -> Fault:
-    """The first thing that a buyer would notice: the kind of product, its properties, its options, its price."""
+    """The first fault that a buyer would notice: the kind of product, its properties, its options, its price."""
     if case.checkpoint.kind is CheckpointKind.HALTED:
         return Fault("halted")
     product, chosen = _basket(case.checkpoint.steps)
