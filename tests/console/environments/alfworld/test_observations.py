@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.environments.alfworld.descriptions import condition, seen
+from console.environments.alfworld.observations import condition, seen
 
 
 @pytest.mark.parametrize(

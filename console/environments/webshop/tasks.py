@@ -1,4 +1,4 @@
-"""Tasks: a product somebody wants, part of what it is, and what it may cost."""
+"""Shopping tasks: a product somebody wants, part of what it is and what it may cost, and the actions that buy it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from console.environments.environment import TaskSpec
 from console.environments.webshop.catalogue import Product, catalogue
 from console.environments.webshop.instructions import InstructionParts, instruction
 from console.environments.webshop.product_kinds import without_article
+from console.environments.webshop.reward import goal_of
+from console.environments.webshop.search import search
 from console.errors import BadInput
 
 _WITH_PRICE = 0.8
@@ -18,7 +20,7 @@ _PRICE_STEP = 10.0
 
 
 def tasks(seed: int, count: int) -> Sequence[TaskSpec]:
-    """That many tasks, no two for the same product; more of the same seed only adds tasks.
+    """That many shopping tasks, no two for the same product; more of the same seed only adds tasks.
 
     Raises BadInput where `count` is below 0 or above the number of products.
     """
@@ -29,21 +31,31 @@ def tasks(seed: int, count: int) -> Sequence[TaskSpec]:
     return [_task(seed, index, product) for index, product in enumerate(products[:count])]
 
 
+def oracle_actions(task: TaskSpec) -> tuple[str, ...]:
+    """The oracle's actions, from the start page to a purchase worth 1.0: at most 8; raises BadInput as `start`.
+
+    The search is the target's title where that brings it among the first three results, else its model number too.
+    """
+    goal = goal_of(task.gold)
+    options = (f"click[{value}]" for value in goal.options.values())
+    return (f"search[{_query(goal.target)}]", f"click[{goal.target.asin}]", *options, "click[Buy Now]")
+
+
 def _task(seed: int, index: int, target: Product) -> TaskSpec:
     rng = Random(f"{seed} {target.asin}")
-    wish = _wish(target, rng)
+    parts = _parts(target, rng)
     gold = {
         "asin": target.asin,
         "name": target.title,
-        "attributes": _attributes(wish),
-        "options": dict(wish.options),
+        "attributes": _attributes(parts),
+        "options": dict(parts.options),
         "price": target.price,
-        "price_limit": wish.price,
+        "price_limit": parts.price,
     }
-    return TaskSpec(f"webshop-{seed}-{index}", "webshop", instruction(wish, rng), gold)
+    return TaskSpec(f"webshop-{seed}-{index}", "webshop", instruction(parts, rng), gold)
 
 
-def _wish(target: Product, rng: Random) -> InstructionParts:
+def _parts(target: Product, rng: Random) -> InstructionParts:
     asked = rng.sample(target.attributes, rng.randint(2, 3))
     kind = target.kind
     return InstructionParts(
@@ -57,9 +69,9 @@ def _wish(target: Product, rng: Random) -> InstructionParts:
     )
 
 
-def _attributes(wish: InstructionParts) -> list[str]:
-    parts = [without_article(wish.part)] if wish.part else []
-    return [value for value in (wish.style, wish.material, *wish.traits, *parts) if value]
+def _attributes(parts: InstructionParts) -> list[str]:
+    part = without_article(parts.part) if parts.part else None
+    return [value for value in (parts.style, parts.material, *parts.traits, part) if value]
 
 
 def _options(target: Product, rng: Random) -> dict[str, str]:
@@ -75,3 +87,9 @@ def _limit(price: float, rng: Random) -> float | None:
     if rng.random() >= _WITH_PRICE:
         return None
     return _PRICE_STEP * (math.floor(price / _PRICE_STEP) + rng.choice((1, 1, 2)))
+
+
+def _query(target: Product) -> str:
+    if target.asin in search(target.title)[:3]:
+        return target.title
+    return target.description.rpartition(": ")[2].rstrip(".").replace("-", " ")

@@ -1,4 +1,4 @@
-"""What a household task asks for: its type, target thing, target receptacle, room and wording."""
+"""The setup of a household task: its type, target thing, target receptacle, room and wording."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ LOOK_ROOMS = ("bedroom", "livingroom")
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
-    """All that sets a task up; `receptacle` is the kind of lamp where the task is to look at something under one."""
+class TaskSetup:
+    """The setup of a task; `receptacle` is the kind of lamp where the task is to look at something under one."""
 
     type: str
     room: str
@@ -53,19 +53,19 @@ class Brief:
         return WORDINGS[self.type][self.wording].format(thing=self.thing, receptacle=self.receptacle)
 
 
-def brief(options: Mapping[str, Any]) -> Brief:
-    """The brief written in a task's options; raises BadInput where they are not those of a household task."""
+def task_setup(options: Mapping[str, Any]) -> TaskSetup:
+    """The setup written in a task's options; raises BadInput where they are not those of a household task."""
     try:
-        found = Brief(**{name: options[name] for name in Brief.__dataclass_fields__})
+        setup = TaskSetup(**{name: options[name] for name in TaskSetup.__dataclass_fields__})
     except KeyError as missing:
         raise BadInput(
             f"The options of an ALFWorld task lack {missing}; take them from `tasks(seed, count)`."
         ) from None
-    if (found.room, found.thing, found.receptacle) not in choices(str(found.type)) or found.wording not in (0, 1):
+    if (setup.room, setup.thing, setup.receptacle) not in choices(str(setup.type)) or setup.wording not in (0, 1):
         raise BadInput(
-            f"No ALFWorld task of these options exists: {asdict(found)}; take them from `tasks(seed, count)`."
+            f"No ALFWorld task of these options exists: {asdict(setup)}; take them from `tasks(seed, count)`."
         )
-    return found
+    return setup
 
 
 @lru_cache(maxsize=len(WORDINGS))

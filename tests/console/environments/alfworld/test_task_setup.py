@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from console.environments import environment
-from console.environments.alfworld.briefs import WORDINGS, Brief, brief, choices
 from console.environments.alfworld.catalogue import FIXED, HOLDS
+from console.environments.alfworld.task_setup import WORDINGS, TaskSetup, choices, task_setup
 from console.errors import BadInput
 
 ALFWORLD = environment("alfworld")
@@ -31,7 +31,7 @@ def test_options_that_lack_something_are_refused_by_its_name():
 def test_the_instruction_is_worded_as_alfworlds_templates_are():
     said = {task.instruction for task in ALFWORLD.tasks(11, 600)}
     assert {"examine", "look", "put", "clean", "heat", "cool", "find"} == {text.split()[0] for text in said}
-    hot_apple = Brief("pick_heat_then_place_in_recep", "kitchen", "apple", "fridge", 0, "any")
+    hot_apple = TaskSetup("pick_heat_then_place_in_recep", "kitchen", "apple", "fridge", 0, "any")
     assert hot_apple.instruction == "put a hot apple in fridge."
     assert replace(hot_apple, wording=1).instruction == "heat some apple and put it in fridge."
     assert all(text.endswith(".") for text in said)
@@ -45,9 +45,9 @@ def test_only_what_can_be_carried_and_fits_is_asked_for(name):
         assert receptacle == "desklamp" or thing in HOLDS[receptacle]
 
 
-def test_the_brief_of_a_task_is_the_one_its_options_write_down():
+def test_the_setup_of_a_task_is_the_one_its_options_write_down():
     for task in TASKS[:30]:
-        assert brief(task.options).instruction == task.instruction
+        assert task_setup(task.options).instruction == task.instruction
 
 
 def test_an_unknown_type_of_task_has_no_choices():
