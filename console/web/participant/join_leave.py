@@ -9,8 +9,8 @@ import streamlit as st
 from console.auth.sign_in import PARTICIPANT_COOKIE, secret_of
 from console.database import reading
 from console.studies.sessions import joining
-from console.studies.sessions import withdrawal as withdrawing
 from console.studies.sessions.stages import ParticipantStage
+from console.studies.sessions.withdrawal import withdraw
 from console.web.participant.session import is_of, leave, onward, stay, step
 from console.web.review import actions
 from console.web.widgets.participant_stage import head_html, points_html, prose_html
@@ -100,7 +100,7 @@ def _join(code: str) -> None:
 
 
 def _withdraw(participant_id: int) -> None:
-    withdrawing.withdraw(participant_id)
+    withdraw(participant_id)
     leave()
     st.session_state["way_back_gone"] = True
 

@@ -12,7 +12,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.runs import ingest
 from console.studies.design import Design
 from console.studies.sessions import joining, lifecycle, steps
-from console.studies.sessions import withdrawal as withdrawing
+from console.studies.sessions.withdrawal import withdraw
 from storage import tables
 from tests.console.web.conftest import ROOT
 from tests.logs import purchase, write_log
@@ -396,7 +396,7 @@ def test_a_tab_left_open_says_that_its_participant_has_withdrawn(visit, words, s
     at = visit(state)
     item = on_screen(at)
     at.session_state["shown_ms"] = 0
-    withdrawing.withdraw(person.id)
+    withdraw(person.id)
     click(at, f"reject-{item}")
     said = words(at)
     assert "You have withdrawn" in said
