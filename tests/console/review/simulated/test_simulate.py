@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import typer
 from sqlmodel import col, select
 from typer.testing import CliRunner
 
@@ -116,14 +115,12 @@ def test_what_makes_no_sense_is_refused(shop, plan, complaint):
 
 def test_the_command_prints_one_json_document_or_a_sentence(shop):
     shop(budget_cap=4)
-    app = typer.Typer()
-    app.command()(review.simulate)
-    told = CliRunner().invoke(app, ["--run", "shop", "--policy", "fp-first", "--json"])
-    assert told.exit_code == 0
-    document = json.loads(told.stdout)
+    as_json = CliRunner().invoke(review.app, ["simulate", "--run", "shop", "--policy", "fp-first", "--json"])
+    assert as_json.exit_code == 0
+    document = json.loads(as_json.stdout)
     assert (document["inspected"], document["left"], document["policy"]) == (4, 16, "fp-first")
-    said = CliRunner().invoke(app, ["--run", "shop"])
-    assert "inspected 0 of 16" in said.stdout.replace("\n", " ")
+    in_words = CliRunner().invoke(review.app, ["simulate", "--run", "shop"])
+    assert "inspected 0 of 16" in in_words.stdout.replace("\n", " ")
 
 
 def test_the_policy_expected_cost_weighs_what_a_wrong_action_costs(shop):
