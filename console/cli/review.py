@@ -69,7 +69,7 @@ def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     with reading() as session:
         view = blinding.review_view(session, queue, row, claimed, reviewer, unblinded=False)
     document = {"item": _item_document(view), "reason": ""}
-    emit(document, as_json, f"ITEM {claimed.item_id}\n{plain_text.presentation_as_text(view.exhibit)}")
+    emit(document, as_json, f"ITEM {claimed.item_id}\n{plain_text.presentation_as_text(view.presentation)}")
 
 
 @app.command(
@@ -123,7 +123,7 @@ def _run_of(session: Any, claim: Claim) -> tables.Run:
 
 
 def _item_document(view: blinding.ReviewView) -> dict[str, Any]:
-    claim, checkpoint, flag = view.claim, view.checkpoint, view.exhibit.flag
+    claim, checkpoint, flag = view.claim, view.checkpoint, view.presentation.flag
     return {
         "item_id": claim.item_id,
         "trajectory_id": claim.trajectory_id,
