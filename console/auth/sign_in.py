@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
-from console.auth.kept_secrets import kept
+from console.auth.kept_secrets import kept_secret
 from console.errors import BadInput
 
 COOKIE = "inferact_hat"
@@ -85,12 +85,12 @@ def secret_of(cookie: str | None) -> str | None:
 
 def researcher_key() -> str:
     """The key in the researcher's link, made on first use and kept in the data directory."""
-    return kept("researcher.key")
+    return kept_secret("researcher.key")
 
 
 def _signer() -> URLSafeTimedSerializer:
-    return URLSafeTimedSerializer(kept("cookie.secret"), salt="inferact-hat")
+    return URLSafeTimedSerializer(kept_secret("cookie.secret"), salt="inferact-hat")
 
 
 def _participants() -> URLSafeTimedSerializer:
-    return URLSafeTimedSerializer(kept("cookie.secret"), salt="inferact-participant")
+    return URLSafeTimedSerializer(kept_secret("cookie.secret"), salt="inferact-participant")

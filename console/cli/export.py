@@ -1,4 +1,4 @@
-"""`inferact export`: what a run or a study holds, as a file."""
+"""`inferact export`: what a run or a study holds, as a file; alone because it is a noun of its own."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from console.studies.sessions import steps
 from console.studies.sessions.steps import Position
-from console.web.participant import item, join_leave, onboarding, rounds, session
+from console.web.participant import item, join_leave, onboarding, session, stages
 from console.web.review import actions
 from storage import tables
 
@@ -19,7 +19,7 @@ def _stages(position: Position, who: tables.Participant) -> Mapping[str, Callabl
     """What is drawn for each kind of position."""
     design, id = position.design, who.id or 0
     if design is None:
-        return {"withdrawn": rounds.withdrawn}
+        return {"withdrawn": stages.withdrawn}
     environment = design.source.environment
     return {
         "consent": lambda: onboarding.consent(design, id),
@@ -27,16 +27,16 @@ def _stages(position: Position, who: tables.Participant) -> Mapping[str, Callabl
         "instructions": lambda: onboarding.instructions(design.instructions, environment, id),
         "practice": lambda: item.practice(position, who.code),
         "practice_answer": lambda: item.practice_answer(position, who.code, id),
-        "introduction": lambda: rounds.introduction(position, design, id),
+        "introduction": lambda: stages.introduction(position, design, id),
         "review": lambda: item.item(position, who.code),
         "probe": lambda: item.item(position, who.code),
-        "round_over": lambda: rounds.round_over(position, id),
-        "agents_working": rounds.agents_working,
-        "break": lambda: rounds.pause(position.until_ms or 0, position, id),
-        "paused": lambda: rounds.paused(position),
-        "finished": lambda: rounds.finished(position.completion_code),
-        "declined": rounds.declined,
-        "withdrawn": rounds.withdrawn,
+        "round_over": lambda: stages.round_over(position, id),
+        "agents_working": stages.agents_working,
+        "break": lambda: stages.pause(position.until_ms or 0, position, id),
+        "paused": lambda: stages.paused(position),
+        "finished": lambda: stages.finished(position.completion_code),
+        "declined": stages.declined,
+        "withdrawn": stages.withdrawn,
     }
 
 

@@ -9,8 +9,8 @@ from console.review import blinding, decisions
 from console.studies.sessions import steps
 from console.studies.sessions.steps import Position
 from console.trajectory import Label
-from console.web.participant.rounds import part_of, round_of
 from console.web.participant.session import continue_button
+from console.web.participant.stages import part_of, round_of
 from console.web.review import actions, decision_bar
 from console.web.widgets.participant_stage import explained_html, head_html, progress_html
 from console.web.widgets.trajectory_view import presentation_html, show_presentation
