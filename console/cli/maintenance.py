@@ -114,7 +114,7 @@ def serve(
     url = database_url()
     serving.refuse_taken_port(address, number)
     reviewer, researcher = serving.links(address, number, sign_in.researcher_key())
-    agents = serving.door(address, number)
+    agents = serving.api_address(address, number)
     typer.echo(f"Database    {url}\nReviewers   {reviewer}\nResearcher  {researcher}\nAgents      {agents}")
     typer.echo("Stop with Ctrl+C.")
     serving.serve(address, number)

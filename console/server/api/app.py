@@ -16,6 +16,7 @@ from console.server.api.errors import HANDLERS, refusals
 
 PREFIX = "/api/v1"
 ROUTERS = (checks.router, imports.router, health.router)
+"""One file a noun, one entry here."""
 
 _ABOUT = (
     "Ask before a critical action, wait for the decision, report what came of it. "
