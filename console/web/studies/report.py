@@ -10,7 +10,7 @@ from console.studies.report import ReportStamp, bundle
 from console.studies.results import TABLES, csv_files
 from console.studies.sessions import lifecycle
 from console.web.studies.results_data import Results, results_of
-from console.web.studies.results_parts_ui import say
+from console.web.studies.results_parts import say
 from storage import tables
 
 

@@ -1,47 +1,20 @@
-"""The results of a study, part by part; only the part that is looked at is worked out."""
+"""The results of a study, analysis by analysis; only the one that is looked at is worked out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import streamlit as st
 
+from console.studies.analysis import ANALYSES
 from console.studies.results import Headline
-from console.web.studies import (
-    results_agreement,
-    results_effects,
-    results_oversight,
-    results_reviewers,
-    results_success,
-)
-from console.web.studies.results_data import Results, results_of
+from console.web.studies import results_parts
+from console.web.studies.results_data import results_of
+from console.web.studies.results_extras import EXTRAS
 from console.web.widgets.messages import show_empty_state
 from storage import tables
 
 
-@dataclass(frozen=True, slots=True)
-class ResultsPart:
-    """A part of the results: its title and what draws it."""
-
-    title: str
-    show: Callable[[Results], None]
-
-
-PARTS: dict[str, ResultsPart] = {
-    "success": ResultsPart("Success", results_success.show),
-    "effects": ResultsPart("Effects", results_effects.show),
-    "agreement": ResultsPart("Agreement", results_agreement.show),
-    "pace": ResultsPart("Time", results_reviewers.show_pace),
-    "reliance": ResultsPart("Reliance", results_reviewers.show_reliance),
-    "words": ResultsPart("Words", results_reviewers.show_words),
-    "people": ResultsPart("People and simulated", results_reviewers.show_people),
-    "oversight": ResultsPart("Oversight", results_oversight.show),
-}
-
-
 def show(study: tables.Study) -> None:
-    """Draws the headline and the chosen part."""
+    """Draws the headline and the chosen analysis."""
     found = results_of(study)
     head = found.headline()
     _headline(head)
@@ -52,17 +25,20 @@ def show(study: tables.Study) -> None:
         )
         return
     wanted = st.query_params.get("part", "")
-    st.session_state.setdefault("study_part", wanted if wanted in PARTS else next(iter(PARTS)))
+    st.session_state.setdefault("study_part", wanted if wanted in ANALYSES else next(iter(ANALYSES)))
     st.segmented_control(
         "Part",
-        list(PARTS),
-        format_func=lambda name: PARTS[name].title,
+        list(ANALYSES),
+        format_func=lambda name: ANALYSES[name].tab,
         key="study_part",
         required=True,
         on_change=_open,
         label_visibility="collapsed",
     )
-    PARTS[st.session_state["study_part"]].show(found)
+    key = st.session_state["study_part"]
+    chosen = results_parts.show(found, key, ANALYSES[key])
+    if key in EXTRAS:
+        EXTRAS[key](found, chosen)
 
 
 def _headline(head: Headline) -> None:

@@ -8,10 +8,9 @@ from sqlmodel import select
 
 from console.database import database_url, now_ms, reading, writing
 from console.studies import results
-from console.studies.analysis import ANALYSES
+from console.studies.analysis import ANALYSES, computations
 from console.studies.design import Design, allocate
 from console.studies.sessions import lifecycle, simulated
-from console.web.studies.results import PARTS
 from storage import tables
 from storage.backup import backup
 
@@ -86,7 +85,7 @@ def test_success_is_told_as_the_paper_prints_it(part, words):
     rows = re.findall(r'<th scope="row">([\w-]+)</th>(.*?)</tr>', words(at))
     shown = {name: re.findall(r"<td[^>]*>([\d.]+) ± ([\d.]+)", cells) for name, cells in rows}
     assert list(shown) == ["hidden", "shown", *[name for name in shown if name not in ("hidden", "shown")]]
-    table = ANALYSES["success"](frames())
+    table = computations()["success"](frames())
     table = table[(table["reviewers"] == "people") & (table["count"] == "undecided run")]
     for row in table.itertuples():
         assert shown[row.condition][row.trial] == (f"{100 * row.mean:.1f}", f"{100 * row.sd:.1f}")
@@ -102,7 +101,7 @@ def test_simulated_reviewers_are_shown_apart(part):
     assert at.segmented_control(key="success-whose").options == ["people", "simulated"]
 
 
-@pytest.mark.parametrize("name", list(PARTS))
+@pytest.mark.parametrize("name", list(ANALYSES))
 def test_every_part_says_something_and_offers_its_tables(part, words, name):
     at = part(name)
     said = sentences(at)
@@ -113,7 +112,7 @@ def test_every_part_says_something_and_offers_its_tables(part, words, name):
 
 def test_a_table_shows_the_chosen_reviewers_of_its_analysis(part):
     at = part("pace")
-    whole = ANALYSES["pace"](frames())
+    whole = computations()["pace"](frames())
     people = whole[whole["reviewers"] == "people"]
     shown = at.dataframe[0].value
     assert shown["figure"].tolist() == people["figure"].tolist()
