@@ -188,6 +188,7 @@ ANALYSIS = Analysis(
             sentence=of_differences,
             apart=("reviewers", "measure"),
             columns={
+                "statistic": ColumnFormat(digits=3),
                 "p_holm": ColumnFormat("p (Holm)"),
                 "effect": ColumnFormat("effect size"),
                 "effect_low": ColumnFormat("its low"),

@@ -154,7 +154,12 @@ ANALYSIS = Analysis(
             table="oversight-summary",
             title="What was caught",
             about="When the inspections ended, and what ten more would have caught.",
-            columns={"more": ColumnFormat("ten more")},
+            columns={
+                "caught": ColumnFormat(digits=1),
+                "corrected": ColumnFormat("put right", 1),
+                "more": ColumnFormat("ten more", 1),
+                "area": ColumnFormat(digits=2),
+            },
         ),
     ),
     choices=(Choice("condition", "Condition", "condition"),),

@@ -1,4 +1,4 @@
-"""The report of a study and the tables behind it, to take away."""
+"""The Report section of a study, a file of its own as each section: the report and its tables, to take away."""
 
 from __future__ import annotations
 

@@ -33,7 +33,6 @@ def say(sentence: str) -> None:
 def show(found: Results, key: str, analysis: Analysis) -> dict[str, str]:
     """Draws the analysis and returns what was chosen, by column."""
     tables = {part.table: found.table(part.table) for part in analysis.parts}
-    st.caption(analysis.lead)
     chosen: dict[str, str] = {}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for choice in analysis.choices:
@@ -42,6 +41,7 @@ def show(found: Results, key: str, analysis: Analysis) -> dict[str, str]:
                 tables = {name: _of(table, choice.column, value) for name, table in tables.items()}
     for number, part in enumerate(analysis.parts):
         _show_part(found, part, tables[part.table], chosen, f"{part.table}-{number}")
+    st.caption(f"{analysis.lead} Computed from {analysis.source}.")
     return chosen
 
 
@@ -51,7 +51,7 @@ def _choose(choice: Choice, key: str, tables: Mapping[str, pd.DataFrame]) -> str
     if len(values) < 2:
         return None
     if len(values) > _FEW:
-        return st.selectbox(choice.label, values, key=key, format_func=choice.name_of)
+        return st.selectbox(choice.label, values, key=key, format_func=choice.name_of, width=320)
     return st.segmented_control(
         choice.label, values, default=values[0], required=True, key=key, format_func=choice.name_of
     )
@@ -66,7 +66,8 @@ def _show_part(found: Results, part: ResultPart, table: pd.DataFrame, hidden: Co
     drawn, grid = list(charts(part, table)), part.laid_out(table)
     if not (drawn or len(grid) or part.sentence):
         return
-    st.subheader(part.title, anchor=False)
+    if not drawn:  # A chart brings its own title.
+        st.subheader(part.title, anchor=False)
     told = list(sentences(part, table))
     for of, sentence in told:
         say(f"{of}: {sentence}" if len(told) > 1 else sentence)

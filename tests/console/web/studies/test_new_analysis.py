@@ -1,6 +1,5 @@
 """One more analysis: what it states is on the page, in the report and on the command line, known nowhere else."""
 
-import html
 import os
 import subprocess
 import sys
