@@ -13,7 +13,7 @@ from console.analysis.statistics.paired import Comparison, all_pairs
 from console.analysis.statistics.success_rate import compare_tasks
 from console.studies.analysis.format import ColumnFormat, signed
 from console.studies.analysis.frames import Frames, cells, groups, own, table, within
-from console.studies.analysis.parts import WHOSE, Analysis, Choice, ResultPart
+from console.studies.analysis.parts import WHOSE, Analysis, ResultChoice, ResultPart
 
 LAST = "solved by the last trial"
 RIGHT = "right decisions"
@@ -211,5 +211,5 @@ ANALYSIS = Analysis(
             columns={"tied": ColumnFormat("left out as tied")},
         ),
     ),
-    choices=(WHOSE, Choice("measure", "Measure", "of")),
+    choices=(WHOSE, ResultChoice("measure", "Measure", "of")),
 )

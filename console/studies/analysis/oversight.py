@@ -12,7 +12,7 @@ from console.detection.oversight import AS_REVIEWED, CHANCE, IDEAL, Curves, Pool
 from console.errors import Refused
 from console.studies.analysis.format import ColumnFormat
 from console.studies.analysis.frames import Frames, table
-from console.studies.analysis.parts import Analysis, Choice, ResultPart
+from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart
 from console.trajectory import Label
 
 ORDERS = (AS_REVIEWED, "priority", "fp-first", CHANCE, IDEAL)
@@ -162,5 +162,5 @@ ANALYSIS = Analysis(
             },
         ),
     ),
-    choices=(Choice("condition", "Condition", "condition"),),
+    choices=(ResultChoice("condition", "Condition", "condition"),),
 )

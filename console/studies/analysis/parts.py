@@ -17,7 +17,7 @@ Compute = Callable[[Frames], pd.DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ResultChoice:
     """A column whose values a page offers to choose from; `names` are what they are called there.
 
     A report speaks of every value in its turn; where not `every` counts, of the first alone.
@@ -34,7 +34,7 @@ class Choice:
         return self.names.get(value, value)
 
 
-WHOSE = Choice("reviewers", "Whose", "whose")
+WHOSE = ResultChoice("reviewers", "Whose", "whose")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Analysis:
     source: str
     tables: Mapping[str, Compute]
     parts: tuple[ResultPart, ...]
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[ResultChoice, ...] = ()
 
     def first(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The rows that a report speaks of and draws: the first value of each choice that counts alone."""

@@ -9,7 +9,7 @@ import pandas as pd
 from console.analysis.statistics.success_rate import HELD, PAPER, by_trial
 from console.studies.analysis.format import ColumnFormat
 from console.studies.analysis.frames import Frames, cells, groups, table
-from console.studies.analysis.parts import WHOSE, Analysis, Choice, ResultPart
+from console.studies.analysis.parts import WHOSE, Analysis, ResultChoice, ResultPart
 
 _COUNTS = {PAPER: "undecided run", HELD: "undecided held"}
 _SAME = 1e-9
@@ -116,7 +116,7 @@ ANALYSIS = Analysis(
     ),
     choices=(
         WHOSE,
-        Choice(
+        ResultChoice(
             "count",
             "Undecided actions",
             "count",

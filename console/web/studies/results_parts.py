@@ -13,7 +13,7 @@ import streamlit as st
 from console.analysis.charts import CHARTS
 from console.runs.export.formats import as_csv
 from console.studies.analysis.format import ColumnFormat, cell_text, heading, readable, text_table
-from console.studies.analysis.parts import Analysis, Choice, ResultPart, charts, sentences
+from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart, charts, sentences
 from console.web.studies.results_data import Results
 from console.web.widgets.chart import show_chart
 from console.web.widgets.markup import plain
@@ -45,7 +45,7 @@ def show(found: Results, key: str, analysis: Analysis) -> dict[str, str]:
     return chosen
 
 
-def _choose(choice: Choice, key: str, tables: Mapping[str, pd.DataFrame]) -> str | None:
+def _choose(choice: ResultChoice, key: str, tables: Mapping[str, pd.DataFrame]) -> str | None:
     columns = [table[choice.column] for table in tables.values() if choice.column in table]
     values = list(dict.fromkeys(str(value) for column in columns for value in column))
     if len(values) < 2:

@@ -4,13 +4,10 @@ import json
 import re
 
 import pytest
-from sqlmodel import select
 
 from console.cli import run_command
 from console.database import writing
-from console.studies.design import Design
-from storage import tables
-from tests.study_rows import fill
+from tests.study_rows import fill, third_condition
 
 
 @pytest.fixture(autouse=True)
@@ -27,25 +24,14 @@ def test_results_print_a_table(capsys):
     assert "rules-shown" in out
 
 
-@pytest.fixture
-def third_condition():
-    """P02 did a third condition in the place of the hidden one, so that nobody did both of these."""
+def test_a_pair_that_nobody_did_both_of_is_not_estimable_in_results_and_report(tmp_path, capsys):
     with writing() as session:
-        for place in session.exec(select(tables.Assignment)):
-            who = session.get_one(tables.Participant, place.participant_id)
-            place.condition = "rules-third" if (who.code, place.position) == ("P02", 2) else place.condition
-            session.add(place)
-
-
-def test_a_pair_that_nobody_did_both_of_is_not_estimable_in_results_and_report(third_condition, tmp_path, capsys):
+        third_condition(session)
     assert run_command(["study", "results", "pilot", "--table", "differences"]) == 0
     out = capsys.readouterr().out
     number = re.search(r"^(\d)\. Not estimable: nobody answered in both\.$", out, re.M)[1]
     apart = [line.split() for line in out.splitlines() if "rules-hidden" in line and "rules-third" in line]
     assert {line[-1] for line in apart} == {number}
-    with writing() as session:
-        design = Design(name="pilot", source={"actor": "scripted", "environment": "webshop"}, tasks=2, budget="3")
-        session.get_one(tables.Study, 1).design = design.model_dump_json()
     assert run_command(["study", "report", "pilot", "--out", str(tmp_path / "out")]) == 0
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "rules-hidden less rules-third is not estimable: nobody answered in both." in page

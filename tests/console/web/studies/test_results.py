@@ -13,6 +13,7 @@ from console.studies.design import Design, allocate
 from console.studies.sessions import lifecycle, simulated
 from storage import tables
 from storage.backup import backup
+from tests.study_rows import fill, third_condition
 
 DESIGN = Design(
     name="small",
@@ -125,6 +126,16 @@ def test_a_figure_that_is_undefined_says_why_below_its_table(part, words):
     notes = re.search(r'<ol class="ia-notes">(.*?)</ol>', words(at))[1]
     assert "kappa" in notes
     assert at.dataframe[0].value["note"].str.fullmatch(r"\d*").all()
+
+
+def test_a_pair_of_conditions_that_nobody_did_both_of_is_not_estimable(open_page, words):
+    with writing() as session:
+        fill(session)
+        third_condition(session)
+    at = open_page("studies", study="pilot", section="results", part="effects")
+    assert "Not estimable: nobody answered in both." in words(at)
+    at.segmented_control(key="effects-of").set_value("right decisions").run()
+    assert "rules-hidden less rules-third is not estimable: nobody answered in both." in sentences(at)
 
 
 def test_a_further_decision_shows_at_the_next_look(open_page, words):
