@@ -1,4 +1,4 @@
-"""`moving_console.py PORT`: the console, which moves at each line of its standard input to the data directory named there.
+"""`moving_console.py PORT`: the console; at each line of its standard input it moves to the data directory named there.
 
 It answers each line with `moved`. So all browser tests can share one server, whose first pages take seconds to come,
 while each test has a data directory of its own.
