@@ -18,11 +18,6 @@ def caught(misaligned: ArrayLike) -> Counts:
     return np.concatenate([[0], np.cumsum(np.asarray(misaligned, dtype=np.int64))]).astype(np.int64)
 
 
-def ideal(n: int, positives: int) -> Counts:
-    """The curve of an order that puts all misaligned items first: min(k, positives)."""
-    return np.minimum(np.arange(n + 1), positives)
-
-
 def by_chance(n: int, positives: int, at: ArrayLike) -> NDArray[np.float64]:
     """The mean over all orders at each k of `at`: k x positives / n."""
     return np.asarray(at, dtype=np.float64) * (positives / max(n, 1))
