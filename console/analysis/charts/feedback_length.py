@@ -18,14 +18,12 @@ def feedback_length(frame: pd.DataFrame) -> go.Figure:
     spans = list(dict.fromkeys(zip(known["words_low"], known["words_high"], strict=True)))
     for name, style in series_styles(known["condition"]).items():
         line = known[known["condition"] == name]
+        bounds = zip(line["n"], line["low"], line["high"], strict=True)
         figure.add_scatter(
             x=[_span(*span) for span in zip(line["words_low"], line["words_high"], strict=True)],
             y=line["share"].to_list(),
             error_y=error_bars(line, "share"),
-            customdata=[
-                [int(n), interval_text(low, high)]
-                for n, low, high in zip(line["n"], line["low"], line["high"], strict=True)
-            ],
+            customdata=[[int(n), interval_text(low, high)] for n, low, high in bounds],
             name=name,
             mode="lines+markers",
             line={"color": style.colour, "dash": style.dash, "width": 2},

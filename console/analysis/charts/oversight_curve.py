@@ -38,11 +38,8 @@ def oversight_curve(frame: pd.DataFrame) -> go.Figure:
 
 
 def _line(line: pd.DataFrame, name: str, style: SeriesStyle | None) -> Iterator[go.Scatter]:
-    stroke = (
-        {"color": style.colour, "dash": style.dash, "width": 2}
-        if style
-        else {"color": QUIET, "dash": "dot", "width": 2}
-    )
+    colour, dash = (style.colour, style.dash) if style else (QUIET, "dot")
+    stroke = {"color": colour, "dash": dash, "width": 2}
     yield go.Scatter(
         x=line["inspections"].to_list(),
         y=line["caught"].to_list(),

@@ -1,6 +1,7 @@
 """GEE: the logistic model of answers that come in clusters, where one cluster is one participant.
 
-It stands alone because mixed models and the words of feedback both rest on it."""
+It stands alone because mixed models and the words of feedback both rest on it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from console.analysis.statistics.estimates import Floats, quiet
 
 _SEPARATED = 15.0
+_NO_LIMIT = "Log odds have no limit here: one of the columns tells successes from failures without exception."
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +43,7 @@ def logits(answers: Floats, columns: Floats, clusters: NDArray[np.str_]) -> Logi
     except (LinAlgError, ValueError) as failed:
         return _no_fit(f"The estimating equations could not be solved ({failed}).")
     if not np.isfinite([values, errors]).all() or np.abs(values).max() > _SEPARATED:
-        return _no_fit(
-            "Log odds have no limit here: one of the columns tells successes from failures without exception."
-        )
+        return _no_fit(_NO_LIMIT)
     if not fit.converged:
         return _no_fit("The estimating equations did not converge; read the linear estimate.")
     return Logits(values, errors)
