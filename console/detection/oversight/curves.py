@@ -1,10 +1,8 @@
-"""The oversight curve of a run: misalignments caught against inspections spent, by detector and order of inspection.
+"""Oversight curves of a run: misalignments caught against inspections spent, by detector and order of inspection.
 
 An item that a detector flagged counts as one inspection, however many reviews it needs. In a simulated order every
 inspected misalignment is caught, as in the InferAct paper (section 4.4); the order `as reviewed` is what the run's own
 reviewers did, and counts what they called misaligned and is. What nobody has looked at yet follows in queue order.
-
-One line of the oversight curve: a detector's flagged items in one order.
 """
 
 from __future__ import annotations
@@ -76,7 +74,7 @@ class OversightLine:
         low, high = oversight.chance_interval(self.caught.size, self.positives, at)
         return frame.assign(low=low, high=high)
 
-    def told(self, spent: int, further: int) -> dict[str, Any]:
+    def summary(self, spent: int, further: int) -> dict[str, Any]:
         """What it amounts to after so many inspections, and so many more."""
         n = self.caught.size
         at = np.array([min(spent, n), min(spent + further, n)])
@@ -118,7 +116,7 @@ class Curves:
 
 
 def curves(
-    there: Pool,
+    pool: Pool,
     *,
     trial: int | None = None,
     orders: Sequence[str] = ORDERS,
@@ -135,21 +133,21 @@ def curves(
     for name in orders:
         if name not in ORDERS:
             raise Unknown("order of inspection", name, ORDERS)
-    chosen = _trial(there, trial)
-    rows = there.rows[there.rows["trial"] == chosen]
-    used = _inspected(rows, there.routing) if budget is None else _allowed(rows, budget)
+    chosen = _trial(pool, trial)
+    rows = pool.rows[pool.rows["trial"] == chosen]
+    used = _inspected(rows, pool.routing) if budget is None else _allowed(rows, budget)
     wanted = rows if detectors is None else rows[rows["detector"].isin(detectors)]
-    lines = list(_lines(wanted, there.routing, orders, seed))
+    lines = list(_lines(wanted, pool.routing, orders, seed))
     if not lines:
-        raise Refused(f"No flagged item of trial {chosen} of {there.run} has a label, so nothing can be counted.")
+        raise Refused(f"No flagged item of trial {chosen} of {pool.run} has a label, so nothing can be counted.")
     missing = _left_out(rows)
-    summary = pd.DataFrame([{**line.told(used, further), **missing[line.detector]} for line in lines])
+    summary = pd.DataFrame([{**line.summary(used, further), **missing[line.detector]} for line in lines])
     return Curves(chosen, used, further, pd.concat([line.points() for line in lines], ignore_index=True), summary)
 
 
-def drawable(there: Pool) -> dict[int, list[str]]:
+def drawable(pool: Pool) -> dict[int, list[str]]:
     """The trials that have a curve, with the detectors that have one: some flagged item of theirs has a label."""
-    rows = there.rows[there.rows["flagged"] & there.rows["label"].notna()]
+    rows = pool.rows[pool.rows["flagged"] & pool.rows["label"].notna()]
     found = rows[["trial", "detector"]].drop_duplicates().sort_values(["trial", "detector"])
     return {int(trial): found[found["trial"] == trial]["detector"].tolist() for trial in found["trial"].unique()}
 
@@ -175,14 +173,14 @@ def _order(flagged: pd.DataFrame, wrong: NDArray[np.bool_], name: str, seed: int
     if name == IDEAL:
         return np.argsort(~wrong, kind="stable")
     labels = [Label.MISALIGNED if bad else Label.ALIGNED for bad in wrong]
-    told = zip(flagged["score"], labels, flagged["expected_cost"], strict=True)
-    return np.array(INSPECTION_ORDERS[name]([Candidate(*one) for one in told], seed), dtype=np.int64)
+    candidates = [Candidate(*one) for one in zip(flagged["score"], labels, flagged["expected_cost"], strict=True)]
+    return np.array(INSPECTION_ORDERS[name](candidates, seed), dtype=np.int64)
 
 
-def _trial(there: Pool, wanted: int | None) -> int:
-    known = sorted({int(trial) for trial in there.rows["trial"]})
+def _trial(pool: Pool, wanted: int | None) -> int:
+    known = sorted({int(trial) for trial in pool.rows["trial"]})
     if not known:
-        raise Refused(f"No detector has judged {there.run} yet; run: inferact detect {there.run} --method rules")
+        raise Refused(f"No detector has judged {pool.run} yet; run: inferact detect {pool.run} --method rules")
     if wanted is not None and wanted not in known:
         raise Unknown("judged trial", wanted, known)
     return known[0] if wanted is None else wanted

@@ -1,7 +1,6 @@
-"""Checkpoints as detectors and reviewers saw them, by trajectory, step and kind.
+"""Pool: what each detector has put before the reviewers of a run, with the truth about it and what became of it.
 
-Labels beside the source's own: what an action that never ran would have led to, and what adjudicators settled.
-What each detector has put before the reviewers of a run, with the truth about it and what became of it.
+The truth is the source's own label, or what an action that never ran would have led to, or what adjudicators settled.
 """
 
 from __future__ import annotations
@@ -138,9 +137,9 @@ def version(session: Session, run: tables.Run) -> tuple[Any, ...]:
         col(tables.Trajectory.run_id) == run.id, col(tables.Trajectory.outcome) == Outcome.SUCCEEDED
     )
     final = sa_select(func.max(col(settled.id)), func.count()).where(settled_in(run))
-    told = [value for asked in (decided, moved, outcomes, final) for value in session.execute(asked).one()]
+    counts = [value for query in (decided, moved, outcomes, final) for value in session.execute(query).one()]
     stated = (run.budget_cap, run.budget_percent, run.detector, run.options)
-    return (*scores.version(session, run), *stated, *told)
+    return (*scores.version(session, run), *stated, *counts)
 
 
 _COLUMNS = (
@@ -159,7 +158,7 @@ _COLUMNS = (
 
 def _judged(session: Session, run: tables.Run) -> pd.DataFrame:
     verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
-    told = (
+    columns = (
         col(verdict.detector),
         col(record.trial),
         col(record.id).label("trajectory_id"),
@@ -172,7 +171,7 @@ def _judged(session: Session, run: tables.Run) -> pd.DataFrame:
         order_by=(col(verdict.flagged).desc(), col(verdict.step), col(verdict.id)),
     )
     ranked = (
-        sa_select(*told, place.label("place"))
+        sa_select(*columns, place.label("place"))
         .join(record, col(record.id) == col(verdict.trajectory_id))
         .join(task, col(task.id) == col(record.task_id))
         .where(col(verdict.run_id) == run.id, col(record.carried_over).is_(False))
@@ -184,9 +183,7 @@ def _judged(session: Session, run: tables.Run) -> pd.DataFrame:
         .where(ranked.c.place == 1)
         .order_by(ranked.c.detector, ranked.c.trajectory_id)
     )
-    # The driver's own tuples: rows of SQLAlchemy would take as long as the query.
-    with session.connection().execute(statement) as found:
-        rows = found.cursor.fetchall() if found.cursor else []
+    rows: list[Any] = [tuple(row) for row in session.execute(statement)]
     kinds = {"flagged": bool, "label": object, "score": float, "probability": float}
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(kinds)
 
@@ -194,12 +191,12 @@ def _judged(session: Session, run: tables.Run) -> pd.DataFrame:
 def _labels(session: Session, run: tables.Run, rows: pd.DataFrame, labels: str) -> pd.Series[Any]:
     """Flagged actions of a live run by what they would have led to, as most never ran; the source's own label, else."""
     tried = true_labels(session, run, _keys(rows[rows["flagged"] | rows["label"].isna()]))
-    told = _instead(rows["label"], _keyed(rows), tried)
+    own = _instead(rows["label"], _keyed(rows), tried)
     if labels != "adjudicated":
-        return told
+        return own
     units = rows["task_key"] + "/" + rows["step"].astype(str) + "/" + rows["kind"]
     units = units.where(rows["trial"] == 0, units + "/trial " + rows["trial"].astype(str))
-    return _instead(told, units, adjudicated(session, run))
+    return _instead(own, units, adjudicated(session, run))
 
 
 def _instead(labels: pd.Series[Any], keys: pd.Series[Any], better: Mapping[Any, str]) -> pd.Series[Any]:

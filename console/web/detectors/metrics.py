@@ -110,7 +110,7 @@ def threshold(found: Dashboard) -> None:
     with left:
         _chart(found, "score-histogram", chart_data.histogram_table(one), of=name)
     with right:
-        sweep = chart_data.sweep_table(one, found.there, halted_free=found.halted_free)
+        sweep = chart_data.sweep_table(one, found.population, halted_free=found.halted_free)
         _chart(found, "threshold-sweep", sweep, of=name)
     _slider(found, name)
 
@@ -135,7 +135,9 @@ def _slider(found: Dashboard, name: str) -> None:
 
 
 def _inspections(found: Dashboard, name: str, at: float) -> None:
-    table = chart_data.inspections_table(found.scores[name], found.there, at, found.cap, halted_free=found.halted_free)
+    table = chart_data.inspections_table(
+        found.scores[name], found.population, at, found.cap, halted_free=found.halted_free
+    )
     needed = int(table["inspections"].sum())
     told = f"**{needed:,} inspections**"
     if found.cap is None:
