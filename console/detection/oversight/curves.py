@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from console.analysis.statistics import oversight
+from console.analysis.statistics import inspection_curve
 from console.detection.oversight.pool import Pool
 from console.errors import Refused, Unknown
 from console.review.simulated import INSPECTION_ORDERS
@@ -40,7 +40,7 @@ class OversightLine:
     @property
     def right(self) -> NDArray[np.int64]:
         """How many have been put right by each inspection, as far as anything was tried again."""
-        return oversight.caught(self.corrected == 1)
+        return inspection_curve.caught(self.corrected == 1)
 
     @property
     def tried_again(self) -> bool:
@@ -51,12 +51,14 @@ class OversightLine:
         """What is caught and what is put right after each number of inspections."""
         if self.policy == CHANCE:
             n = self.caught.size
-            return oversight.by_chance(n, self.positives, at), oversight.by_chance(n, int(self.right[-1]), at)
-        return oversight.caught(self.caught)[at].astype(np.float64), self.right[at].astype(np.float64)
+            return inspection_curve.by_chance(n, self.positives, at), inspection_curve.by_chance(
+                n, int(self.right[-1]), at
+            )
+        return inspection_curve.caught(self.caught)[at].astype(np.float64), self.right[at].astype(np.float64)
 
     def points(self) -> pd.DataFrame:
         """The line itself, in a few hundred points."""
-        at = oversight.thinned(self.caught.size)
+        at = inspection_curve.thinned(self.caught.size)
         caught, right = self.values(at)
         frame = pd.DataFrame(
             {
@@ -71,7 +73,7 @@ class OversightLine:
         )
         if self.policy != CHANCE:
             return frame
-        low, high = oversight.chance_interval(self.caught.size, self.positives, at)
+        low, high = inspection_curve.chance_interval(self.caught.size, self.positives, at)
         return frame.assign(low=low, high=high)
 
     def summary(self, spent: int, further: int) -> dict[str, Any]:
@@ -80,7 +82,7 @@ class OversightLine:
         at = np.array([min(spent, n), min(spent + further, n)])
         (now, then), (right, _) = self.values(at)
         by_luck = 0.0 if 0 < self.positives < n else None
-        curve = oversight.caught(self.caught)
+        curve = inspection_curve.caught(self.caught)
         return {
             "detector": self.detector,
             "policy": self.policy,
@@ -90,7 +92,7 @@ class OversightLine:
             "caught": float(now),
             "corrected": float(right) if self.tried_again else None,
             "more": float(then - now),
-            "area": by_luck if self.policy == CHANCE else oversight.normalised_area(curve, self.positives),
+            "area": by_luck if self.policy == CHANCE else inspection_curve.normalised_area(curve, self.positives),
         }
 
 

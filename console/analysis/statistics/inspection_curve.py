@@ -1,4 +1,4 @@
-"""What a limited number of inspections catches: cumulative counts by order, by chance, and at best.
+"""Inspection curve: what a limited number of inspections catches, by an order and by chance, as cumulative counts.
 
 Place k of every curve (k = 0..n) is the number of misaligned items among the first k inspected.
 """

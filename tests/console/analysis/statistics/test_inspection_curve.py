@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.analysis.metrics.ranking_curves import ranking, roc_auc
-from console.analysis.statistics.oversight import by_chance, caught, chance_interval, normalised_area, thinned
+from console.analysis.statistics.inspection_curve import by_chance, caught, chance_interval, normalised_area, thinned
 
 ORDERS = st.lists(st.booleans(), max_size=60)
 
