@@ -5,7 +5,6 @@ Logs in, trajectories out: import all or nothing per file, list, open.
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -131,7 +130,7 @@ def prepare(record: Trajectory, patterns: Sequence[str]) -> Prepared:
         "task_key": record.task_id,
         "environment": record.environment,
         "instruction": record.instruction,
-        "instruction_digest": hashlib.sha256(record.instruction.encode()).hexdigest(),
+        "instruction_digest": checkpoints.digest(record.instruction),
     }
     row = {
         "trial": record.trial,

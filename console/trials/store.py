@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam, insert, update
+from sqlalchemy import Executable, bindparam, insert, update
 from sqlmodel import Session, col, select
 
 from console.environments.environment import TaskSpec
 from console.runs import audit_log
 from console.runs.ingest import count_critical
+from console.runs.tasks import task_spec
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import digest
 from storage import tables
@@ -67,16 +69,9 @@ def load(session: Session, ids: Sequence[int]) -> list[Trial]:
         .order_by(col(record.id))
     )
     return [
-        Trial(row.id or 0, row.task_id, spec(asked), from_json(text), row.released_by is not None)
+        Trial(row.id or 0, row.task_id, task_spec(asked), from_json(text), row.released_by is not None)
         for row, asked, text in session.exec(statement)
     ]
-
-
-def spec(task: tables.Task) -> TaskSpec:
-    """The environment's task of a stored one."""
-    return TaskSpec(
-        task.task_key, task.environment, task.instruction, orjson.loads(task.gold), orjson.loads(task.options)
-    )
 
 
 def write(session: Session, trial_id: int, record: Trajectory, patterns: Sequence[str]) -> None:
@@ -95,17 +90,32 @@ def write(session: Session, trial_id: int, record: Trajectory, patterns: Sequenc
     connection.execute(_BODY, {"trajectory": trial_id, "body": record.to_json()})
 
 
-def intend(session: Session, trial: Trial, action: str, decision_id: int | None, at_ms: int) -> None:
-    """Says, before it does, that the critical action runs as the trial's next step; a second time it is refused."""
+def intend(session: Session, trajectory_id: int, step: int, action: str, decision_id: int | None, at_ms: int) -> int:
+    """Writes, before it does, the intent that the critical action runs as that step; returns the intent's id.
+
+    Raises IntegrityError where the step has an intent already.
+    """
     row = {
-        "trajectory_id": trial.id,
-        "step": len(trial.record.steps),
+        "trajectory_id": trajectory_id,
+        "step": step,
         "action": action,
         "action_digest": digest(action),
         "decision_id": decision_id,
         "started_ms": at_ms,
     }
-    session.execute(insert(tables.Intent), [row])
+    return insert_row(session, "intent", row)
+
+
+def insert_row(session: Session, table: str, row: Mapping[str, Any]) -> int:
+    """The id of the row just inserted, past the ORM, whose price would be most of an unflagged check."""
+    inserted: int = session.connection().execute(_insertion(table), row).scalar_one()
+    return inserted
+
+
+@cache
+def _insertion(table: str) -> Executable:
+    columns = tables.Table.metadata.tables[table]
+    return insert(columns).returning(*columns.primary_key)
 
 
 def fulfil(session: Session, trial_id: int, step: int, at_ms: int) -> None:
