@@ -8,7 +8,7 @@ from sqlmodel import Session, select
 
 from console.database import now_ms, writing
 from console.runs import audit_log
-from console.runs.tasks import task_spec
+from console.runs.trajectory_rows import task_spec
 from console.trajectory import Outcome, Trajectory
 from console.trials import store
 from console.trials.memory import UNSOLVED, window

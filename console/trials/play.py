@@ -16,6 +16,7 @@ from console.actors import ActorView, Move
 from console.database import now_ms
 from console.environments.environment import Environment, TaskSpec, World
 from console.errors import Refused
+from console.runs import trajectory_rows
 from console.trajectory import Label, Outcome, Step, Trajectory
 from console.trajectory.checkpoints import is_critical
 from console.trials import store
@@ -195,12 +196,12 @@ async def _next_move(context: RoundContext, trial: Trial) -> Move | None:
 
 def _intend(session: Session, context: RoundContext, trial: Trial, approved: Approved) -> None:
     step = len(trial.record.steps)
-    store.intend(session, trial.id, step, approved.action, approved.decision_id, now_ms())
-    store.write(session, trial.id, trial.record, context.patterns)
+    trajectory_rows.intend(session, trial.id, step, approved.action, approved.decision_id, now_ms())
+    trajectory_rows.write(session, trial.id, trial.record, context.patterns)
 
 
 def _record(session: Session, context: RoundContext, trial: Trial, fulfilled: int | None) -> None:
-    store.write(session, trial.id, trial.record, context.patterns)
+    trajectory_rows.write(session, trial.id, trial.record, context.patterns)
     if fulfilled is not None:
         store.fulfil(session, trial.id, fulfilled, now_ms())
 

@@ -18,7 +18,7 @@ from console.detection.batch import detect
 from console.errors import Refused
 from console.review.resolution import current_answers, is_feedback, resolution
 from console.runs import audit_log
-from console.runs.ingest import Prepared, insert_prepared
+from console.runs.trajectory_rows import Prepared, insert_prepared
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from console.trials import engine

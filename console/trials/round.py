@@ -16,9 +16,9 @@ from console.actors import Actor
 from console.database import now_ms
 from console.detection.verdicts import flagged_item, halted_item, keep_verdict, routing_verdict, stored_verdict
 from console.environments.environment import Environment
+from console.runs import trajectory_rows
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, checkpoints
-from console.trials import store
 from console.trials.group_commit import GroupCommit
 from console.trials.start import ActorAndEnvironments
 from console.trials.store import Trial
@@ -145,5 +145,5 @@ class RoundContext:
 
 
 def _hold(session: Session, context: RoundContext, trial: Trial, seen: Checkpoint) -> tables.Verdict | None:
-    store.write(session, trial.id, trial.record, context.patterns)
+    trajectory_rows.write(session, trial.id, trial.record, context.patterns)
     return stored_verdict(session, context.run, trial.id, seen)

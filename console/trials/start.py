@@ -17,7 +17,7 @@ from console.detection.detectors import detector
 from console.environments import ENVIRONMENTS
 from console.environments.environment import Environment, TaskSpec
 from console.errors import BadInput, Unknown
-from console.runs.ingest import prepare
+from console.runs.trajectory_rows import prepare
 from console.trajectory import Outcome, Trajectory
 from console.trajectory.checkpoints import digest
 from storage import tables

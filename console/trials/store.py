@@ -1,22 +1,19 @@
-"""Trials as rows: loaded to be played, written step by step; each function is part of the caller's transaction."""
+"""Trials as stored: loaded to be played, held, stopped; each function is part of the caller's transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import orjson
-from sqlalchemy import Executable, bindparam, insert, update
+from sqlalchemy import update
 from sqlmodel import Session, col, select
 
 from console.environments.environment import TaskSpec
 from console.runs import audit_log
-from console.runs.ingest import count_critical
-from console.runs.tasks import task_spec
+from console.runs.trajectory_rows import task_spec, write
 from console.trajectory import Outcome, Trajectory, from_json
-from console.trajectory.checkpoints import digest
 from storage import tables
 
 RELEASED = "simulation"
@@ -26,20 +23,6 @@ UNKNOWN_EXECUTION = "execution unknown"
 """The reason of an end after a go-ahead whose result never came."""
 
 _THOUGHT = "pending_thought"
-
-# Written for every step of every trial, so they are put together once.
-_TRAJECTORY, _TEXT = tables.Trajectory, tables.TrajectoryBody
-_ROW = (
-    update(_TRAJECTORY)
-    .where(col(_TRAJECTORY.id) == bindparam("trajectory"))
-    .values(
-        {
-            name: bindparam(name)
-            for name in ("outcome", "recorded_outcome", "label", "critical_action", "n_steps", "n_critical")
-        }
-    )
-)
-_BODY = update(_TEXT).where(col(_TEXT.trajectory_id) == bindparam("trajectory")).values(body=bindparam("body"))
 
 
 @dataclass(slots=True)
@@ -72,50 +55,6 @@ def load(session: Session, ids: Sequence[int]) -> list[Trial]:
         Trial(row.id or 0, row.task_id, task_spec(asked), from_json(text), row.released_by is not None)
         for row, asked, text in session.exec(statement)
     ]
-
-
-def write(session: Session, trial_id: int, record: Trajectory, patterns: Sequence[str]) -> None:
-    """Brings the trajectory's row and body up to the record."""
-    row = {
-        "trajectory": trial_id,
-        "outcome": str(record.outcome),
-        "recorded_outcome": str(record.outcome),
-        "label": record.label,
-        "critical_action": record.critical_action,
-        "n_steps": len(record.steps),
-        "n_critical": count_critical(record, patterns),
-    }
-    connection = session.connection()
-    connection.execute(_ROW, row)
-    connection.execute(_BODY, {"trajectory": trial_id, "body": record.to_json()})
-
-
-def intend(session: Session, trajectory_id: int, step: int, action: str, decision_id: int | None, at_ms: int) -> int:
-    """Writes, before it does, the intent that the critical action runs as that step; returns the intent's id.
-
-    Raises IntegrityError where the step has an intent already.
-    """
-    row = {
-        "trajectory_id": trajectory_id,
-        "step": step,
-        "action": action,
-        "action_digest": digest(action),
-        "decision_id": decision_id,
-        "started_ms": at_ms,
-    }
-    return insert_row(session, "intent", row)
-
-
-def insert_row(session: Session, table: str, row: Mapping[str, Any]) -> int:
-    """The id of the row just inserted, past the ORM, whose price would be most of an unflagged check."""
-    inserted: int = session.connection().execute(_insertion(table), row).scalar_one()
-    return inserted
-
-
-@cache
-def _insertion(table: str) -> Executable:
-    columns = tables.Table.metadata.tables[table]
-    return insert(columns).returning(*columns.primary_key)
 
 
 def fulfil(session: Session, trial_id: int, step: int, at_ms: int) -> None:

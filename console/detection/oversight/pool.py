@@ -23,7 +23,7 @@ from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.review.simulated.ground_truth import awaited, true_label
 from console.runs import costs
-from console.runs.tasks import task_spec
+from console.runs.trajectory_rows import task_spec
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables

@@ -16,7 +16,7 @@ from console.review import decisions
 from console.review.simulated import INSPECTION_ORDERS, Noise, ReviewCase, SimulatedAnswer, reviewer
 from console.review.simulated.orders import Candidate
 from console.runs import costs
-from console.runs.tasks import task_spec
+from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables

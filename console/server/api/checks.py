@@ -77,7 +77,7 @@ def _submit(sent: CheckSent) -> Check:
     steps = [_step(step) for step in sent.steps]
     found = gate.ask(sent.task, steps, _action(sent.action), task_id=sent.task_id, trial=sent.trial)
     if isinstance(found, Wait):
-        return _check(found, CheckId(found.case.ask.trajectory_id, found.case.question.step))
+        return _check(found, CheckId(found.check.ask.trajectory_id, found.check.request.step))
     with reading() as session:
         return _check(found, checks.check_id_of(session, found))
 

@@ -17,7 +17,7 @@ from sqlmodel import Session, col
 
 from console.environments import ENVIRONMENTS
 from console.review.simulated.ground_truth import awaited, true_label
-from console.runs.tasks import task_spec
+from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, from_json
 from storage import tables
 from storage.queue import HALTED

@@ -21,7 +21,7 @@ from console.errors import Refused
 from console.review import decisions as review
 from console.review.simulated import Noise, ReviewCase, SimulatedAnswer, reviewer
 from console.review.simulated.simulate import answer_to
-from console.runs.tasks import task_spec
+from console.runs.trajectory_rows import task_spec
 from console.studies.design import Design, conditions
 from console.studies.design.model import Noisy
 from console.studies.sessions import joining, steps

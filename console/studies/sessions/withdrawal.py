@@ -15,7 +15,7 @@ from sqlmodel import Session, col, func, select
 from console.database import database_url, now_ms, reading, writing
 from console.errors import ConsoleError, Refused, Unknown
 from console.runs import audit_log
-from console.runs.tasks import task_spec
+from console.runs.trajectory_rows import task_spec
 from console.studies.sessions import joining, next_item
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import ParticipantStage, assignments, letters, locked
