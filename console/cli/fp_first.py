@@ -108,7 +108,7 @@ def _play(name: str, trials: int, seed: int) -> None:
     """Every trial: inspected as far as the quota goes, the rest released, what got feedback tried again."""
     play(name, engine.resume)
     for trial in range(trials + 1):
-        simulate.simulate(name, simulate.Plan(policy="fp-first", seed=seed))
+        simulate.simulate(name, simulate.SimulationPlan(order="fp-first", seed=seed))
         release.release(name, trial=trial)
         play(name, engine.advance)
 

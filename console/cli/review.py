@@ -175,7 +175,7 @@ def simulate(
 ) -> None:
     """Let a simulated reviewer, who knows the gold, decide all that the budget allows."""
     noise = Noise(false_accept, false_reject, seconds) if reviewer == "noisy" else Noise()
-    plan = simulation.Plan(reviewer, policy, noise, seed)
+    plan = simulation.SimulationPlan(reviewer, policy, noise, seed)
     with progress(f"{run}: reviewing") as (bar, task):
         tally = simulation.simulate(run, plan, lambda done, total: bar.update(task, completed=done, total=total))
     if as_json:

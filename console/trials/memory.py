@@ -1,7 +1,4 @@
-"""What a trial took from the ones before: its memories with the decisions they come from, and what it then did.
-
-Feedback becomes memory: words as they are, a bare "misaligned" as the plan that the Actor writes (Reflexion).
-"""
+"""The memory of a task's trials: feedback enters as words, or as the plan that the Actor writes from it (Reflexion)."""
 
 from __future__ import annotations
 
