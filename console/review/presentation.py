@@ -1,7 +1,7 @@
-"""What a person is shown of a trajectory, and in which order. The browser and the terminal both draw this exhibit.
+"""The presentation of a trajectory: what a person is shown of it, and in which order, in the browser and the terminal.
 
 The order of reading is the order of deciding: the task, the action, what the agent believes, why it is flagged, and
-only then the steps. An exhibit made from a checkpoint cannot hold what came after the critical action.
+only then the steps. A presentation made from a checkpoint cannot hold what came after the critical action.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FAILED = re.compile(
 
 
 class Block(StrEnum):
-    """The blocks of an exhibit by their words on the page, in the order of reading."""
+    """The blocks of a presentation by their words on the page, in the order of reading."""
 
     ASKED = "The user asked"
     BRIEF = "The user has in mind"
@@ -137,9 +137,9 @@ def checkpoint_presentation(
     brief: Brief = (),
     highlights: bool = True,
 ) -> Presentation:
-    """The exhibit of a checkpoint; flag, belief and brief stay out of it altogether where they are None or empty.
+    """The presentation of a checkpoint; flag, belief and brief stay out of it altogether where they are None or empty.
 
-    Without `highlights` no term of the task is told apart from its other words.
+    Without `highlights` no term of the task is set apart from its other words.
     """
     stated = terms(checkpoint.instruction) if highlights else ()
     rows = [_row(step, number, checkpoint.environment) for number, step in enumerate(checkpoint.steps, start=1)]
@@ -235,8 +235,8 @@ def _pending_row(checkpoint: Checkpoint) -> ShownStep:
 
 
 def _has_failed(observation: str, where: str) -> bool:
-    said = environment(where).not_executed
-    return bool(_FAILED.match(observation)) or observation.lstrip().startswith(said)
+    not_executed = environment(where).not_executed
+    return bool(_FAILED.match(observation)) or observation.lstrip().startswith(not_executed)
 
 
 def _outcome(trajectory: Trajectory) -> tuple[tuple[str, str], ...]:

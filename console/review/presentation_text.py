@@ -1,4 +1,4 @@
-"""What of a long record is put before a person: previews, the terms found in it, and what was seen last."""
+"""The texts of a presentation: previews of long ones, the terms that occur in them, and what was seen last."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def is_long(text: str) -> bool:
 
 
 def spans(text: str, stated: Sequence[Term]) -> list[tuple[int, int]]:
-    """Where the terms occur in the text, merged and in order, as [start, end): the first few places of each."""
-    found = sorted(span for term in stated for span in occurrences(term, text)[: _most(term)])
+    """Where the terms occur in the text, merged and in order, as [start, end): the first few of each."""
+    matches = sorted(span for term in stated for span in occurrences(term, text)[: _most(term)])
     merged: list[tuple[int, int]] = []
-    for start, end in found:
+    for start, end in matches:
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         elif end > start:
@@ -77,6 +77,6 @@ def compare(stated: Sequence[Term], text: str) -> tuple[tuple[Term, ...], tuple[
     """The terms that the text speaks of, and those that it does not, the telling ones first."""
     lower = lowered(text)
     once = {term.text.lower(): term for term in reversed(stated) if term.kind not in LIMITS}
-    held = {term: mentions(term, lower) for term in reversed(once.values())}
-    order = sorted(held, key=lambda term: term.kind in WORDS)
-    return tuple(term for term in order if held[term]), tuple(term for term in order if not held[term])
+    mentioned = {term: mentions(term, lower) for term in reversed(once.values())}
+    order = sorted(mentioned, key=lambda term: term.kind in WORDS)
+    return tuple(term for term in order if mentioned[term]), tuple(term for term in order if not mentioned[term])

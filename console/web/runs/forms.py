@@ -41,9 +41,9 @@ def _detect(run_name: str, methods: list[str], routing: str, threshold: float) -
 
         limit = threshold if method == routing else None
         (report,) = batch.detect(run_name, [method], threshold=limit, route=routing, progress=show)
-        said = f"{method}: {report.checkpoints} checkpoints, {report.judged} judged now, {report.flagged} flagged"
+        judged = f"{method}: {report.checkpoints} checkpoints, {report.judged} judged now, {report.flagged} flagged"
         queued = f"; {report.queued} new items in the queue, {report.halted} trials halted." if report.routing else "."
-        flash((True, said + queued))
+        flash((True, judged + queued))
     st.rerun()
 
 

@@ -3,18 +3,16 @@
 import json
 
 import pytest
-import typer
 from sqlmodel import col, select
 from typer.testing import CliRunner
 
 from console import runs
-from console.cli.review import simulate as command
+from console.cli import review
 from console.database import reading, review_queue
 from console.errors import BadInput
 from console.review.simulated import Noise, simulate
 from console.review.simulated.simulate import SimulationPlan
-from console.trials import engine
-from console.trials import start as starting
+from console.trials import engine, start
 from storage import tables
 
 
@@ -22,12 +20,12 @@ from storage import tables
 def shop():
     """A function that starts a run of 20 webshop tasks and plays its first trials."""
 
-    def start(**fields):
+    def begin(**fields):
         fields = {"feedback_mode": "nl", "trials": 3, "detector_name": "full-validation"} | fields
-        starting.start("shop", {"webshop": 20}, **fields)
+        start.start("shop", {"webshop": 20}, **fields)
         engine.resume("shop")
 
-    return start
+    return begin
 
 
 def decisions():
@@ -117,14 +115,12 @@ def test_what_makes_no_sense_is_refused(shop, plan, complaint):
 
 def test_the_command_prints_one_json_document_or_a_sentence(shop):
     shop(budget_cap=4)
-    app = typer.Typer()
-    app.command()(command)
-    told = CliRunner().invoke(app, ["--run", "shop", "--policy", "fp-first", "--json"])
-    assert told.exit_code == 0
-    document = json.loads(told.stdout)
+    as_json = CliRunner().invoke(review.app, ["simulate", "--run", "shop", "--policy", "fp-first", "--json"])
+    assert as_json.exit_code == 0
+    document = json.loads(as_json.stdout)
     assert (document["inspected"], document["left"], document["policy"]) == (4, 16, "fp-first")
-    said = CliRunner().invoke(app, ["--run", "shop"])
-    assert "inspected 0 of 16" in said.stdout.replace("\n", " ")
+    in_words = CliRunner().invoke(review.app, ["simulate", "--run", "shop"])
+    assert "inspected 0 of 16" in in_words.stdout.replace("\n", " ")
 
 
 def test_the_order_expected_cost_weighs_what_a_wrong_action_costs(shop):

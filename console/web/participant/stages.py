@@ -1,4 +1,4 @@
-"""Between the items: what a part is like, the agents' next try, a break, the end."""
+"""The stages of a participant between items: introduction of a part, end of a round, a break, the end of the study."""
 
 from __future__ import annotations
 
@@ -11,67 +11,67 @@ from console.studies.sessions import steps
 from console.studies.sessions.steps import Position
 from console.web.participant import session
 from console.web.participant.onboarding import points
-from console.web.participant.session import onward
+from console.web.participant.session import continue_button
 from console.web.review import actions
 from console.web.widgets.participant_stage import clock_html, head_html, points_html, prose_html
 from storage.tables import StudyStatus
 
-_LOOK_EVERY_S = 3
+_CHECK_EVERY_S = 3
 
 
-def part_of(place: Position) -> str:
+def part_of(position: Position) -> str:
     """Which part of the study this is, empty where there is only one."""
-    return f"Part {place.condition} of {place.conditions}" if place.conditions > 1 else ""
+    return f"Part {position.condition} of {position.conditions}" if position.conditions > 1 else ""
 
 
-def round_of(place: Position) -> str:
+def round_of(position: Position) -> str:
     """Which round of the part this is, empty where there is only one."""
-    return f"Round {place.trial} of {place.trials}" if place.trials > 1 else ""
+    return f"Round {position.trial} of {position.trials}" if position.trials > 1 else ""
 
 
-def introduction(place: Position, design: Design, participant_id: int) -> None:
+def introduction(position: Position, design: Design, participant_id: int) -> None:
     """What this part is like; the agents' first try is played when it is begun."""
-    task = f"begin {place.condition}"
-    session.works_on(task, "The agents begin", steps.begin, participant_id)
-    levels = orjson.loads(place.assignment.levels) if place.assignment else {}
-    said = points(design, levels, first=place.condition == 1)
-    st.html(head_html(part_of(place) or "Now it begins") + points_html(said))
-    onward("Begin", f"begin-{place.condition}", session.set_to_work, task)
+    task = f"begin {position.condition}"
+    session.run_work(task, "The agents begin", steps.begin, participant_id)
+    levels = orjson.loads(position.assignment.levels) if position.assignment else {}
+    sentences = points(design, levels, first=position.condition == 1)
+    st.html(head_html(part_of(position) or "Now it begins") + points_html(sentences))
+    continue_button("Begin", f"begin-{position.condition}", session.request_work, task)
 
 
-def round_over(place: Position, participant_id: int) -> None:
+def round_over(position: Position, participant_id: int) -> None:
     """The end of a round; what was decided goes to the agents when it is handed over."""
-    task = f"hand over {place.condition} {place.trial}"
-    last = place.trial >= place.trials
+    task = f"hand over {position.condition} {position.trial}"
+    last = position.trial >= position.trials
     words = "Your answers are on their way" if last else "The agents try again"
-    session.works_on(task, words, steps.hand_over, participant_id)
-    if place.assignment and place.run:
-        actions.sit_at(place.assignment.run_id, place.assignment.checks_run_id)
-    title = round_of(place).split(" of ")[0] or "This part"
-    st.html(head_html(f"{title} is done", over=part_of(place)) + prose_html(_NEXT[_what_follows(place)]))
-    key = f"hand-over-{place.condition}-{place.trial}"
-    onward("Hand over", key, session.set_to_work, task, undoes=place.run is not None)
+    session.run_work(task, words, steps.hand_over, participant_id)
+    if position.assignment and position.run:
+        actions.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
+    title = round_of(position).split(" of ")[0] or "This part"
+    st.html(head_html(f"{title} is done", over=part_of(position)) + prose_html(_NEXT[_what_follows(position)]))
+    key = f"hand-over-{position.condition}-{position.trial}"
+    continue_button("Hand over", key, session.request_work, task, undoes=position.run is not None)
 
 
 def agents_working() -> None:
-    """Another tab has set the agents to work, or this one had; looks every few seconds whether they are done."""
+    """Another tab has set the agents to work, or this one had; checks every few seconds whether they are done."""
     st.html(head_html("The agents are at work") + prose_html("This page goes on by itself when they are done."))
-    _look_again()
+    _check_again()
 
 
-def pause(until_ms: int, place: Position, participant_id: int) -> None:
+def pause(until_ms: int, position: Position, participant_id: int) -> None:
     """A break that ends by itself or when the participant says so."""
-    st.html(head_html("Time for a break", over=f"{place.condition - 1} of {place.conditions} parts are done"))
+    st.html(head_html("Time for a break", over=f"{position.condition - 1} of {position.conditions} parts are done"))
     _clock(until_ms)
-    onward("Go on now", f"end-break-{place.condition}", steps.end_break, participant_id)
+    continue_button("Go on now", f"end-break-{position.condition}", steps.end_break, participant_id)
 
 
-def paused(place: Position) -> None:
+def paused(position: Position) -> None:
     """The study itself stands still, for a while or for good."""
-    over = place.study is not None and place.study.status == StudyStatus.CLOSED
-    st.html(head_html("The study is over" if over else "A moment's rest") + prose_html(place.sentence))
+    over = position.study is not None and position.study.status == StudyStatus.CLOSED
+    st.html(head_html("The study is over" if over else "A moment's rest") + prose_html(position.sentence))
     if not over:
-        _look_again()
+        _check_again()
 
 
 def finished(code: str | None) -> None:
@@ -100,14 +100,14 @@ _NEXT = {
 }
 
 
-def _what_follows(place: Position) -> str:
-    if place.trial >= place.trials:
+def _what_follows(position: Position) -> str:
+    if position.trial >= position.trials:
         return "end"
-    return "words" if place.run and place.run.feedback_mode == "nl" else "again"
+    return "words" if position.run and position.run.feedback_mode == "nl" else "again"
 
 
-@st.fragment(run_every=_LOOK_EVERY_S)
-def _look_again() -> None:
+@st.fragment(run_every=_CHECK_EVERY_S)
+def _check_again() -> None:
     participant_id = st.session_state.get("participant_id")
     shown = st.session_state.get("shown_kind")
     if participant_id and steps.where(participant_id).kind != shown:
