@@ -1,4 +1,4 @@
-"""Review: the next item, what may be seen of it, the answer, and taking it back.
+"""Decisions: the next item for a reviewer, the answer to it, and taking that back.
 
 The queue owns its transactions, so claims and answers go to it without a session; what a page shows around an item is
 read through one.

@@ -65,8 +65,8 @@ def freeze(run: tables.Run) -> None:
 
 def options(run: tables.Run) -> dict[str, Any]:
     """The run's further settings."""
-    found: dict[str, Any] = orjson.loads(run.options)
-    return found
+    stored: dict[str, Any] = orjson.loads(run.options)
+    return stored
 
 
 def _share(session: Session, run: tables.Run) -> int:

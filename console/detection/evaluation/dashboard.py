@@ -11,7 +11,7 @@ import pandas as pd
 from sqlmodel import Session
 
 from console import runs
-from console.detection.evaluation import chart_data, comparison
+from console.detection.evaluation import chart_data, comparison, scores
 from console.detection.evaluation.metrics import measured
 from console.detection.evaluation.scores import Population, Scores, population
 from storage import tables

@@ -20,8 +20,9 @@ from console.detection.routing_lock import routing_name
 from console.environments import ENVIRONMENTS
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
-from console.review.simulated.ground_truth import awaited, spec_of, true_label
+from console.review.simulated.ground_truth import awaited, true_label
 from console.runs import costs
+from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, Outcome, from_json
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
@@ -178,7 +179,7 @@ def _tasks(session: Session, run: tables.Run) -> dict[int, TaskSpec]:
         .join(task, col(task.id) == col(record.task_id))
         .where(record.run_id == run.id, col(task.environment).in_(playable), task.gold != "{}")
     )
-    return {id or 0: spec_of(asked) for id, asked in session.exec(statement)}
+    return {id or 0: task_spec(asked) for id, asked in session.exec(statement)}
 
 
 _COLUMNS = (

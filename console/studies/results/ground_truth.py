@@ -14,7 +14,8 @@ from sqlalchemy import func, select
 from sqlmodel import Session, col
 
 from console.environments import ENVIRONMENTS
-from console.review.simulated.ground_truth import awaited, spec_of, true_label
+from console.review.simulated.ground_truth import awaited, true_label
+from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, from_json
 from storage import tables
 from storage.queue import HALTED
@@ -40,7 +41,7 @@ def _tried(session: Session, items: Sequence[int]) -> Iterator[tuple[int, str]]:
             # Everybody's trial 0 of a task is the same text, so it is tried once.
             case = (task.instruction_digest, task.gold, body, str(step), kind)
             if case not in known:
-                known[case] = str(true_label(spec_of(task), awaited(from_json(body), step, kind)))
+                known[case] = str(true_label(task_spec(task), awaited(from_json(body), step, kind)))
             yield item_id, known[case]
 
 

@@ -28,7 +28,7 @@ from console.studies.sessions.stages import is_open
 from console.trials import engine, release, replay, start
 from console.trials.round import Advance
 from console.trials.run_lock import alone
-from console.trials.start import ActorAndEnvironments, actor_and_environments
+from console.trials.start import ActorAndEnvironments
 from storage import tables
 from storage.queue import HALTED, Claim
 from storage.tables import AssignmentStatus, ItemStatus, RunKind
@@ -164,7 +164,7 @@ def _make(session: Session, assignment: tables.Assignment) -> None:
         fields |= {
             "detector_name": detector,
             "trials": design.trials,
-            "players": ActorAndEnvironments(actor(design.source.actor)),
+            "actor_and_environments": ActorAndEnvironments(actor(design.source.actor)),
         }
         run = start.begin(session, name, task_sources.chosen(design, tasks), **fields)
     else:
@@ -240,7 +240,7 @@ def _spent(run: tables.Run, code: str, at_ms: int) -> list[int]:
 
 def _close(run: tables.Run, trial: int, progress: Progress | None) -> None:
     """Lets the trial's undecided actions run where they can be taken back, as the paper assumes (InferAct, 4.4)."""
-    if all(actor_and_environments(run).environment(name).replayable for name in run.environment.split(",")):
+    if all(ActorAndEnvironments.of(run).environment(name).replayable for name in run.environment.split(",")):
         play(run, lambda name, progress: release.release(name, trial=trial, progress=progress), progress)
     item = tables.Item
     halted = (item.run_id == run.id, item.trial == trial, item.kind == HALTED, item.status == ItemStatus.PENDING)
