@@ -12,9 +12,10 @@ from console.review.presentation import (
     Presentation,
     ShownStep,
     checkpoint_presentation,
+    is_long,
+    preview,
     record_presentation,
 )
-from console.review.presentation_text import is_long, preview
 from console.trajectory import Trajectory
 from console.trajectory.checkpoints import Checkpoint
 
