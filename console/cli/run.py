@@ -14,13 +14,13 @@ from console import runs
 from console.actors import ACTORS
 from console.cli.output import Json, emit_json, progress, say, show_table
 from console.database import now_ms, reading, writing
+from console.environments import playable
 from console.errors import BadInput, Refused
 from console.runs import ingest
 from console.trials import engine, replay
 from console.trials import release as releasing
 from console.trials import start as starting
 from console.trials.round import Advance
-from console.trials.start import playable
 from storage.tables import RunKind
 
 

@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 
 from console.environments.task_briefing import Brief, brief_of
 from console.review.presentation import Flag, Presentation, checkpoint_presentation, reasons
-from console.runs.checkpoints import run_checkpoints
+from console.runs import run_checkpoints
 from console.trajectory import Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables

@@ -17,7 +17,7 @@ from sqlmodel import Session, col, or_, select
 
 from console.detection.evaluation import scores
 from console.detection.oversight.reviewed import reviewed
-from console.detection.routing_lock import routing_name
+from console.detection.verdicts import routing_name
 from console.environments import ENVIRONMENTS
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
