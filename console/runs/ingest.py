@@ -1,7 +1,4 @@
-"""Importing a file into a run, start to end: read it whole, then one short write transaction.
-
-Logs in, trajectories out: import all or nothing per file, list, open.
-"""
+"""Ingest: a log file into a run, all or nothing: it is read whole first; then one short transaction inserts it."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import orjson
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlmodel import Session, col
 
 from console import runs
@@ -25,11 +22,29 @@ from console.runs.importers import IMPORTERS, read_log
 from console.runs.importers.records import Duplicate, Found, Skipped
 from console.trajectory import Trajectory, checkpoints
 from storage import tables
-from storage.intake import insert_trajectories
+from storage.queue.transaction import Transaction
 
 _BATCH = 1_000
 _IN_MEMORY = 64 * 2**20
 _TOO_DEEP = "the JSON is nested too deeply; flatten it, or leave out what no reviewer would read"
+
+_TASK = """
+INSERT INTO task (run_id, task_key, environment, instruction, instruction_digest)
+VALUES (:run_id, :task_key, :environment, :instruction, :instruction_digest)
+ON CONFLICT (run_id, task_key, instruction_digest) DO NOTHING"""
+
+_TRAJECTORY = """
+INSERT INTO trajectory (run_id, task_id, trial, environment, outcome, recorded_outcome, label, carried_over,
+                        critical_action, n_steps, n_critical, digest, source, created_ms)
+VALUES (:run_id,
+        (SELECT id FROM task
+         WHERE run_id = :run_id AND task_key = :task_key AND instruction_digest = :instruction_digest),
+        :trial, :environment, :outcome, :recorded_outcome, :label, :carried_over, :critical_action, :n_steps,
+        :n_critical, :digest, :source, :created_ms)"""
+
+_BODY = """
+INSERT INTO trajectory_body (trajectory_id, body)
+VALUES ((SELECT id FROM trajectory WHERE run_id = :run_id AND digest = :digest), :body)"""
 
 
 @dataclass(slots=True)
@@ -121,7 +136,7 @@ def store(session: Session, run: tables.Run, spool: Spool, now_ms: int) -> FileR
 def insert_fresh(session: Session, run: tables.Run, batch: Sequence[Prepared], known: set[str], now_ms: int) -> int:
     """Inserts those of the batch that the run does not hold by content; returns how many. `known` grows by them."""
     fresh = _unknown(session, run, batch, known)
-    _insert(session, run, fresh, now_ms)
+    insert_prepared(session, run, fresh, now_ms)
     return len(fresh)
 
 
@@ -149,16 +164,18 @@ def prepare(record: Trajectory, patterns: Sequence[str]) -> Prepared:
     return Prepared(task, row, record.to_json())
 
 
-def insert_prepared(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> list[int]:
-    """Inserts trajectories with their tasks and bodies; returns their ids in the order given."""
-    _insert(session, run, records, now_ms)
-    record = tables.Trajectory
-    digests = [one.row["digest"] for one in records]
-    statement = select(col(record.digest), col(record.id)).where(
-        col(record.run_id) == run.id, col(record.digest).in_(digests)
-    )
-    ids: dict[str, int] = {row[0]: row[1] for row in session.execute(statement)}
-    return [ids[digest] for digest in digests]
+def insert_prepared(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> None:
+    """Inserts trajectories with their tasks and bodies, none of which the run may hold; tasks that are there are kept.
+
+    A task or trajectory is found by what identifies it, so that no id travels back and forth.
+    """
+    if not records:
+        return
+    common = {"run_id": run.id, "created_ms": now_ms}
+    rows = [{**one.task, **one.row, **common, "body": one.body} for one in records]
+    db = Transaction.joined(session)
+    for statement in (_TASK, _TRAJECTORY, _BODY):
+        db.run_many(statement, rows)
 
 
 def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:
@@ -200,21 +217,18 @@ def _prepared(head: bytes, body: bytes) -> Prepared:
 
 
 def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared], known: set[str]) -> list[Prepared]:
-    digests = [record.row["digest"] for record in batch]
-    column = col(tables.Trajectory.digest)
-    statement = select(column).where(col(tables.Trajectory.run_id) == run.id, column.in_(digests))
-    known.update(session.execute(statement).scalars())
+    record = tables.Trajectory
+    digests = [one.row["digest"] for one in batch]
+    # One parameter for all digests: a thousand would each be looked at by SQLAlchemy before they are sent.
+    among = col(record.digest).in_(bindparam("digests", expanding=True))
+    statement = select(col(record.digest)).where(col(record.run_id) == run.id, among)
+    known.update(session.execute(statement, {"digests": digests}).scalars())
     fresh = []
-    for record, digest in zip(batch, digests, strict=True):
+    for one, digest in zip(batch, digests, strict=True):
         if digest not in known:
             known.add(digest)
-            fresh.append(record)
+            fresh.append(one)
     return fresh
-
-
-def _insert(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> None:
-    common = {"run_id": run.id, "created_ms": now_ms}
-    insert_trajectories(session, [{**one.task, **one.row, **common, "body": one.body} for one in records])
 
 
 def _widen_critical(session: Session, run: tables.Run, environments: set[str]) -> None:
