@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,7 @@ from console.detection.enqueue import enqueue
 from console.detection.verdicts import is_locked, judges_beforehand, keep_verdicts, refuse_changes, verdict_row
 from console.llm import ClientUsage, ModelError
 from console.runs import run_checkpoints
-from console.runs.costs import Costs
+from console.runs.options import Costs, run_options
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
@@ -284,7 +284,7 @@ def _prepare(
             run.threshold = routing.threshold
         run.detector = routing.name
         if stated is not None:
-            run.options = orjson.dumps(orjson.loads(run.options) | {"costs": dict(stated)}).decode()
+            run.options = replace(run_options(run), costs=stated).to_json()
         session.add(run)
         session.flush()
         session.expunge(run)

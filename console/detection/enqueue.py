@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.database import now_ms, reading, review_queue
 from console.runs import costs
+from console.runs.options import Costs, run_options
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
@@ -41,7 +42,7 @@ def _flagged_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
         .where(verdict.run_id == run.id, verdict.detector == run.detector, col(verdict.flagged).is_(True))
         .order_by(col(verdict.trajectory_id), col(verdict.step))
     )
-    previous, at, stated = None, now_ms(), costs.of_run(run)
+    previous, at, stated = None, now_ms(), run_options(run).costs
     for found, trial in session.exec(statement):
         if found.trajectory_id != previous:
             previous = found.trajectory_id
@@ -58,7 +59,7 @@ def _flagged_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
             )
 
 
-def _priority(session: Session, stated: costs.Costs, verdict: tables.Verdict) -> float:
+def _priority(session: Session, stated: Costs, verdict: tables.Verdict) -> float:
     body = session.get_one(tables.TrajectoryBody, verdict.trajectory_id).body
     checkpoint = checkpoint_at(from_json(body), verdict.step, CheckpointKind(verdict.kind))
     return costs.priority(stated, checkpoint, verdict.score, verdict.probability)

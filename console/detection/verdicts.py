@@ -24,6 +24,7 @@ from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.verdict import Spent
 from console.errors import Refused
 from console.runs import costs
+from console.runs.options import run_options
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
 from storage.queue import NewItem
@@ -95,7 +96,7 @@ def item_for(
         trajectory_id=trajectory_id,
         step=checkpoint.index,
         kind=str(checkpoint.kind),
-        priority=costs.priority(costs.of_run(run), checkpoint, verdict.score, verdict.probability),
+        priority=costs.priority(run_options(run).costs, checkpoint, verdict.score, verdict.probability),
         reviews_required=run.reviews_per_item,
         verdict_id=verdict.id,
         created_ms=now_ms(),

@@ -13,6 +13,7 @@ from console.gate.request import CheckRequest
 from console.gate.store import added, placed
 from console.gate.types import Reason
 from console.runs import audit_log, costs
+from console.runs.options import run_options
 from console.trajectory import Outcome
 from storage import tables
 from storage.queue import NewItem
@@ -83,7 +84,7 @@ def _queued(
         trajectory_id=verdict["trajectory_id"],
         step=question.step,
         kind=verdict["kind"],
-        priority=costs.priority(costs.of_run(run), question.checkpoint, verdict["score"], verdict["probability"]),
+        priority=costs.priority(run_options(run).costs, question.checkpoint, verdict["score"], verdict["probability"]),
         reviews_required=run.reviews_per_item,
         verdict_id=verdict_id,
         created_ms=now_ms,

@@ -14,6 +14,7 @@ from sqlmodel import Session, col, select
 from console.environments.task_briefing import Brief, brief_of
 from console.review.presentation import Flag, Presentation, checkpoint_presentation, reasons
 from console.runs import run_checkpoints
+from console.runs.options import run_options
 from console.trajectory import Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
@@ -93,8 +94,8 @@ def review_view(
 
 
 def visibility_of(run: tables.Run) -> Visibility:
-    """What the run's pages show: its option `view`, with `shown` and `hidden` by name, and `brief` none or target."""
-    told = orjson.loads(run.options or "{}").get("view") or {}
+    """What the run's pages show, from its option `view`."""
+    told = run_options(run).view
     return Visibility(
         score=told.get("score") != HIDDEN,
         explanation=told.get("explanation") != HIDDEN,

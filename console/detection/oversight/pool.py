@@ -23,6 +23,7 @@ from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.review.simulated.ground_truth import awaited, spec_of, true_label
 from console.runs import costs
+from console.runs.options import run_options
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
@@ -115,7 +116,7 @@ def pool(session: Session, run: tables.Run, labels: str = "gold") -> Pool:
     rows = _judged(session, run)
     rows["label"] = _labels(session, run, rows, labels)
     rows["expected_cost"] = _expected_costs(session, run, rows)
-    rows["priority"] = rows["expected_cost" if costs.of_run(run) else "score"]
+    rows["priority"] = rows["expected_cost" if run_options(run).costs else "score"]
     rows = rows.merge(reviewed(session, run), on="trajectory_id", how="left")
     rows["reported"] = rows["reported"].eq(True)
     return Pool(run.name, routing_name(run), labels, rows)
@@ -211,7 +212,7 @@ def _instead(labels: pd.Series[Any], keys: pd.Series[Any], better: Mapping[Any, 
 def _expected_costs(session: Session, run: tables.Run, rows: pd.DataFrame) -> pd.Series[float]:
     """The probability, or the score where there is none, times what the action costs if it is wrong."""
     worth = rows["probability"].fillna(rows["score"])
-    stated = costs.of_run(run)
+    stated = run_options(run).costs
     if not stated or rows.empty:
         return worth
     seen = checkpoints_of(session, _keys(rows[rows["flagged"]]))
