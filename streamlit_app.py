@@ -22,8 +22,8 @@ st.set_page_config(page_title="InferAct Console", page_icon="🛡️", layout="w
 load_styles()
 
 try:
-    hat = current_identity()
-    role = hat.role if hat else None
+    identity = current_identity()
+    role = identity.role if identity else None
     inbox, study = "console/web/pages/inbox.py", "console/web/pages/participate.py"
     reviewers = [
         st.Page(inbox, title="Inbox", url_path="home", default=role is not Role.PARTICIPANT),

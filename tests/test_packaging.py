@@ -67,7 +67,7 @@ def test_the_wheel_holds_what_is_not_python(installed):
     for name in (
         "streamlit_app.py",
         "console/streamlit_config.toml",
-        "console/web/widgets/look/page.css",
+        "console/web/widgets/css/page.css",
         "console/web/widgets/hotkeys/hotkeys.js",
         "storage/migrations/versions/0001_first.py",
     ):

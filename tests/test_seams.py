@@ -51,7 +51,7 @@ def test_every_page_is_in_the_menu():
     scripts = [
         path.name
         for path in (ROOT / "console" / "web" / "pages").glob("*.py")
-        if re.search(r"^st\.title\(|^hat = ", path.read_text(), re.M)
+        if re.search(r"^st\.title\(|^identity = ", path.read_text(), re.M)
     ]
     missing = [name for name in scripts if f"console/web/pages/{name}" not in app_text]
     assert not missing

@@ -1,4 +1,4 @@
-"""What an Actor sees and what it answers. An Actor is a function of the view, so a trial can be taken up anywhere."""
+"""Actor, the view that it gets and the move that it answers: a function, so that a trial can be taken up anywhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from console.trajectory import Step
 
 @dataclass(frozen=True, slots=True)
 class ActorView:
-    """All that an Actor knows: the task, what it has done and seen in this trial, and its memory of earlier trials.
+    """The view of an Actor: the task, what it has done and seen in this trial, and its memory of earlier trials.
 
     `memory` holds the last entries, oldest first (window 3; Reflexion, InferAct section 4.4): a reviewer's own words,
     or the plan that the Actor wrote after a rejection.
@@ -26,7 +26,7 @@ class ActorView:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The next thought and action."""
+    """A move: the next thought and action."""
 
     thought: str
     action: str
@@ -34,7 +34,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """What an Actor is to learn from: its own trajectory up to the rejected action, never the gold."""
+    """The occasion of a reflection: the Actor's own trajectory up to the rejected action, never the gold."""
 
     environment: str
     instruction: str
@@ -45,7 +45,7 @@ class Reflection:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """`act` chooses the next move; `reflect` writes the plan that binary feedback leaves in memory (Reflexion)."""
+    """An Actor: `act` chooses the next move, `reflect` writes the plan that binary feedback leaves in memory."""
 
     name: str
     title: str

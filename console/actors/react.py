@@ -1,4 +1,4 @@
-"""A model as Actor: it thinks, acts, sees, and remembers what earlier attempts taught (ReAct, Reflexion memory)."""
+"""ReAct, a model as Actor: it thinks, acts, sees, and remembers what earlier attempts taught (Reflexion memory)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def react(llm: LLM) -> Actor:
 
 async def act(llm: LLM, view: ActorView) -> Move:
     """The model's next move; raises ModelError where it gives none."""
-    return read_move(await _asked(llm, conversation(view), _MOVE_TOKENS, view.seed))
+    return read_move(await _reply(llm, conversation(view), _MOVE_TOKENS, view.seed))
 
 
 async def reflect(llm: LLM, reflection: Reflection) -> str:
@@ -48,7 +48,7 @@ async def reflect(llm: LLM, reflection: Reflection) -> str:
         rejected_action=reflection.rejected_action,
         memory=_listed(reflection.memory),
     )
-    reply = await _asked(llm, [{"role": "user", "content": prompt}], _PLAN_TOKENS, 0)
+    reply = await _reply(llm, [{"role": "user", "content": prompt}], _PLAN_TOKENS, 0)
     return " ".join(_PLAN_LABEL.sub("", reply.strip()).split())
 
 
@@ -75,19 +75,19 @@ def read_move(reply: str) -> Move:
     What follows the first action is dropped: a model that writes its own observation has made it up. Nothing is
     guessed: the environment answers an action that is none, and the trial goes on.
     """
-    said = _own_words(_FENCE.sub("", reply).strip())
-    labels = list(_LABEL.finditer(said))
+    text = _own_words(_FENCE.sub("", reply).strip())
+    labels = list(_LABEL.finditer(text))
     at = next((index for index, label in enumerate(labels) if label[1].lower() == "action"), None)
     if at is None:
-        *before, last = said.splitlines() or [""]
+        *before, last = text.splitlines() or [""]
         return Move(_thought("\n".join(before)), _bare(_LABEL.sub("", last)))
-    end = labels[at + 1].start() if at + 1 < len(labels) else len(said)
-    return Move(_thought(said[: labels[at].start()]), _bare(_first_call(said[labels[at].end() : end])))
+    end = labels[at + 1].start() if at + 1 < len(labels) else len(text)
+    return Move(_thought(text[: labels[at].start()]), _bare(_first_call(text[labels[at].end() : end])))
 
 
-def _own_words(said: str) -> str:
+def _own_words(text: str) -> str:
     """What stands before the first observation that the model made up."""
-    return next((said[: label.start()] for label in _LABEL.finditer(said) if label[1].lower() == "observation"), said)
+    return next((text[: label.start()] for label in _LABEL.finditer(text) if label[1].lower() == "observation"), text)
 
 
 def _thought(text: str) -> str:
@@ -113,7 +113,7 @@ def _bare(action: str) -> str:
     return text.removeprefix(">").strip()
 
 
-async def _asked(llm: LLM, messages: Sequence[Message], max_tokens: int, seed: int) -> str:
+async def _reply(llm: LLM, messages: Sequence[Message], max_tokens: int, seed: int) -> str:
     """The first reply that is long enough, or the last one there is."""
     text = ""
     for take in range(RE_ASKS + 1):
@@ -125,13 +125,13 @@ async def _asked(llm: LLM, messages: Sequence[Message], max_tokens: int, seed: i
 
 
 def _record(steps: Sequence[Step]) -> str:
-    told = (
+    turns = (
         render("react/any/move", thought=step.thought, action=step.action)
         + "\n"
         + render("react/any/observation", observation=step.observation)
         for step in steps
     )
-    return "\n".join(told)
+    return "\n".join(turns)
 
 
 def _listed(memory: Sequence[str]) -> str:

@@ -1,1 +1,1 @@
-"""Who is at the door: sign-in, the token of the API, and the secrets that are kept for both."""
+"""Authentication: sign-in at a browser, the token of the HTTP API, and the secrets that both keep."""

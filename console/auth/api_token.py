@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 
-from console.auth.kept_secrets import kept, path_of
+from console.auth.kept_secrets import kept_secret, path_of
 from console.errors import BadInput
 from console.settings import settings
 
@@ -17,7 +17,7 @@ def token() -> str:
     """The token of the settings, or one made on first use and kept in the data directory; raises BadInput."""
     given = settings().api_token
     if given is None:
-        return kept(_FILE)
+        return kept_secret(_FILE)
     if len(given.get_secret_value()) < _SHORTEST:
         raise BadInput(
             f"INFERACT_API_TOKEN is too short to protect anything; it needs at least {_SHORTEST} characters."

@@ -15,7 +15,7 @@ def path_of(name: str) -> Path:
     return settings().data_dir / name
 
 
-def kept(name: str) -> str:
+def kept_secret(name: str) -> str:
     """The secret of that name, the same for every process."""
     path = path_of(name)
     if not path.exists():

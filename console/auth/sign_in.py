@@ -1,4 +1,4 @@
-"""Three hats: a reviewer by name, a researcher by key, a study's participant by the secret of their own link.
+"""Identities and their sign-in: a reviewer by name, a researcher by key, a participant by the secret of their own link.
 
 The sign-in is a signed cookie; no password is kept anywhere.
 """
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
-from console.auth.kept_secrets import kept
+from console.auth.kept_secrets import kept_secret
 from console.errors import BadInput
 
 COOKIE = "inferact_hat"
@@ -38,7 +38,7 @@ class Identity:
 
 
 def identify(name: str, key: str | None = None) -> Identity:
-    """The hat of that name; with a key it must be the researcher's. Raises BadInput, in one sentence."""
+    """The identity of that name; with a key it must be the researcher's. Raises BadInput, in one sentence."""
     cleaned = " ".join(name.split())
     if not cleaned:
         raise BadInput("Enter a name; your decisions are recorded under it.")
@@ -51,19 +51,19 @@ def identify(name: str, key: str | None = None) -> Identity:
     return Identity(cleaned, Role.RESEARCHER)
 
 
-def cookie_of(hat: Identity) -> str:
+def cookie_of(identity: Identity) -> str:
     """The signed text that keeps the sign-in in the browser."""
-    return _signer().dumps({"name": hat.name, "role": str(hat.role)})
+    return _signer().dumps({"name": identity.name, "role": str(identity.role)})
 
 
 def identity_of(cookie: str | None) -> Identity | None:
-    """The hat in a cookie of ours that is not older than 30 days, else None."""
+    """The identity in a cookie of ours that is not older than 30 days, else None."""
     if not cookie:
         return None
     try:
-        found = _signer().loads(cookie, max_age=_DAYS_30)
-        role = Role(found["role"])
-        return None if role is Role.PARTICIPANT else Identity(str(found["name"]), role)
+        content = _signer().loads(cookie, max_age=_DAYS_30)
+        role = Role(content["role"])
+        return None if role is Role.PARTICIPANT else Identity(str(content["name"]), role)
     except (BadSignature, KeyError, TypeError, ValueError):
         return None
 
@@ -85,12 +85,12 @@ def secret_of(cookie: str | None) -> str | None:
 
 def researcher_key() -> str:
     """The key in the researcher's link, made on first use and kept in the data directory."""
-    return kept("researcher.key")
+    return kept_secret("researcher.key")
 
 
 def _signer() -> URLSafeTimedSerializer:
-    return URLSafeTimedSerializer(kept("cookie.secret"), salt="inferact-hat")
+    return URLSafeTimedSerializer(kept_secret("cookie.secret"), salt="inferact-hat")
 
 
 def _participants() -> URLSafeTimedSerializer:
-    return URLSafeTimedSerializer(kept("cookie.secret"), salt="inferact-participant")
+    return URLSafeTimedSerializer(kept_secret("cookie.secret"), salt="inferact-participant")

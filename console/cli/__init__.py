@@ -1,7 +1,4 @@
-"""The `inferact` command: noun, then verb; a bare noun lists.
-
-One file per noun of the command line; `console.cli` puts them together.
-"""
+"""The `inferact` command line, put together from one file a noun: noun, then verb; a bare noun lists."""
 
 from __future__ import annotations
 
@@ -10,11 +7,7 @@ from typing import Any
 
 import typer
 
-from console.cli import demo, detect, maintenance, output, oversight, prompt, review, run, study, trajectory
-from console.cli import detect as detector
-from console.cli import detect as recalibrate
-from console.cli import maintenance as worker
-from console.cli import review as simulate
+from console.cli import db, demo, detect, export, output, oversight, prompt, review, run, serve, study, trajectory
 from console.errors import ConsoleError
 from console.review.plain_text import visible
 from storage.errors import StorageError
@@ -38,31 +31,28 @@ def _contents(context: typer.Context) -> None:
 _START, _WORK, _KEEP = "Start", "Work", "Keep"
 
 app.command("demo", epilog="Example: inferact demo", rich_help_panel=_START)(demo.demo)
-app.command("serve", epilog="Example: inferact serve --port 8600", rich_help_panel=_START)(maintenance.serve)
+app.command("serve", epilog="Example: inferact serve --port 8600", rich_help_panel=_START)(serve.serve_console)
 app.add_typer(trajectory.app, name="trajectory", rich_help_panel=_WORK)
 app.add_typer(run.app, name="run", rich_help_panel=_WORK)
 app.command("detect", epilog="Example: inferact detect hotpot --method rules,random", rich_help_panel=_WORK)(
     detect.detect
 )
-review.app.command("simulate", epilog="Example: inferact review simulate --run demo --reviewer oracle")(
-    simulate.simulate
-)
 app.add_typer(review.app, name="review", rich_help_panel=_WORK)
 app.command("evaluate", epilog="Example: inferact evaluate hotpot", rich_help_panel=_WORK)(detect.evaluate)
 app.command("recalibrate", epilog="Example: inferact recalibrate shop --detector rules", rich_help_panel=_WORK)(
-    recalibrate.recalibrate
+    detect.recalibrate
 )
 app.add_typer(study.app, name="study", rich_help_panel=_WORK)
-app.add_typer(detector.app, name="detector", rich_help_panel=_WORK)
+app.add_typer(detect.app, name="detector", rich_help_panel=_WORK)
 app.add_typer(oversight.app, name="oversight", rich_help_panel=_WORK)
 app.command("tune", epilog="Example: inferact tune hotpot --method rules", rich_help_panel=_WORK)(detect.tune)
 app.command(
     "export", epilog="Example: inferact export decisions --run hotpot --out decisions.csv", rich_help_panel=_WORK
-)(maintenance.export)
-app.command("worker", epilog="Example: inferact worker --once", rich_help_panel=_KEEP)(worker.worker)
-app.add_typer(prompt.prompt, name="prompt", rich_help_panel=_KEEP)
-app.add_typer(maintenance.db, name="db", rich_help_panel=_KEEP)
-app.command("doctor", epilog="Example: inferact doctor", rich_help_panel=_KEEP)(maintenance.doctor)
+)(export.export_file)
+app.command("worker", epilog="Example: inferact worker --once", rich_help_panel=_KEEP)(serve.run_worker)
+app.add_typer(prompt.app, name="prompt", rich_help_panel=_KEEP)
+app.add_typer(db.app, name="db", rich_help_panel=_KEEP)
+app.command("doctor", epilog="Example: inferact doctor", rich_help_panel=_KEEP)(db.doctor)
 
 _Usage: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -88,15 +78,15 @@ def run_command(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         return 0
     except output.EXPECTED as failure:
-        if (said := output.sentence(failure)) is None:
+        if (refused := output.refusal(failure)) is None:
             raise
-        return _refuse(*said)
+        return _refuse(*refused)
     return code if isinstance(code, int) else 0
 
 
 def _usage(misuse: Any) -> str:
-    said = " ".join(misuse.format_message().split()).rstrip(".")
-    return f"{said}. See: {misuse.ctx.command_path} --help" if misuse.ctx else f"{said}."
+    sentence = " ".join(misuse.format_message().split()).rstrip(".")
+    return f"{sentence}. See: {misuse.ctx.command_path} --help" if misuse.ctx else f"{sentence}."
 
 
 def _refuse(sentence: str, code: int) -> int:

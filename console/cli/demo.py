@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 
 from console import runs
-from console.cli import maintenance
 from console.cli.output import Json, emit_json, say
 from console.cli.run import play
+from console.cli.serve import serve_console
 from console.database import reading
 from console.server import serve
 from console.settings import settings
@@ -46,13 +46,13 @@ def demo(
     if as_json:
         emit_json(document)
     else:
-        say(_said(document, known))
+        say(_sentence(document, known))
     if no_serve:
         return
     if browser and _has_screen():
         page = f"{serve.links(address, number, '')[0]}?run={name}"
         threading.Thread(target=_open_when_up, args=(page, address, number), daemon=True).start()
-    maintenance.serve(address, number)
+    serve_console(address, number)
 
 
 def _name(fresh: bool) -> tuple[str, bool]:
@@ -78,7 +78,7 @@ def _fill(name: str, known: bool) -> None:
     play(name, engine.resume)
 
 
-def _said(document: dict[str, object], known: bool) -> str:
+def _sentence(document: dict[str, object], known: bool) -> str:
     trials: list[dict[str, int]] = document["trials"]  # type: ignore[assignment]
     name, last = document["run"], trials[-1]
     begun = "is there already" if known else f"ran {last['tasks']} tasks offline, with no model and no network"

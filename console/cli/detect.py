@@ -1,8 +1,4 @@
-"""`inferact detect` and `inferact evaluate`: verdicts, and how good they are.
-
-`inferact detector`: which there are, and what labels teach them.
-`inferact recalibrate`: probabilities out of a detector's scores and reviewers' labels.
-"""
+"""`inferact detect`, `evaluate`, `tune`, `recalibrate`, `detector`: detectors, their verdicts, how good those are."""
 
 from __future__ import annotations
 
@@ -58,7 +54,7 @@ def detect(
     methods = _names(method)
     asking = Asking(model, infer_model, verify_model, concurrency, swap_labels, spending_cap_usd=cap_usd)
     with progress("judging") as (bar, task):
-        found = batch.detect_and_tell(
+        detection = batch.detect_and_tell(
             run,
             methods,
             threshold=threshold,
@@ -68,13 +64,13 @@ def detect(
             asking=asking,
             stated=costs.parse(cost) if cost else None,
         )
-    rows = [asdict(report) for report in found.reports]
+    rows = [asdict(report) for report in detection.reports]
     if as_json:
-        emit_json({"run": run, "detectors": rows, "asked": asdict(found.tally)})
+        emit_json({"run": run, "detectors": rows, "asked": asdict(detection.tally)})
     else:
-        _tell(rows, found.tally)
-    if missing := sum(report.errors for report in found.reports):
-        raise Refused(_without_verdict(missing, found.reports, run))
+        _print(rows, detection.tally)
+    if missing := sum(report.errors for report in detection.reports):
+        raise Refused(_without_verdict(missing, detection.reports, run))
     if not as_json:
         say("Next: inferact serve")
 
@@ -86,7 +82,7 @@ def _names(methods: str) -> list[str]:
     return names
 
 
-def _tell(rows: list[dict[str, Any]], tally: ClientUsage) -> None:
+def _print(rows: list[dict[str, Any]], tally: ClientUsage) -> None:
     columns = ["detector", "threshold", "checkpoints", "judged", "cached", "flagged", "halted", "excluded", "queued"]
     asked = any(row["model"] for row in rows)
     if asked:
@@ -105,9 +101,9 @@ def _spent(tally: ClientUsage) -> str:
 
 def _without_verdict(missing: int, reports: Sequence[DetectionReport], run: str) -> str:
     why = sum((Counter(report.problems) for report in reports), Counter[str]())
-    told = ", ".join(f"{count} {name}" for name, count in why.most_common())
+    causes = ", ".join(f"{count} {name}" for name, count in why.most_common())
     verdicts = "verdict is" if missing == 1 else "verdicts are"
-    return f"{missing} {verdicts} missing in {run} ({told}); the same command again asks only for those."
+    return f"{missing} {verdicts} missing in {run} ({causes}); the same command again asks only for those."
 
 
 def evaluate(
@@ -177,8 +173,8 @@ def _default(context: typer.Context) -> None:
 def list_detectors(as_json: Json = False) -> None:
     """List the detectors, and the stacks fitted so far."""
     rows = [
-        {"detector": name, "title": found.title, "asks_a_model": found.ask is not None, "threshold": found.threshold}
-        for name, found in DETECTORS.items()
+        {"detector": name, "title": one.title, "asks_a_model": one.ask is not None, "threshold": one.threshold}
+        for name, one in DETECTORS.items()
     ]
     rows += [
         {"detector": f"stacked@{path.stem}", "title": f"Stacked ({path.stem})", "asks_a_model": None, "threshold": 0.5}
@@ -227,14 +223,14 @@ def recalibrate(
     from console.detection import recalibration  # numpy, which few commands need
 
     with writing() as session:
-        found = recalibration.recalibrate(session, runs.get(session, run), detector, method, now_ms(), seed=seed)
+        learnt = recalibration.recalibrate(session, runs.get(session, run), detector, method, now_ms(), seed=seed)
     if as_json:
-        emit_json(asdict(found))
+        emit_json(asdict(learnt))
         return
-    learnt_from = f"{found.labels} labels, {found.misaligned} of them misaligned"
-    say(f"{found.detector}: {found.verdicts} verdicts with probabilities learnt from {learnt_from}")
+    learnt_from = f"{learnt.labels} labels, {learnt.misaligned} of them misaligned"
+    say(f"{learnt.detector}: {learnt.verdicts} verdicts with probabilities learnt from {learnt_from}")
     say(
-        f"On tasks not learnt from: ECE {found.ece_before:.3f} -> {found.ece:.3f}, "
-        f"Brier {found.brier_before:.3f} -> {found.brier:.3f}"
+        f"On tasks not learnt from: ECE {learnt.ece_before:.3f} -> {learnt.ece:.3f}, "
+        f"Brier {learnt.brier_before:.3f} -> {learnt.brier:.3f}"
     )
     say(f"Next: inferact evaluate {run}")

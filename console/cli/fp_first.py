@@ -56,13 +56,13 @@ def fp_first(
     rows += [
         row for name in given if name != _PUBLISHED and _is_file(name) for row in oversight.read_matrices(Path(name))
     ]
-    rows += [row for there in pools for row in oversight.matrices_of(there) if row["detector"] == there.routing]
+    rows += [row for pool in pools for row in oversight.matrices_of(pool) if row["detector"] == pool.routing]
     kept = plain_rows(oversight.quota_table(rows, budget))
     success = _success([*names, *played], trials)
     if as_json:
         emit_json({"budget": budget, "kept": kept, "success": success})
         return
-    _tell(kept, success, trials)
+    _print(kept, success, trials)
 
 
 def _pool(name: str) -> Pool:
@@ -96,8 +96,8 @@ def _play_all(env: str, tasks: str, method: str, actor: str, budget: str, trials
                 **quota,
             }
             with reading() as session:
-                there = runs.find(session, name) is not None
-            if not there:
+                known = runs.find(session, name) is not None
+            if not known:
                 start.start(name, {environment: count}, actor_name=actor, detector_name=detector, seed=seed, **fields)
             _play(name, trials, seed)
             played.append(name)
@@ -108,7 +108,7 @@ def _play(name: str, trials: int, seed: int) -> None:
     """Every trial: inspected as far as the quota goes, the rest released, what got feedback tried again."""
     play(name, engine.resume)
     for trial in range(trials + 1):
-        simulate.simulate(name, simulate.Plan(policy="fp-first", seed=seed))
+        simulate.simulate(name, simulate.SimulationPlan(order="fp-first", seed=seed))
         release.release(name, trial=trial)
         play(name, engine.advance)
 
@@ -120,17 +120,22 @@ def _success(names: Sequence[str], trials: int) -> list[dict[str, Any]]:
         with reading() as session:
             run = runs.get(session, name)
             counted = runs.status(session, run)["trials"] if run.kind == RunKind.LIVE else []
-            told = {"run": name, "method": run.detector, "feedback": run.feedback_mode, "environment": run.environment}
+            run_columns = {
+                "run": name,
+                "method": run.detector,
+                "feedback": run.feedback_mode,
+                "environment": run.environment,
+            }
         for trial in range(trials + 1 if counted else 0):
             # A trial that nobody had to play leaves everything as the one before it.
             last = counted[min(trial, len(counted) - 1)]
             solved = last["success_paper"]
             share = None if solved is None else solved / last["run_tasks"]
-            rows.append({**told, "trial": trial, "success": share, "tasks": last["run_tasks"]})
+            rows.append({**run_columns, "trial": trial, "success": share, "tasks": last["run_tasks"]})
     return rows
 
 
-def _tell(kept: Sequence[dict[str, Any]], success: Sequence[dict[str, Any]], trials: int) -> None:
+def _print(kept: Sequence[dict[str, Any]], success: Sequence[dict[str, Any]], trials: int) -> None:
     names = [name for row in kept for name in row if name not in _COUNTS]
     shown = [name for name in dict.fromkeys(names) if any(row.get(name) is not None for row in kept)]
     show_table(kept, [*shown, *_COUNTS], empty="No matrix was given.")

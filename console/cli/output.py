@@ -1,8 +1,4 @@
-"""What the command line says of failures that are nobody's refusal: the disk, the database, a setting.
-
-How commands speak: tables or one JSON document on stdout, progress and errors on stderr.
-Tables of figures as commands print them.
-"""
+"""The output of commands: tables or one JSON document on stdout, progress and error sentences on stderr."""
 
 from __future__ import annotations
 
@@ -28,8 +24,8 @@ EXPECTED = (OSError, sqlite3.Error, DBAPIError, ArgumentError, NoSuchModuleError
 """Errors of the surroundings; any other is a fault of ours and shows its traceback."""
 
 
-def sentence(failure: BaseException) -> tuple[str, int] | None:
-    """One sentence and the exit code, or None where the surroundings are not to blame."""
+def refusal(failure: BaseException) -> tuple[str, int] | None:
+    """One sentence about the failure and the exit code, or None where the surroundings are not to blame."""
     match failure:
         case ValidationError(title=Settings.__name__):
             name = "_".join(["INFERACT", *(str(part).upper() for part in failure.errors()[0]["loc"])])
@@ -56,6 +52,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 def emit_json(document: object) -> None:
     """Prints the document as JSON, one line."""
     sys.stdout.write(orjson.dumps(document).decode("utf-8", "replace") + "\n")
+
+
+def emit(document: Mapping[str, Any], as_json: bool, sentence: str) -> None:
+    """Prints the document as JSON, or the sentence for a person."""
+    if as_json:
+        emit_json(document)
+    else:
+        say(sentence)
 
 
 def say(text: str) -> None:

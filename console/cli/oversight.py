@@ -53,15 +53,15 @@ def curve(
     from console.runs.export.formats import as_csv
 
     with reading() as session:
-        there = oversight.pool(session, runs.get(session, run), labels)
+        pool = oversight.pool(session, runs.get(session, run), labels)
     orders = _names(policy) if policy else oversight.ORDERS
-    found = oversight.curves(there, trial=trial, orders=orders, budget=budget, further=more, seed=seed)
+    counted = oversight.curves(pool, trial=trial, orders=orders, budget=budget, further=more, seed=seed)
     if out is not None:
-        out.write_bytes(as_csv(found.points))
-    summary = plain_rows(found.summary)
+        out.write_bytes(as_csv(counted.points))
+    summary = plain_rows(counted.summary)
     if as_json:
-        document = {"run": run, "trial": found.trial, "labels": labels, "spent": found.spent, "more": more}
-        emit_json({**document, "curves": summary, "points": plain_rows(found.points)})
+        document = {"run": run, "trial": counted.trial, "labels": labels, "spent": counted.spent, "more": more}
+        emit_json({**document, "curves": summary, "points": plain_rows(counted.points)})
         return
     columns = ("detector", "policy", "flagged", "misaligned", "spent", "caught", "corrected", "more", "area", "missed")
     show_table([_readable(row) for row in summary], columns, empty="Nothing to count.")

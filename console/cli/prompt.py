@@ -1,4 +1,4 @@
-"""`inferact prompt`: the templates, what they ask for, and how they read once filled."""
+"""`inferact prompt`: the prompt templates, their slots, and how they read once filled."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from console.errors import BadInput
 from console.llm import prompts
 from console.settings import settings
 
-prompt = typer.Typer(
+app = typer.Typer(
     help="See the prompts: list, show, render.", epilog="Example: inferact prompt list", invoke_without_command=True
 )
 
 Name = Annotated[str, typer.Argument(help="The template, as METHOD/TASK/STEP.")]
 
 
-@prompt.callback()
+@app.callback()
 def _default(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         list_prompts()
 
 
-@prompt.command("list", epilog="Example: inferact prompt list --method inferact")
+@app.command("list", epilog="Example: inferact prompt list --method inferact")
 def list_prompts(
     method: Annotated[str | None, typer.Option(help="Only those of this method.")] = None,
     as_json: Json = False,
@@ -39,7 +39,7 @@ def list_prompts(
     show_table(shown, ("prompt", "slots", "origin", "fingerprint"), empty=f"No prompts of {method}.")
 
 
-@prompt.command("show", epilog="Example: inferact prompt show inferact/webshop/infer_task")
+@app.command("show", epilog="Example: inferact prompt show inferact/webshop/infer_task")
 def show(name: Name, as_json: Json = False) -> None:
     """Print a template as it is written, with its file and fingerprint."""
     row = _row(name) | {"file": str(prompts.where(name)), "text": prompts.source(name)}
@@ -49,7 +49,7 @@ def show(name: Name, as_json: Json = False) -> None:
     say(f"{row['file']} ({row['fingerprint'][:12]})\nslots: {', '.join(row['slots']) or 'none'}\n\n{row['text']}")
 
 
-@prompt.command("render", epilog="Example: inferact prompt render token/webshop/progress --slot option_a=True")
+@app.command("render", epilog="Example: inferact prompt render token/webshop/progress --slot option_a=True")
 def render(
     name: Name,
     slot: Annotated[list[str] | None, typer.Option(help="A slot as NAME=TEXT; give one for each.")] = None,
@@ -76,8 +76,8 @@ def _row(name: str) -> dict[str, Any]:
 
 
 def _pair(given: str) -> tuple[str, str]:
-    name, found, text = given.partition("=")
-    if not found or not name:
+    name, sign, text = given.partition("=")
+    if not sign or not name:
         raise BadInput(f"{given!r} is not NAME=TEXT.")
     return name, text
 

@@ -1,7 +1,4 @@
-"""`inferact review`: the queue without a browser. Gold is never printed here.
-
-`inferact review simulate`: reviewers by rule work through a run's queue.
-"""
+"""`inferact review`: the review queue without a browser, for people and simulated reviewers; gold is never printed."""
 
 from __future__ import annotations
 
@@ -11,12 +8,12 @@ import typer
 
 from console import runs
 from console.auth.sign_in import identify
-from console.cli.output import Json, emit_json, progress, say, show_table
+from console.cli.output import Json, emit, emit_json, progress, say, show_table
 from console.database import now_ms, reading, review_queue
 from console.errors import BadInput, Unknown
 from console.review import blinding, decisions, inbox, plain_text
 from console.review.simulated import INSPECTION_ORDERS, REVIEWERS, Noise
-from console.review.simulated import simulate as simulation
+from console.review.simulated.simulate import SimulationPlan, as_dict, simulate
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim
 
@@ -50,7 +47,7 @@ def list_items(
     """List review items, the next to be offered first."""
     with reading() as session:
         wanted = [runs.get(session, run)] if run else runs.every(session)
-        rows = [{"run": found.name, **row} for found in wanted for row in inbox.listing(session, found)]
+        rows = [{"run": one.name, **row} for one in wanted for row in inbox.listing(session, one)]
     if as_json:
         emit_json(rows)
         return
@@ -63,16 +60,16 @@ def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     """Claim the next item and show all that a reviewer may see of it."""
     queue = review_queue()
     with reading() as session:
-        found = runs.get(session, run)
-        claimed = decisions.next_item(queue, session, found, reviewer, now_ms())
+        row = runs.get(session, run)
+        claimed = decisions.next_item(queue, session, row, reviewer, now_ms())
     if isinstance(claimed, NoClaim):
         reason = inbox.why_nothing(claimed)
-        _tell({"item": None, "reason": reason}, as_json, reason)
+        emit({"item": None, "reason": reason}, as_json, reason)
         return
     with reading() as session:
-        sheet = blinding.review_view(session, queue, found, claimed, reviewer, unblinded=False)
-    document = {"item": _shown(sheet), "reason": ""}
-    _tell(document, as_json, f"ITEM {claimed.item_id}\n{plain_text.presentation_as_text(sheet.exhibit)}")
+        view = blinding.review_view(session, queue, row, claimed, reviewer, unblinded=False)
+    document = {"item": _item_document(view), "reason": ""}
+    emit(document, as_json, f"ITEM {claimed.item_id}\n{plain_text.presentation_as_text(view.presentation)}")
 
 
 @app.command(
@@ -91,52 +88,52 @@ def decide(
     """Record a decision about an item that this reviewer has claimed."""
     answer = decisions.Answer(decision, feedback, edited_action, label)
     with reading() as session:
-        held = decisions.claim_of(session, item, reviewer)
-        run = _run_of(session, held)
-    row = decisions.submit(review_queue(), run, held, reviewer, answer, now_ms(), submit_key=submit_key)
-    _tell(_decided(row), as_json, f"Recorded: {row.decision} on item {item} by {reviewer}.")
+        claimed = decisions.claim_of(session, item, reviewer)
+        run = _run_of(session, claimed)
+    row = decisions.submit(review_queue(), run, claimed, reviewer, answer, now_ms(), submit_key=submit_key)
+    emit(_decision_document(row), as_json, f"Recorded: {row.decision} on item {item} by {reviewer}.")
 
 
 @app.command("release", epilog="Example: inferact review release 12 --reviewer ada")
 def release(item: Item, reviewer: Reviewer, as_json: Json = False) -> None:
     """Give a claimed item back to the queue; its unit of the budget comes back too."""
     with reading() as session:
-        held = decisions.claim_of(session, item, reviewer)
-    review_queue().release(item_id=item, reviewer=reviewer, token=held.token, now_ms=now_ms())
-    _tell({"item_id": item, "released": True}, as_json, f"Item {item} is back in the queue.")
+        claimed = decisions.claim_of(session, item, reviewer)
+    review_queue().release(item_id=item, reviewer=reviewer, token=claimed.token, now_ms=now_ms())
+    emit({"item_id": item, "released": True}, as_json, f"Item {item} is back in the queue.")
 
 
 @app.command("undo", epilog="Example: inferact review undo --run hotpot --reviewer ada")
 def undo(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     """Take back this reviewer's last decision that the agent has not got yet; the item is claimed again."""
     with reading() as session:
-        found = runs.get(session, run)
-        last = decisions.last_decision(session, found, reviewer)
+        row = runs.get(session, run)
+        last = decisions.last_decision(session, row, reviewer)
     if last is None:
         raise BadInput(f"{reviewer} has no decision in {run} that can still be taken back.")
-    again = review_queue().undo(item_id=last.item_id, reviewer=reviewer, now_ms=now_ms(), lease_ms=found.lease_ms)
-    _tell({"item_id": again.item_id, "undone": True}, as_json, f"Taken back; item {again.item_id} is yours again.")
+    again = review_queue().undo(item_id=last.item_id, reviewer=reviewer, now_ms=now_ms(), lease_ms=row.lease_ms)
+    emit({"item_id": again.item_id, "undone": True}, as_json, f"Taken back; item {again.item_id} is yours again.")
 
 
-def _run_of(session: Any, held: Claim) -> tables.Run:
-    run: tables.Run | None = session.get(tables.Run, held.run_id)
+def _run_of(session: Any, claim: Claim) -> tables.Run:
+    run: tables.Run | None = session.get(tables.Run, claim.run_id)
     if run is None:
-        raise Unknown("run", held.run_id)
+        raise Unknown("run", claim.run_id)
     return run
 
 
-def _shown(sheet: blinding.ReviewView) -> dict[str, Any]:
-    claim, seen, flag = sheet.claim, sheet.checkpoint, sheet.exhibit.flag
+def _item_document(view: blinding.ReviewView) -> dict[str, Any]:
+    claim, checkpoint, flag = view.claim, view.checkpoint, view.presentation.flag
     return {
         "item_id": claim.item_id,
         "trajectory_id": claim.trajectory_id,
         "trial": claim.trial,
         "kind": claim.kind,
-        "instruction": seen.instruction,
-        "opening": seen.opening,
-        "steps": [step.to_dict() for step in seen.steps],
-        "thought": seen.thought,
-        "critical_action": seen.action,
+        "instruction": checkpoint.instruction,
+        "opening": checkpoint.opening,
+        "steps": [step.to_dict() for step in checkpoint.steps],
+        "thought": checkpoint.thought,
+        "critical_action": checkpoint.action,
         "score": flag.score if flag else None,
         "detector": flag.detector if flag else None,
         "rationale": "\n".join(flag.reasons) if flag else None,
@@ -145,7 +142,7 @@ def _shown(sheet: blinding.ReviewView) -> dict[str, Any]:
     }
 
 
-def _decided(row: DecisionRow) -> dict[str, Any]:
+def _decision_document(row: DecisionRow) -> dict[str, Any]:
     return {
         "decision_id": row.id,
         "item_id": row.item_id,
@@ -156,14 +153,8 @@ def _decided(row: DecisionRow) -> dict[str, Any]:
     }
 
 
-def _tell(document: dict[str, Any], as_json: bool, said: str) -> None:
-    if as_json:
-        emit_json(document)
-    else:
-        say(said)
-
-
-def simulate(
+@app.command("simulate", epilog="Example: inferact review simulate --run demo --reviewer oracle")
+def simulate_reviewer(
     run: Annotated[str, typer.Option("--run", help="The run's name.")],
     reviewer: Annotated[str, typer.Option(help=f"Who reviews: {', '.join(REVIEWERS)}.")] = "oracle",
     policy: Annotated[str, typer.Option(help=f"In which order: {', '.join(INSPECTION_ORDERS)}.")] = "priority",
@@ -175,11 +166,11 @@ def simulate(
 ) -> None:
     """Let a simulated reviewer, who knows the gold, decide all that the budget allows."""
     noise = Noise(false_accept, false_reject, seconds) if reviewer == "noisy" else Noise()
-    plan = simulation.Plan(reviewer, policy, noise, seed)
+    plan = SimulationPlan(reviewer, policy, noise, seed)
     with progress(f"{run}: reviewing") as (bar, task):
-        tally = simulation.simulate(run, plan, lambda done, total: bar.update(task, completed=done, total=total))
+        tally = simulate(run, plan, lambda done, total: bar.update(task, completed=done, total=total))
     if as_json:
-        emit_json(simulation.as_dict(tally))
+        emit_json(as_dict(tally))
         return
     say(
         f"{reviewer} inspected {tally.inspected} of {tally.waiting} waiting items: {tally.approved} approved, "

@@ -1,7 +1,4 @@
-"""What the commands of live runs share: how many tasks where, a round behind a progress bar, what it did in words.
-
-`inferact run`: start, list, status, next, resume, settings.
-"""
+"""`inferact run`: start a run, list runs, show a run's status, play its next trial, change its settings."""
 
 from __future__ import annotations
 
@@ -12,14 +9,12 @@ import typer
 
 from console import runs
 from console.actors import ACTORS
-from console.cli.output import Json, emit_json, progress, say, show_table
+from console.cli.output import Json, emit, emit_json, progress, say, show_table
 from console.database import now_ms, reading, writing
 from console.environments import playable
 from console.errors import BadInput, Refused
 from console.runs import ingest
-from console.trials import engine, replay
-from console.trials import release as releasing
-from console.trials import start as starting
+from console.trials import engine, release, replay, start
 from console.trials.round import Advance
 from storage.tables import RunKind
 
@@ -41,8 +36,8 @@ def play(run: str, work: Callable[..., Advance], **options: int | None) -> Advan
         return work(run, progress=lambda n, total: bar.update(task, completed=n, total=total), **options)
 
 
-def said(run: str, done: Advance) -> str:
-    """What the round did, and what to do where something did not go on."""
+def sentences(run: str, done: Advance) -> str:
+    """The sentences about a round: what it did, and what to do where something did not go on."""
     parts = [f"{done.delivered} decisions delivered", f"{done.revealed} tasks got their next trial"]
     parts += [f"{done.carried_over} solved ones were carried over"] if done.carried_over else []
     parts += [f"{done.unknown} trials ended because nobody knows whether their action ran"] if done.unknown else []
@@ -97,7 +92,7 @@ def status(run: Name, as_json: Json = False) -> None:
 
 
 @app.command("start", epilog="Example: inferact run start --env webshop --tasks 40 --name shop --budget 50%")
-def start(
+def start_run(
     name: Annotated[str, typer.Option("--name", help="The new run's name.")],
     source: Annotated[
         str | None, typer.Option("--from", help="With --actor replay: the archive run to replay.")
@@ -140,11 +135,11 @@ def start(
         _start_replay(name, source, detector, fields)
     else:
         counts = task_counts(env, tasks)
-        starting.start(name, counts, actor_name=actor or "scripted", detector_name=detector, trials=trials, **fields)
+        start.start(name, counts, actor_name=actor or "scripted", detector_name=detector, trials=trials, **fields)
         problems = play(name, engine.resume, concurrency=concurrency).problems
     with reading() as session:
         document = runs.status(session, runs.get(session, name))
-    _tell(document, as_json, f"Started {name}. Review it: inferact serve. Then: inferact run next {name}")
+    emit(document, as_json, f"Started {name}. Review it: inferact serve. Then: inferact run next {name}")
     if problems:
         raise Refused(f"{' '.join(problems)} When that is mended: inferact run resume {name}")
 
@@ -155,25 +150,25 @@ def next_trial(run: Name, concurrency: Concurrency = None, as_json: Json = False
     with reading() as session:
         live = runs.get(session, run).kind == RunKind.LIVE
     done = play(run, engine.advance, concurrency=concurrency) if live else replay.advance(run)
-    _tell({"run": run, **replay.as_dict(done)}, as_json, said(run, done))
+    emit({"run": run, **replay.as_dict(done)}, as_json, sentences(run, done))
 
 
 @app.command("resume", epilog="Example: inferact run resume shop")
 def resume(run: Name, concurrency: Concurrency = None, as_json: Json = False) -> None:
     """Take up the trials that were under way when a run was stopped or a model failed; nothing new starts."""
     done = play(run, engine.resume, concurrency=concurrency)
-    _tell({"run": run, **replay.as_dict(done)}, as_json, said(run, done))
+    emit({"run": run, **replay.as_dict(done)}, as_json, sentences(run, done))
 
 
 @app.command("release", epilog="Example: inferact run release shop")
-def release(
+def release_undecided(
     run: Name,
     trial: Annotated[int | None, typer.Option(min=0, help="Only that trial's.")] = None,
     as_json: Json = False,
 ) -> None:
     """For experiments: let undecided actions run in the embedded environments, as the paper's numbers assume."""
-    done = play(run, releasing.release, trial=trial)
-    _tell({"run": run, **replay.as_dict(done)}, as_json, f"{done.released} undecided actions were released.")
+    done = play(run, release.release, trial=trial)
+    emit({"run": run, **replay.as_dict(done)}, as_json, f"{done.released} undecided actions were released.")
 
 
 @app.command("critical", epilog='Example: inferact run critical support --add "refund_*" --add "*.amount=*"')
@@ -185,14 +180,13 @@ def critical(
 ) -> None:
     """Show or change the patterns of a run's critical actions, with candidates from the tools that the run used."""
     with writing() as session:
-        found = runs.get(session, run)
+        changed = runs.get(session, run)
         if add or remove:
-            kept = [pattern for pattern in runs.patterns(found) if pattern not in (remove or [])]
-            runs.set_patterns(session, found, [*kept, *(add or [])], now_ms())
-        patterns = runs.patterns(found)
+            kept = [pattern for pattern in runs.patterns(changed) if pattern not in (remove or [])]
+            runs.set_patterns(session, changed, [*kept, *(add or [])], now_ms())
+        patterns = runs.patterns(changed)
         candidates = [
-            {"pattern": found.pattern, "count": found.count, "why": found.why}
-            for found in runs.candidates(session, found)
+            {"pattern": one.pattern, "count": one.count, "why": one.why} for one in runs.candidates(session, changed)
         ]
     if as_json:
         emit_json({"run": run, "critical": patterns, "candidates": candidates})
@@ -209,14 +203,7 @@ def budget(
 ) -> None:
     """Set the inspection budget of every trial of a run; it cannot go below what is spent."""
     wanted = ingest.set_budget(run, cap)
-    _tell({"run": run, "cap": wanted}, as_json, f"Every trial of {run} has {wanted} inspections.")
-
-
-def _tell(document: dict[str, Any], as_json: bool, said: str) -> None:
-    if as_json:
-        emit_json(document)
-    else:
-        say(said)
+    emit({"run": run, "cap": wanted}, as_json, f"Every trial of {run} has {wanted} inspections.")
 
 
 def _start_replay(name: str, source: str | None, detector: str, fields: dict[str, Any]) -> None:

@@ -21,17 +21,17 @@ app = typer.Typer(
     invoke_without_command=True,
 )
 
-app.command("assign", epilog="Example: inferact study assign pilot --out allocation.csv")(study_plan.assign)
-app.command("preregister", epilog="Example: inferact study preregister pilot --out pilot.md")(study_plan.preregister)
-app.command("power", epilog="Example: inferact study power pilot.yaml --n 4,8,12")(study_plan.power)
+app.command("assign", epilog="Example: inferact study assign pilot --out allocation.csv")(study_plan.show_allocation)
+app.command("preregister", epilog="Example: inferact study preregister pilot --out pilot.md")(study_plan.write_plan)
+app.command("power", epilog="Example: inferact study power pilot.yaml --n 4,8,12")(study_plan.estimate_power)
 app.command("open", epilog="Example: inferact study open pilot")(study_run.open_study)
 app.command("pause", epilog="Example: inferact study pause pilot")(study_run.pause)
 app.command("close", epilog="Example: inferact study close pilot")(study_run.close)
-app.command("simulate", epilog="Example: inferact study simulate pilot --all")(study_run.simulate)
-app.command("board", epilog="Example: inferact study board pilot --json")(study_run.board)
-app.command("withdraw", epilog="Example: inferact study withdraw pilot P07")(study_run.withdraw)
-app.command("results", epilog="Example: inferact study results pilot --table differences")(study_run.show)
-app.command("report", epilog="Example: inferact study report pilot --out pilot-report")(study_run.report)
+app.command("simulate", epilog="Example: inferact study simulate pilot --all")(study_run.simulate_participants)
+app.command("board", epilog="Example: inferact study board pilot --json")(study_run.show_board)
+app.command("withdraw", epilog="Example: inferact study withdraw pilot P07")(study_run.withdraw_participant)
+app.command("results", epilog="Example: inferact study results pilot --table differences")(study_run.show_results)
+app.command("report", epilog="Example: inferact study report pilot --out pilot-report")(study_run.write_report)
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
 
@@ -89,12 +89,12 @@ def show(name: Name, as_json: Json = False) -> None:
         study = lifecycle.get(session, name)
         row = lifecycle.summary(session, study)
     design = lifecycle.design_of(study)
-    arms = [{"condition": arm.name, **arm.levels} for arm in conditions(design)]
+    rows = [{"condition": one.name, **one.levels} for one in conditions(design)]
     if as_json:
-        document = {"conditions": arms, "promise": promise(design), "design": design.model_dump(mode="json")}
+        document = {"conditions": rows, "promise": promise(design), "design": design.model_dump(mode="json")}
         emit_json({"state": row, **document})
         return
     show_table([row], ("study", "status", "participants", "joined", "finished", "join_code", "created_at"), empty="")
-    show_table(arms, ("condition", *(varied(design) or ("detector",))), empty="")
+    show_table(rows, ("condition", *(varied(design) or ("detector",))), empty="")
     say("\n".join(promise(design)))
     say(f"\n{dump(design)}")

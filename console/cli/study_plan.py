@@ -1,4 +1,4 @@
-"""`inferact study assign|preregister|power`: what a study will be like, before anybody comes."""
+"""`inferact study assign|preregister|power`: the plan of a study, before anybody takes part."""
 
 from __future__ import annotations
 
@@ -26,54 +26,54 @@ _MOST_SHOWN = 40
 _FEW = 3
 
 
-def assign(
+def show_allocation(
     name: Annotated[str, typer.Argument(help="The study's name.")],
     out: Annotated[Path | None, typer.Option("--out", help="Write the table: .csv, .jsonl or .parquet.")] = None,
     as_json: Json = False,
 ) -> None:
     """Show who gets which condition at which position on which tasks, and how even that is."""
-    from console.studies.design import allocation_table as table  # pyarrow, which few commands need
+    from console.studies.design.allocation_table import COLUMNS, rows  # pyarrow, which few commands need
 
-    design, places = _study(name)
-    rows = table.rows(design, places)
+    design, planned = _study(name)
+    table = rows(design, planned)
     if out is not None:
-        _write(out, table.COLUMNS, rows)
-    named = [dict(zip((column.name for column in table.COLUMNS), row, strict=True)) for row in rows]
+        _write(out, COLUMNS, table)
+    named = [dict(zip((column.name for column in COLUMNS), row, strict=True)) for row in table]
     if as_json:
-        emit_json({"study": name, "promise": promise(design), "balance": _balance(places), "rows": named})
+        emit_json({"study": name, "promise": promise(design), "balance": _balance(planned), "rows": named})
         return
     brief = [row | {"tasks": _few(row["tasks"])} for row in named[:_MOST_SHOWN]]
     show_table(brief, ("participant", "kind", "position", "condition", "tasks"), empty="Nobody is left.")
     if len(named) > _MOST_SHOWN:
         say(f"... and {len(named) - _MOST_SHOWN} more; all of them: inferact study assign {name} --out allocation.csv")
     say("")
-    show_table(_balance(places), ("participants", "count_of", "least", "most", "even"), empty="")
+    show_table(_balance(planned), ("participants", "count_of", "least", "most", "even"), empty="")
     say("\n".join(promise(design)))
     if out is not None:
-        say(f"{len(rows)} rows in {out}.")
+        say(f"{len(table)} rows in {out}.")
 
 
-def preregister(
+def write_plan(
     study: NameOrFile,
     out: Annotated[Path, typer.Option("--out", help="The Markdown file.")],
     with_power: Annotated[bool, typer.Option("--power", help="With the estimated power, by 1000 simulations.")] = False,
     as_json: Json = False,
 ) -> None:
     """Write the plan of a study for a registry: questions, conditions, allocation, procedure, measures, analysis."""
-    from console.studies.design import power as powers  # scipy and statsmodels, which few commands need
-    from console.studies.design import preregistration as plan
+    from console.studies.design.power import power  # scipy and statsmodels, which few commands need
+    from console.studies.design.preregistration import fingerprint, preregistration
 
-    design, places = _planned(study)
-    found = powers.power(design, simulations=1_000) if with_power else ()
-    _save(out, plan.preregistration(design, places, found).encode())
-    mark = plan.fingerprint(design, places)
+    design, planned = _planned(study)
+    powers = power(design, simulations=1_000) if with_power else ()
+    _save(out, preregistration(design, planned, powers).encode())
+    mark = fingerprint(design, planned)
     if as_json:
         emit_json({"study": design.name, "out": str(out), "fingerprint": mark})
         return
     say(f"The plan of {design.name} is in {out}; its fingerprint is {mark}.")
 
 
-def power(
+def estimate_power(
     study: NameOrFile,
     n: Annotated[str, typer.Option("--n", help="Numbers of participants, with commas; by default the design's.")] = "",
     simulations: Simulations = 200,
@@ -88,13 +88,13 @@ def power(
     as_json: Json = False,
 ) -> None:
     """Estimate how often a study of n participants would find an effect, by simulated participants."""
-    from console.studies.design import power as powers  # scipy and statsmodels, which few commands need
+    from console.studies.design.power import Assumptions, compared, power  # scipy and statsmodels, likewise
     from console.studies.design.procedure import assumed
 
     design = _design(study)
-    assumptions = powers.Assumptions(start, effect, participant_sd, effect_sd, task_sd, factor, alpha)
+    assumptions = Assumptions(start, effect, participant_sd, effect_sd, task_sd, factor, alpha)
     with progress("Simulating studies") as (bar, task):
-        found = powers.power(
+        powers = power(
             design,
             assumptions,
             participants=_numbers(n),
@@ -102,10 +102,10 @@ def power(
             seed=seed,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
-    rows = [asdict(one) for one in found]
+    rows = [asdict(one) for one in powers]
     if as_json:
-        compared = dict(zip(("factor", "first", "last"), powers.compared(design, factor), strict=True))
-        emit_json({"study": design.name, "compared": compared, "assumed": asdict(assumptions), "power": rows})
+        levels = dict(zip(("factor", "first", "last"), compared(design, factor), strict=True))
+        emit_json({"study": design.name, "compared": levels, "assumed": asdict(assumptions), "power": rows})
         return
     say(assumed(design, assumptions, simulations))
     show_table(rows, ("participants", "power", "low", "high", "half_width"), empty="")
@@ -142,11 +142,11 @@ def _numbers(text: str) -> list[int]:
         raise BadInput(f"--n takes whole numbers with commas, such as 4,8,12, not {text!r}.") from None
 
 
-def _balance(places: Sequence[PlannedCondition]) -> list[dict[str, Any]]:
+def _balance(planned: Sequence[PlannedCondition]) -> list[dict[str, Any]]:
     return [
         {"participants": kind, "count_of": tally.what, "least": tally.least, "most": tally.most, "even": tally.even}
-        for kind in dict.fromkeys(place.kind for place in places)
-        for tally in balance([place for place in places if place.kind == kind])
+        for kind in dict.fromkeys(one.kind for one in planned)
+        for tally in balance([one for one in planned if one.kind == kind])
         if tally.counts
     ]
 
@@ -157,9 +157,9 @@ def _few(tasks: str) -> str:
 
 
 def _write(out: Path, columns: Sequence[Any], rows: Sequence[Any]) -> None:
-    whole = BytesIO()
-    format_of(out).write(columns, [rows], whole)
-    _save(out, whole.getvalue())
+    content = BytesIO()
+    format_of(out).write(columns, [rows], content)
+    _save(out, content.getvalue())
 
 
 def _save(out: Path, content: bytes) -> None:

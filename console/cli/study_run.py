@@ -1,7 +1,4 @@
-"""`inferact study results|report`: what a study shows.
-
-`inferact study open|pause|close|simulate|board|withdraw`: a study while it runs.
-"""
+"""`inferact study open|pause|close|simulate|board|withdraw|results|report`: a study while it runs, and its results."""
 
 from __future__ import annotations
 
@@ -18,14 +15,14 @@ from console.database import now_ms, reading
 from console.errors import Unknown
 from console.runs.export import atomic_file
 from console.studies.sessions import lifecycle, simulated, withdrawal
-from console.studies.sessions import progress as boards
+from console.studies.sessions.progress import Row, board
 from storage import tables
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
 _MOST_COLUMNS = 12
 
 
-def show(
+def show_results(
     name: Name,
     table: Annotated[str, typer.Option("--table", help="Which table; another word tells which there are.")] = "success",
     as_json: Json = False,
@@ -51,26 +48,26 @@ def show(
     show_table(plain_rows(frame), shown, empty="There is nothing to show yet.")
 
 
-def report(
+def write_report(
     name: Name,
     out: Annotated[Path, typer.Option("--out", help="A folder for report.html and its CSVs, or a .zip of them.")],
     as_json: Json = False,
 ) -> None:
     """Write the report: one HTML file that needs no network, with the tables that it is computed from."""
-    from console.studies import report as study_report
     from console.studies import results  # pandas, plotly and statsmodels, which few commands need
+    from console.studies.report import ReportStamp, bundle, write
 
     with reading() as session:
         study = lifecycle.get(session, name)
         design, frames = lifecycle.design_of(study), results.frames(session, study.id or 0)
-        told = study_report.ReportStamp(now_ms(), results.data_version(session, study.id or 0))
+        stamp = ReportStamp(now_ms(), results.data_version(session, study.id or 0))
     if out.suffix.lower() == ".zip":
-        packed = study_report.bundle(design, frames, told)
+        packed = bundle(design, frames, stamp)
         with atomic_file(out) as stream:
             stream.write(packed)
         written = [out]
     else:
-        written = study_report.write(design, frames, told, out)
+        written = write(design, frames, stamp, out)
     if as_json:
         emit_json({"study": name, "files": [str(path) for path in written]})
         return
@@ -95,7 +92,7 @@ def close(name: Name, as_json: Json = False) -> None:
     _change(lifecycle.close, name, as_json, "is closed. See: inferact study results {name}")
 
 
-def simulate(
+def simulate_participants(
     name: Name,
     all_places: Annotated[
         bool, typer.Option("--all", help="A dry run: the free places of people go to simulated reviewers for good.")
@@ -114,17 +111,17 @@ def simulate(
     say(f"See: inferact study results {name}, or write: inferact study report {name} --out {name}-report")
 
 
-def board(name: Name, as_json: Json = False) -> None:
+def show_board(name: Name, as_json: Json = False) -> None:
     """Show who is where, what waits for them and what is left of their budget."""
     with reading() as session:
-        rows = [_told(row) for row in boards.board(session, lifecycle.get(session, name))]
+        rows = [_row_document(row) for row in board(session, lifecycle.get(session, name))]
     if as_json:
         emit_json(rows)
         return
     show_table(rows, (*_SHOWN, "last_seen_at"), empty="Nobody has a place in this study.")
 
 
-def withdraw(
+def withdraw_participant(
     name: Name,
     code: Annotated[str, typer.Argument(help="The participant's code, such as P07.")],
     as_json: Json = False,
@@ -141,15 +138,15 @@ def withdraw(
     say(f"{code} has left {name}; their data is {'removed' if how == 'remove' else 'anonymised'}.")
 
 
-def _told(row: boards.Row) -> dict[str, Any]:
+def _row_document(row: Row) -> dict[str, Any]:
     """The row as `--json` prints it, its times in ISO-8601."""
-    told = {key: value for key, value in asdict(row).items() if not key.endswith("_ms")}
-    return told | {"oldest_at": runs.iso(row.oldest_ms), "last_seen_at": runs.iso(row.last_seen_ms)}
+    document = {key: value for key, value in asdict(row).items() if not key.endswith("_ms")}
+    return document | {"oldest_at": runs.iso(row.oldest_ms), "last_seen_at": runs.iso(row.last_seen_ms)}
 
 
-def _change(change: Callable[[str], tables.Study], name: str, as_json: bool, said: str) -> None:
+def _change(change: Callable[[str], tables.Study], name: str, as_json: bool, ending: str) -> None:
     study = change(name)
     if as_json:
         emit_json({"study": study.name, "status": study.status, "join_code": study.join_code})
         return
-    say(f"{study.name} {said.format(code=study.join_code, name=study.name)}")
+    say(f"{study.name} {ending.format(code=study.join_code, name=study.name)}")

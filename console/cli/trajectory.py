@@ -1,4 +1,4 @@
-"""`inferact trajectory`: logs in, trajectories out."""
+"""`inferact trajectory`: import agent logs, list trajectories, show one."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def list_trajectories(
     """List the trajectories of a run."""
     with reading() as session:
         wanted = [runs.get(session, run)] if run else runs.every(session)
-        rows = [{"run": found.name, **row} for found in wanted for row in trajectory_list.rows(session, found)]
+        rows = [{"run": one.name, **row} for one in wanted for row in trajectory_list.rows(session, one)]
     if as_json:
         emit_json(rows)
         return

@@ -1,4 +1,4 @@
-"""Where agents act: what counts as critical in each environment.
+"""Environments, where agents act: what counts as critical in each of them.
 
 A new environment is one file here and one line in ENVIRONMENTS.
 """

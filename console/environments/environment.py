@@ -1,4 +1,4 @@
-"""What the console knows about an environment, and the protocol that a running one speaks.
+"""An environment as the console knows it, its tasks, and the protocol of a running world.
 
 The protocol has gymnasium's shape: `reset(seed, options) -> (observation, info)` and
 `step(action) -> (observation, reward, terminated, truncated, info)`.
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """One task of an environment. `gold` never reaches an Actor; `options` is what `reset` needs to set it up."""
+    """The specification of one task. `gold` never reaches an Actor; `options` is what `reset` needs to set it up."""
 
     task_id: str
     environment: str
@@ -23,7 +23,7 @@ class TaskSpec:
 
 
 class World(Protocol):
-    """A running task. At the end `info` has `success` (bool) and `score` (0 to 1), which the Actor never sees."""
+    """The world of a running task. At its end `info` has `success` (bool) and `score` (0 to 1), which no Actor sees."""
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Sets the task up; returns what the agent sees first."""
@@ -36,7 +36,7 @@ class World(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """`critical` are the default patterns of a run; `ends` adds a checkpoint at the end of a trial.
+    """An environment: `critical` are the default patterns of a run; `ends` adds a checkpoint at the end of a trial.
 
     `terminal` are those critical patterns after which nothing more can happen. `not_executed` are the openings of an
     observation that says the action did not run at all. `tasks(seed, count)` and `start(task)` are there where an

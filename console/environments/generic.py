@@ -1,4 +1,4 @@
-"""Any other agent: nothing is critical until a person says so."""
+"""The generic environment, of any other agent: nothing is critical until a person says so."""
 
 from console.environments.environment import Environment
 

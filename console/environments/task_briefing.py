@@ -1,7 +1,7 @@
-"""Briefs: what the user has in mind, in plain words, for studies whose participants are told; a label never is.
+"""Task briefings: what the user has in mind, in plain words, for participants who are told; a label never is.
 
 A new environment is one function here and one line in BRIEFS. Each names the entries of the gold that it reads, so that
-nothing else of it (label, score, outcome, the actions that solve the task) can stand in a brief.
+nothing else of it (label, score, outcome, the actions that solve the task) can stand in a briefing.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 Brief = tuple[tuple[str, str], ...]
-"""Pairs of a name and what it is, in the order of reading."""
+"""A briefing as pairs of a name and what it is, in the order of reading."""
 
 
 def brief_of(environment: str, gold: Mapping[str, Any]) -> Brief:
-    """The target of a task of that environment; empty where its gold names none (InferAct, user study)."""
+    """The briefing on a task: its target, empty where the gold of its environment names none (InferAct, user study)."""
     describe = BRIEFS.get(environment)
     return tuple((name, text) for name, text in describe(gold) if text) if describe else ()
 

@@ -8,12 +8,11 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from console.database import now_ms, reading, writing
-from console.gate import store as recording
 from console.gate.judge import judge_request, store_request
 from console.gate.request import CheckRequest
 from console.gate.resolve import OpenCheck, Policies, again
 from console.gate.run import current, open_budget
-from console.gate.store import intend, latest
+from console.gate.store import intend, latest, lose
 from console.gate.types import GateDecision, Reason
 from console.gate.wait import Cancellation, Wait, expire_abandoned
 from storage import tables
@@ -75,7 +74,7 @@ def _note_unknown(terms: SubmitOptions, run: tables.Run, known: GateDecision) ->
     """An agent that asks about an action it was let run does not know whether it ran; nor do we without a result."""
     if known.reason is Reason.ALREADY_HANDED_OUT and known.intent_id is not None:
         with writing(terms.url) as session:
-            recording.lose(session, run, known.intent_id, now_ms())
+            lose(session, run, known.intent_id, now_ms())
 
 
 def _reconnected(terms: SubmitOptions, case: OpenCheck) -> Wait:

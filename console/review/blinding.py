@@ -1,4 +1,4 @@
-"""Sheets: all that one reviewer may see of one item.
+"""Blinded review views: all that one reviewer may see of one item.
 
 What a blind run or the condition of a study hides is left out here and nowhere else.
 """
@@ -54,7 +54,7 @@ class ReviewView:
 
     claim: Claim
     checkpoint: Checkpoint
-    exhibit: Presentation
+    presentation: Presentation
     earlier: tuple[EarlierTrial, ...]
     draft: str
 
@@ -71,50 +71,52 @@ def review_view(
     reviewer: str,
     *,
     unblinded: bool,
-    view: Visibility | None = None,
+    visibility: Visibility | None = None,
 ) -> ReviewView:
-    """What the reviewer may see of a claimed item, by default with the run's own view.
+    """What the reviewer may see of a claimed item, by default with the run's own visibility.
 
     `unblinded` is a researcher, or anybody where a run is open.
     """
-    record, view = from_json(claim.body), view or visibility_of(run)
+    record, visibility = from_json(claim.body), visibility or visibility_of(run)
     verdict = session.get(tables.Verdict, claim.verdict_id) if claim.verdict_id else None
     checkpoint = checkpoint_at(record, claim.step, CheckpointKind(claim.kind))
-    exhibit = checkpoint_presentation(
+    presentation = checkpoint_presentation(
         checkpoint,
-        flag=_flag(verdict, view),
-        belief=verdict.inferred_task if verdict and view.explanation else None,
-        brief=_brief(session, claim, record) if view.brief else (),
-        highlights=view.highlights,
+        flag=_flag(verdict, visibility),
+        belief=verdict.inferred_task if verdict and visibility.explanation else None,
+        brief=_brief(session, claim, record) if visibility.brief else (),
+        highlights=visibility.highlights,
     )
-    earlier = _earlier(session, run, claim, reviewer, unblinded=unblinded or not run.blind) if view.earlier else []
+    earlier = (
+        _earlier(session, run, claim, reviewer, unblinded=unblinded or not run.blind) if visibility.earlier else []
+    )
     return ReviewView(
-        claim, checkpoint, exhibit, tuple(earlier), queue.draft(item_id=claim.item_id, reviewer=reviewer) or ""
+        claim, checkpoint, presentation, tuple(earlier), queue.draft(item_id=claim.item_id, reviewer=reviewer) or ""
     )
 
 
 def visibility_of(run: tables.Run) -> Visibility:
     """What the run's pages show, from its option `view`."""
-    told = run_options(run).view
+    shown = run_options(run).view
     return Visibility(
-        score=told.get("score") != HIDDEN,
-        explanation=told.get("explanation") != HIDDEN,
-        detector=HIDDEN not in (told.get("detector"), told.get("detector_name")),
-        highlights=told.get("highlights") != HIDDEN,
-        earlier=told.get("earlier") != HIDDEN,
-        brief=told.get("brief") == TARGET,
+        score=shown.get("score") != HIDDEN,
+        explanation=shown.get("explanation") != HIDDEN,
+        detector=HIDDEN not in (shown.get("detector"), shown.get("detector_name")),
+        highlights=shown.get("highlights") != HIDDEN,
+        earlier=shown.get("earlier") != HIDDEN,
+        brief=shown.get("brief") == TARGET,
     )
 
 
-def _flag(verdict: tables.Verdict | None, view: Visibility) -> Flag | None:
+def _flag(verdict: tables.Verdict | None, visibility: Visibility) -> Flag | None:
     """Why the item is in the queue; None for a halted trial, and where all of it is hidden."""
-    if verdict is None or not (view.detector or view.score or view.explanation):
+    if verdict is None or not (visibility.detector or visibility.score or visibility.explanation):
         return None
     return Flag(
-        verdict.detector if view.detector else None,
-        verdict.score if view.score else None,
-        verdict.threshold if view.score else None,
-        reasons(verdict.rationale) if view.explanation else (),
+        verdict.detector if visibility.detector else None,
+        verdict.score if visibility.score else None,
+        verdict.threshold if visibility.score else None,
+        reasons(verdict.rationale) if visibility.explanation else (),
     )
 
 
@@ -154,23 +156,23 @@ def _earlier_trial(
     item = session.exec(select(tables.Item).where(tables.Item.trajectory_id == row.id)).first()
     answers = _answers(session, item)
     own = " / ".join(answer.feedback_text for answer in answers if answer.reviewer == reviewer and answer.feedback_text)
-    did = _actions_up_to_checkpoint(run, record, item)
+    done = _actions_up_to_checkpoint(run, record, item)
     if not unblinded:
-        return EarlierTrial(row.trial, did, own)
+        return EarlierTrial(row.trial, done, own)
     words = " / ".join(answer.feedback_text for answer in answers if answer.feedback_text)
     decisions = ", ".join(f"{answer.decision} by {answer.reviewer}" for answer in answers)
-    return EarlierTrial(row.trial, did, own, decisions or None, words or None, row.outcome, record.memory)
+    return EarlierTrial(row.trial, done, own, decisions or None, words or None, row.outcome, record.memory)
 
 
 def _actions_up_to_checkpoint(run: tables.Run, record: Trajectory, item: tables.Item | None) -> tuple[str, ...]:
     if item is not None:
-        seen = checkpoint_at(record, item.step, CheckpointKind(item.kind))
+        checkpoint = checkpoint_at(record, item.step, CheckpointKind(item.kind))
     else:
-        found = run_checkpoints(run, record)
-        if not found:
+        stops = run_checkpoints(run, record)
+        if not stops:
             return tuple(step.action for step in record.steps)
-        seen = found[0]
-    return actions(seen)
+        checkpoint = stops[0]
+    return actions(checkpoint)
 
 
 def _answers(session: Session, item: tables.Item | None) -> Sequence[tables.Decision]:

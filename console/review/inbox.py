@@ -37,9 +37,9 @@ def listing(session: Session, run: tables.Run, limit: int | None = None) -> list
         .order_by(col(item.trial), col(item.priority).desc(), col(item.id))
         .limit(limit)
     )
-    found = list(session.exec(statement))
-    holders = _holders(session, [row.id or 0 for row, _ in found])
-    return [_listed(row, judged, holders.get(row.id or 0)) for row, judged in found]
+    pairs = list(session.exec(statement))
+    holders = _holders(session, [row.id or 0 for row, _ in pairs])
+    return [_listed(row, judged, holders.get(row.id or 0)) for row, judged in pairs]
 
 
 def waiting(session: Session, run: tables.Run, limit: int) -> list[dict[str, Any]]:
@@ -60,12 +60,12 @@ def waiting(session: Session, run: tables.Run, limit: int) -> list[dict[str, Any
 
 def _holders(session: Session, item_ids: Sequence[int]) -> dict[int, tables.Slot]:
     slot = tables.Slot
-    held: dict[int, tables.Slot] = {}
+    holders: dict[int, tables.Slot] = {}
     for start in range(0, len(item_ids), 500):
         chunk = item_ids[start : start + 500]
         statement = select(slot).where(col(slot.item_id).in_(chunk), slot.status == SlotStatus.CLAIMED)
-        held.update({row.item_id: row for row in session.exec(statement)})
-    return held
+        holders.update({row.item_id: row for row in session.exec(statement)})
+    return holders
 
 
 def _listed(item: tables.Item, verdict: tables.Verdict | None, holder: tables.Slot | None) -> dict[str, Any]:

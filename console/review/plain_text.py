@@ -1,4 +1,4 @@
-"""A trajectory as plain text for the terminal, drawn from the same exhibit as the page."""
+"""A trajectory as plain text for the terminal, drawn from the same presentation as the page."""
 
 from __future__ import annotations
 
@@ -49,30 +49,32 @@ def record_as_text(trajectory: Trajectory, critical: list[str] | None = None, *,
     return presentation_as_text(record_presentation(trajectory, critical), full=full)
 
 
-def presentation_as_text(exhibit: Presentation, *, full: bool = False) -> str:
-    """The exhibit as plain text; no character in it can steer a terminal."""
-    return "\n".join([*_head(exhibit), "", *_timeline(exhibit, full)]) + "\n"
+def presentation_as_text(presentation: Presentation, *, full: bool = False) -> str:
+    """The presentation as plain text; no character in it can steer a terminal."""
+    return "\n".join([*_head(presentation), "", *_timeline(presentation, full)]) + "\n"
 
 
-def _head(exhibit: Presentation) -> Iterator[str]:
-    yield from _block(Block.ASKED, exhibit.task)
-    if exhibit.terms:
-        yield from _wrapped("found: " + (" · ".join(term.text for term in exhibit.found) or "nothing"))
-        yield from _wrapped("not found: " + (" · ".join(term.text for term in exhibit.missing) or "nothing"))
-    if exhibit.brief:
-        yield from _block(Block.BRIEF, "\n".join(f"{name}: {value}" for name, value in exhibit.brief))
-    stamp = f"  [{exhibit.stamp.upper()}]" if exhibit.stamp else ""
-    yield from _block(exhibit.heading, exhibit.action + stamp)
-    if exhibit.last_seen:
-        yield from _block(Block.LAST_SEEN, "\n".join(f"step {number}: {text}" for number, text in exhibit.last_seen))
-    if exhibit.belief is not None:
-        yield from _block(Block.BELIEVES, exhibit.belief)
-        if exhibit.unbelieved:
-            yield from _wrapped("not in it: " + " · ".join(term.text for term in exhibit.unbelieved))
-    if exhibit.flag:
-        yield from _flag(exhibit.flag)
-    if exhibit.outcome:
-        yield from _block(Block.OUTCOME, "\n".join(f"{name}: {value}" for name, value in exhibit.outcome))
+def _head(presentation: Presentation) -> Iterator[str]:
+    yield from _block(Block.ASKED, presentation.task)
+    if presentation.terms:
+        yield from _wrapped("found: " + (" · ".join(term.text for term in presentation.found) or "nothing"))
+        yield from _wrapped("not found: " + (" · ".join(term.text for term in presentation.missing) or "nothing"))
+    if presentation.brief:
+        yield from _block(Block.BRIEF, "\n".join(f"{name}: {value}" for name, value in presentation.brief))
+    stamp = f"  [{presentation.stamp.upper()}]" if presentation.stamp else ""
+    yield from _block(presentation.heading, presentation.action + stamp)
+    if presentation.last_seen:
+        yield from _block(
+            Block.LAST_SEEN, "\n".join(f"step {number}: {text}" for number, text in presentation.last_seen)
+        )
+    if presentation.belief is not None:
+        yield from _block(Block.BELIEVES, presentation.belief)
+        if presentation.unbelieved:
+            yield from _wrapped("not in it: " + " · ".join(term.text for term in presentation.unbelieved))
+    if presentation.flag:
+        yield from _flag(presentation.flag)
+    if presentation.outcome:
+        yield from _block(Block.OUTCOME, "\n".join(f"{name}: {value}" for name, value in presentation.outcome))
 
 
 def _flag(flag: Flag) -> Iterator[str]:
@@ -81,12 +83,12 @@ def _flag(flag: Flag) -> Iterator[str]:
         yield from _wrapped(reason)
 
 
-def _timeline(exhibit: Presentation, full: bool) -> Iterator[str]:
-    if exhibit.opening:
-        yield from _block(Block.OPENING, exhibit.opening if full else preview(exhibit.opening))
+def _timeline(presentation: Presentation, full: bool) -> Iterator[str]:
+    if presentation.opening:
+        yield from _block(Block.OPENING, presentation.opening if full else preview(presentation.opening))
     yield Block.STEPS.upper()
     after = False
-    for step in exhibit.steps:
+    for step in presentation.steps:
         if step.after and not after:
             after = True
             yield f"  ---- {Block.AFTER.upper()} ----"
@@ -95,8 +97,8 @@ def _timeline(exhibit: Presentation, full: bool) -> Iterator[str]:
 
 def _step(step: ShownStep, full: bool) -> Iterator[str]:
     stamp = f"  [{step.stamp.upper()}]" if step.stamp else ""
-    said = f'"{step.spoken}"' if step.spoken else step.action
-    lines = visible(said + stamp).split("\n")
+    act = f'"{step.spoken}"' if step.spoken else step.action
+    lines = visible(act + stamp).split("\n")
     yield f"{step.number:>3} {'!' if step.critical else ' '}{lines[0]}"
     yield from (f"     {line}" for line in lines[1:])
     for name, text in (("thought", step.thought), ("error" if step.failed else "saw", step.observation)):

@@ -1,4 +1,4 @@
-"""The presentation: what a person is shown of a trajectory, and in which order; browser and terminal both draw it.
+"""The presentation of a trajectory: what a person is shown of it, and in which order, in the browser and the terminal.
 
 The order of reading is the order of deciding: the task, the action, what the agent believes, why it is flagged, and
 only then the steps. A presentation made from a checkpoint cannot hold what came after the critical action. Of a long
@@ -43,10 +43,10 @@ def is_long(text: str) -> bool:
 
 
 def spans(text: str, stated: Sequence[Term]) -> list[tuple[int, int]]:
-    """Where the terms occur in the text, merged and in order, as [start, end): the first few places of each."""
-    found = sorted(span for term in stated for span in occurrences(term, text)[: _most(term)])
+    """Where the terms occur in the text, merged and in order, as [start, end): the first few of each."""
+    matches = sorted(span for term in stated for span in occurrences(term, text)[: _most(term)])
     merged: list[tuple[int, int]] = []
-    for start, end in found:
+    for start, end in matches:
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         elif end > start:
@@ -87,9 +87,9 @@ def compare(stated: Sequence[Term], text: str) -> tuple[tuple[Term, ...], tuple[
     """The terms that the text speaks of, and those that it does not, the telling ones first."""
     lower = lowered(text)
     once = {term.text.lower(): term for term in reversed(stated) if term.kind not in LIMITS}
-    held = {term: mentions(term, lower) for term in reversed(once.values())}
-    order = sorted(held, key=lambda term: term.kind in WORDS)
-    return tuple(term for term in order if held[term]), tuple(term for term in order if not held[term])
+    mentioned = {term: mentions(term, lower) for term in reversed(once.values())}
+    order = sorted(mentioned, key=lambda term: term.kind in WORDS)
+    return tuple(term for term in order if mentioned[term]), tuple(term for term in order if not mentioned[term])
 
 
 _FAILED = re.compile(
@@ -99,7 +99,7 @@ _FAILED = re.compile(
 
 
 class Block(StrEnum):
-    """The blocks of an exhibit by their words on the page, in the order of reading."""
+    """The blocks of a presentation by their words on the page, in the order of reading."""
 
     ASKED = "The user asked"
     BRIEF = "The user has in mind"
@@ -211,9 +211,9 @@ def checkpoint_presentation(
     brief: Brief = (),
     highlights: bool = True,
 ) -> Presentation:
-    """The exhibit of a checkpoint; flag, belief and brief stay out of it altogether where they are None or empty.
+    """The presentation of a checkpoint; flag, belief and brief stay out of it altogether where they are None or empty.
 
-    Without `highlights` no term of the task is told apart from its other words.
+    Without `highlights` no term of the task is set apart from its other words.
     """
     stated = terms(checkpoint.instruction) if highlights else ()
     rows = [_row(step, number, checkpoint.environment) for number, step in enumerate(checkpoint.steps, start=1)]
@@ -309,8 +309,8 @@ def _pending_row(checkpoint: Checkpoint) -> ShownStep:
 
 
 def _has_failed(observation: str, where: str) -> bool:
-    said = environment(where).not_executed
-    return bool(_FAILED.match(observation)) or observation.lstrip().startswith(said)
+    not_executed = environment(where).not_executed
+    return bool(_FAILED.match(observation)) or observation.lstrip().startswith(not_executed)
 
 
 def _outcome(trajectory: Trajectory) -> tuple[tuple[str, str], ...]:

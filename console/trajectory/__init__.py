@@ -1,6 +1,6 @@
-"""The shared words: steps, trajectories, checkpoints.
+"""Trajectories and their steps: a trajectory is one trial of one task.
 
-A trajectory is one trial of one task. Its canonical form is one JSON object a line; import and export agree on it.
+Its canonical form is one JSON object a line; import and export agree on it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from console.errors import BadInput
 
 
 class Outcome(StrEnum):
-    """How a trial stands. `finished`: it ended and nothing in its record tells success."""
+    """The outcome of a trial so far. `finished`: it ended and nothing in its record tells success."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -30,7 +30,7 @@ class Outcome(StrEnum):
 
 
 class Label(StrEnum):
-    """Ground truth or a reviewer's answer; `misaligned` is the positive class everywhere."""
+    """The label of a checkpoint or trial, true or by a reviewer; `misaligned` is the positive class everywhere."""
 
     ALIGNED = "aligned"
     MISALIGNED = "misaligned"
@@ -38,7 +38,7 @@ class Label(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thought, action and observation; any of the three may be empty."""
+    """One step: a thought, an action and an observation, any of which may be empty."""
 
     thought: str = ""
     action: str = ""
@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """One trial of one task as it was recorded, with its gold label where the source tells one.
+    """The trajectory of one trial of one task as it was recorded, with its gold label where the source tells one.
 
     `opening` is what the agent saw before its first step (a start page, a policy and the user's first message);
     `memory` is what earlier trials left in its prompt. `gold` has at least the key `label` where a label is known.

@@ -1,4 +1,4 @@
-"""Which actions are critical, and what may be seen when one is about to run.
+"""Checkpoints: which actions are critical, and what may be seen when one is about to run.
 
 A pattern is a glob (`*` any text, `?` one character, everything else literal, case ignored) tried on the whole action,
 on the name of each call in it, and on each argument written as `name.argument=value`:
@@ -37,7 +37,7 @@ class Call:
 
 
 class CheckpointKind(StrEnum):
-    """`action`: before a critical action; `end`: after the fact; `halted`: the trial got stuck, nothing is pending."""
+    """The kind of a checkpoint: before a critical `action`, at the `end`, or `halted`, where nothing is pending."""
 
     ACTION = "action"
     END = "end"
@@ -46,7 +46,7 @@ class CheckpointKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """All that a detector or a reviewer may see: the task, the steps before, and the action itself.
+    """A checkpoint, all that a detector or a reviewer may see: the task, the steps before, and the action itself.
 
     `index` is the position of the action among the trajectory's steps. What the action brought about, the outcome,
     the gold answer and the memory of earlier trials are not here, so nothing that gets a checkpoint can leak them.
@@ -90,7 +90,7 @@ def calls(action: str) -> list[Call]:
 
 
 def is_critical(action: str, patterns: Sequence[str]) -> bool:
-    """Whether any pattern matches the action, the name of a call in it, or one of its arguments."""
+    """Whether an action is critical: a pattern matches it, the name of a call in it, or one of its arguments."""
     words, matcher = _matcher(tuple(patterns))
     if action.isascii() and "\\u" not in action:
         lowered = action.lower()
@@ -134,7 +134,7 @@ def pending_action(trajectory: Trajectory) -> str | None:
 
 
 def halted_checkpoint(trajectory: Trajectory) -> Checkpoint:
-    """What a reviewer may see of a halted trial: every step it took."""
+    """The checkpoint of a halted trial, what a reviewer may see of it: every step it took."""
     return Checkpoint(
         environment=trajectory.environment,
         instruction=trajectory.instruction,

@@ -1,4 +1,4 @@
-"""What a form did, said once on the page that follows; a refusal as plain text."""
+"""Flash messages: what a form did or why it was refused, shown once on the page that follows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from storage.errors import StorageError
 
 
 def show_messages() -> None:
-    """Says once what the last form did."""
+    """Shows once what the last form did."""
     for sentence in st.session_state.pop("run_done", []):
         show_done(sentence)
     for sentence in st.session_state.pop("run_problems", []):
         show_problem(sentence)
 
 
-def flash(*said: tuple[bool, str]) -> None:
+def flash(*messages: tuple[bool, str]) -> None:
     """Keeps sentences, each with whether it is good news, for the next run of the page."""
-    for good, sentence in said:
-        kept = "run_done" if good else "run_problems"
-        st.session_state[kept] = [*st.session_state.get(kept, []), sentence]
+    for good, sentence in messages:
+        key = "run_done" if good else "run_problems"
+        st.session_state[key] = [*st.session_state.get(key, []), sentence]
 
 
 def guarded(action: Callable[..., None], *arguments: Any) -> None:

@@ -1,4 +1,4 @@
-"""Which run a page speaks about: chosen once, kept in the address, the same on every page."""
+"""The run picker: the run that a page is about, chosen once, kept in the address, the same on every page."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from storage import tables
 def chosen_run(session: Session) -> tables.Run | None:
     """The run of this browser tab: the one in the address, else the one with most waiting, else the newest."""
     wanted = st.session_state.get("run") or st.query_params.get("run")
-    found = runs.find(session, wanted) if wanted else None
-    if found is None or not _may_open(found):
-        found = inbox.busiest_run(session)
-    if found is not None:
-        keep(found.name)
-    return found
+    run = runs.find(session, wanted) if wanted else None
+    if run is None or not _may_open(run):
+        run = inbox.busiest_run(session)
+    if run is not None:
+        choose_run(run.name)
+    return run
 
 
 def _may_open(run: tables.Run) -> bool:
     """A participant's run of a study is for researchers; nobody else comes by it even by its name."""
-    hat = current_identity()
-    return run.study_id is None or (hat is not None and hat.role is Role.RESEARCHER)
+    identity = current_identity()
+    return run.study_id is None or (identity is not None and identity.role is Role.RESEARCHER)
 
 
-def keep(name: str) -> None:
+def choose_run(name: str) -> None:
     """Makes this the tab's run."""
     st.session_state["run"] = name
     if st.query_params.get("run") != name:
@@ -45,4 +45,4 @@ def run_picker(names: list[str], current: str) -> None:
 
 def _pick() -> None:
     st.query_params.pop("id", None)
-    keep(st.session_state["run_picker"])
+    choose_run(st.session_state["run_picker"])

@@ -13,47 +13,47 @@ from console.web.widgets.sign_in_cookie import delete_cookie, set_cookie
 
 
 def sign_in_or_stop() -> Identity:
-    """The hat at this browser; where there is none, draws the sign-in and stops the page."""
-    hat = current_identity()
+    """The identity at this browser; where there is none, draws the sign-in and stops the page."""
+    identity = current_identity()
     key = st.query_params.get("key")
-    if hat is None or (key and hat.role is not Role.RESEARCHER):
+    if identity is None or (key and identity.role is not Role.RESEARCHER):
         _forget_cookie()
         _ask(key)
         st.stop()
-    if hat.role is Role.PARTICIPANT:
-        return hat
-    _keep(hat)
+    if identity.role is Role.PARTICIPANT:
+        return identity
+    _keep(identity)
     with st.container(key="ia-who"):
-        st.button(f"{hat.name} · sign out", key="sign-out", type="tertiary", on_click=_take_off)
-    return hat
+        st.button(f"{identity.name} · sign out", key="sign-out", type="tertiary", on_click=_sign_out)
+    return identity
 
 
 def current_identity() -> Identity | None:
-    """The hat of this session, or the one that the browser's cookies prove; a participant's comes last."""
-    kept = st.session_state.get("hat")
+    """The identity of this session, or the one that the browser's cookies prove; a participant's comes last."""
+    kept = st.session_state.get("identity")
     if kept:
         return Identity(kept["name"], Role(kept["role"]), kept.get("study_id"))
     if st.session_state.get("signed_out"):
         return None
-    hat = identity_of(st.context.cookies.get(COOKIE)) or _participant(
+    identity = identity_of(st.context.cookies.get(COOKIE)) or _participant(
         secret_of(st.context.cookies.get(PARTICIPANT_COOKIE))
     )
-    if hat:
-        sign_in_tab(hat)
-    return hat
+    if identity:
+        sign_in_tab(identity)
+    return identity
 
 
-def sign_in_tab(hat: Identity) -> None:
-    """Makes it the hat of this tab."""
-    st.session_state["hat"] = {"name": hat.name, "role": str(hat.role), "study_id": hat.study_id}
+def sign_in_tab(identity: Identity) -> None:
+    """Makes it the identity of this tab."""
+    st.session_state["identity"] = {"name": identity.name, "role": str(identity.role), "study_id": identity.study_id}
 
 
 def _participant(secret: str | None) -> Identity | None:
     if secret is None:
         return None
     with reading() as session:
-        found = joining.found(session, secret)
-        return Identity(found.code, Role.PARTICIPANT, found.study_id) if found else None
+        participant = joining.found(session, secret)
+        return Identity(participant.code, Role.PARTICIPANT, participant.study_id) if participant else None
 
 
 def _ask(key: str | None) -> None:
@@ -68,32 +68,32 @@ def _ask(key: str | None) -> None:
             )
         with st.form("sign-in", border=False):
             st.text_input("Your name", key="name", max_chars=60, placeholder="e.g. Ada", autocomplete="nickname")
-            st.form_submit_button("Start", type="primary", width="stretch", on_click=_put_on, args=(key,))
+            st.form_submit_button("Start", type="primary", width="stretch", on_click=_sign_in, args=(key,))
         if refusal := st.session_state.pop("sign_in_refusal", None):
             show_problem(refusal)
 
 
-def _put_on(key: str | None) -> None:
+def _sign_in(key: str | None) -> None:
     try:
-        hat = identify(st.session_state["name"], key)
+        identity = identify(st.session_state["name"], key)
     except BadInput as refusal:
         st.session_state["sign_in_refusal"] = str(refusal)
         return
-    sign_in_tab(hat)
+    sign_in_tab(identity)
     st.session_state["signed_out"] = False
     st.session_state["cookie_due"] = True
     st.query_params.pop("key", None)
 
 
-def _take_off() -> None:
-    st.session_state.pop("hat", None)
+def _sign_out() -> None:
+    st.session_state.pop("identity", None)
     st.session_state["signed_out"] = True
     st.session_state["cookie_gone"] = True
 
 
-def _keep(hat: Identity) -> None:
+def _keep(identity: Identity) -> None:
     if st.session_state.get("cookie_due"):
-        set_cookie(COOKIE, cookie_of(hat))
+        set_cookie(COOKIE, cookie_of(identity))
 
 
 def _forget_cookie() -> None:

@@ -56,7 +56,7 @@ def measured(arm: Arm, environment: str, seed: int, tasks: int) -> list[float]:
     fields = {"feedback_mode": arm.feedback, "budget_percent": arm.cap, "trials": TRIALS, "undo_ms": 0}
     start.start(name, {environment: tasks}, seed=seed, detector_name=arm.detector, **fields)
     engine.resume(name)
-    plan = simulate.Plan(seed=seed, wordings=HERE / "wordings")
+    plan = simulate.SimulationPlan(seed=seed, wordings=HERE / "wordings")
     for _ in range(3 * TRIALS):
         inspected = 0 if arm.feedback == "none" else simulate.simulate(name, plan).inspected
         if not inspected + engine.advance(name).revealed:

@@ -1,6 +1,6 @@
-"""A household task in words, taken apart.
+"""The observed household: what the scripted Actor has seen and done in a trial, taken from its steps alone.
 
-What the scripted helper in the household has seen and done in a trial, read back from its steps.
+The task, too, is known only by the words of its instruction, which are taken apart here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HOW = {"clean": "clean", "wash": "clean", "rinse": "clean", "hot": "heat", "hea
 
 @dataclass(frozen=True, slots=True)
 class HouseholdTask:
-    """What thing goes where, how many of it, and what is to be done to it before; `looks` at it under `place`."""
+    """A household task: what thing goes where, how many of it, and what is to be done to it; `looks` under `place`."""
 
     thing: str
     place: str
@@ -48,7 +48,7 @@ class HouseholdTask:
 
 @lru_cache(maxsize=1024)
 def parse_task(instruction: str) -> HouseholdTask | None:
-    """The chore in an instruction, None where it is worded in a way that is not understood."""
+    """The household task in an instruction, None where it is worded in a way that is not understood."""
     text = instruction.lower()
     if match := _LOOK.search(text):
         return HouseholdTask(match["thing"], match["place"], looks=True)
@@ -70,7 +70,7 @@ _TREATED = re.compile(r"^You (clean|heat|cool) the ([a-z]+ \d+) using")
 
 @dataclass(slots=True)
 class ObservedHousehold:
-    """Where the helper stands, what it holds, and what it knows of each receptacle; things by their numbered names."""
+    """The observed household: where the Actor stands, what it holds and knows; things by their numbered names."""
 
     at: str = ""
     held: str = ""
@@ -90,46 +90,46 @@ def receptacles(opening: str) -> tuple[str, ...]:
 
 
 def kind(name: str) -> str:
-    """`apple` of `apple 2`."""
+    """The kind of a numbered thing: `apple` of `apple 2`."""
     return name.rpartition(" ")[0]
 
 
 def observe_household(steps: Iterable[Step]) -> ObservedHousehold:
-    """What these steps amount to."""
-    seen = ObservedHousehold()
+    """The household as these steps have shown it."""
+    household = ObservedHousehold()
     for step in steps:
-        seen.done.add(step.action.strip())
+        household.done.add(step.action.strip())
         if step.observation.strip().startswith("Nothing happens"):
-            seen.failed.add(step.action.strip())
+            household.failed.add(step.action.strip())
         else:
-            _look_round(seen, step.action.strip(), step.observation)
-            _handle(seen, step.observation)
-    return seen
+            _look_round(household, step.action.strip(), step.observation)
+            _handle(household, step.observation)
+    return household
 
 
-def _look_round(seen: ObservedHousehold, action: str, observation: str) -> None:
+def _look_round(household: ObservedHousehold, action: str, observation: str) -> None:
     if action.startswith("go to "):
-        seen.at = action.removeprefix("go to ")
-        if seen.at not in seen.visited:
-            seen.visited.append(seen.at)
+        household.at = action.removeprefix("go to ")
+        if household.at not in household.visited:
+            household.visited.append(household.at)
     closed = _CLOSED.search(observation)
     if closed:
-        seen.closed.add(closed[1])
+        household.closed.add(closed[1])
     sight = _SIGHT.search(observation)
     if sight:
-        seen.closed.discard(sight[1])
-        seen.contents[sight[1]] = _NAMED.findall(sight[2])
+        household.closed.discard(sight[1])
+        household.contents[sight[1]] = _NAMED.findall(sight[2])
 
 
-def _handle(seen: ObservedHousehold, observation: str) -> None:
+def _handle(household: ObservedHousehold, observation: str) -> None:
     if taken := _TAKEN.match(observation):
-        seen.held = taken[1]
-        seen.placed.pop(taken[1], None)
-        if taken[1] in seen.contents.get(taken[2], ()):
-            seen.contents[taken[2]].remove(taken[1])
+        household.held = taken[1]
+        household.placed.pop(taken[1], None)
+        if taken[1] in household.contents.get(taken[2], ()):
+            household.contents[taken[2]].remove(taken[1])
     elif put := _PUT_DOWN.match(observation):
-        seen.held = ""
-        seen.placed[put[1]] = put[2]
-        seen.contents.setdefault(put[2], []).append(put[1])
+        household.held = ""
+        household.placed[put[1]] = put[2]
+        household.contents.setdefault(put[2], []).append(put[1])
     elif treated := _TREATED.match(observation):
-        seen.treated.add((treated[1], treated[2]))
+        household.treated.add((treated[1], treated[2]))

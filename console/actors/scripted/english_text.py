@@ -1,4 +1,4 @@
-"""Plain reading of short English: entities, word stems, sentences, and the kind of answer that a question wants."""
+"""English text read plainly: entities, word stems, sentences, and the kind of answer that a question wants."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ParsedQuestion:
 
 @lru_cache(maxsize=1024)
 def parse_question(text: str) -> ParsedQuestion:
-    """The question taken apart."""
+    """The question taken apart by rules."""
     entities = tuple(dict.fromkeys(spans(text)))
     kinds = tuple(_kind(text, entity) for entity in entities)
     rest = text
@@ -110,7 +110,7 @@ def sentences(text: str) -> list[str]:
 
 
 def stems(word: str) -> tuple[str, ...]:
-    """What to look for where a question says this word."""
+    """The stems to look for where a question says this word."""
     plain = word[: max(4, len(word) - 2)] if len(word) > 5 else word[:4]
     return (*_ALIKE.get(word, ()), plain)
 

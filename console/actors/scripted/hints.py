@@ -1,4 +1,4 @@
-"""What a reviewer's free words say: which topics they touch, which things they name, wanted or refused.
+"""Hints in a reviewer's free words: which topics they touch, which things they name, wanted or refused.
 
 Nothing here knows whole sentences. Words are found by stems, and things by what the task and the pages name.
 """
@@ -99,7 +99,7 @@ class Advice:
 
 
 @lru_cache(maxsize=1024)
-def advice(memory: tuple[str, ...]) -> Advice:
+def read_advice(memory: tuple[str, ...]) -> Advice:
     """What the last three entries say together; each is read to its first 4,000 characters."""
     raw = "\n".join(entry[:_LONGEST] for entry in memory[-_WINDOW:])
     text = raw.lower().replace("’", "'")
@@ -116,17 +116,17 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def amount_near(found: Advice, topic: str) -> float | None:
+def amount_near(advice: Advice, topic: str) -> float | None:
     """The last amount of money in a clause that speaks of the topic, None where there is none."""
-    spoken = [clause.text for clause in found.clauses if TOPICS[topic].search(clause.text)]
+    spoken = [clause.text for clause in advice.clauses if TOPICS[topic].search(clause.text)]
     amounts = [next(filter(None, match.groups())) for text in spoken for match in _AMOUNT.finditer(text)]
     return float(amounts[-1].replace(",", "")) if amounts else None
 
 
-def last_wanted(found: Advice, things: Iterable[str]) -> str | None:
+def last_wanted(advice: Advice, things: Iterable[str]) -> str | None:
     """The one of these things that is wanted; of several the one named last, of equal ones the longest."""
-    wanted = [thing for thing in things if found.wants(thing)]
-    return max(wanted, key=lambda thing: (found.text.rfind(thing.lower()), len(thing)), default=None)
+    wanted = [thing for thing in things if advice.wants(thing)]
+    return max(wanted, key=lambda thing: (advice.text.rfind(thing.lower()), len(thing)), default=None)
 
 
 def _clauses(text: str) -> Iterable[Clause]:

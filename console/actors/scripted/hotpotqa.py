@@ -1,4 +1,4 @@
-"""The scripted reader.
+"""The scripted Actor among the pages of HotPotQA.
 
 It searches what the question names, follows the name in the sentence that fits best to a second page, and answers with
 what fits best there. Its weaknesses, drawn from the question: it trusts the first paragraph and does not look
@@ -18,7 +18,7 @@ from random import Random
 
 from console.actors.move import ActorView, Move, Reflection
 from console.actors.scripted.english_text import ParsedQuestion, overlap, parse_question, spans, stems, values
-from console.actors.scripted.hints import Advice, advice
+from console.actors.scripted.hints import Advice, read_advice
 from console.actors.scripted.hotpotqa_state import CALL, OpenedPage, opened_pages
 
 _PATIENCE = 6
@@ -27,7 +27,7 @@ _REFUSED = re.compile(r'(?:answer|said|answered|finish\w*) "([^"]{1,120})"', re.
 
 @dataclass(frozen=True, slots=True)
 class ReadingCare:
-    """How carefully it reads."""
+    """The care that it takes in reading."""
 
     looks_further: bool
     minds_namesakes: bool
@@ -37,8 +37,8 @@ class ReadingCare:
 
 
 @dataclass(frozen=True, slots=True)
-class Find:
-    """What a page gives: the sentence that fits best, how well, and the values in it."""
+class PageFind:
+    """The find on a page: the sentence that fits best, how well, and the values in it."""
 
     sentence: str
     fit: int
@@ -46,30 +46,30 @@ class Find:
 
 
 def move(view: ActorView) -> Move:
-    """The reader's next move."""
-    asked, found = parse_question(view.instruction), advice(view.memory)
-    care, pages = _care(view, found), opened_pages(view.steps)
+    """The next move among the pages."""
+    question, advice = parse_question(view.instruction), read_advice(view.memory)
+    care, pages = _care(view, advice), opened_pages(view.steps)
     left = _PATIENCE - len(view.steps)
     if not pages:
-        first = asked.entities[0] if asked.entities else view.instruction.rstrip("?")
+        first = question.entities[0] if question.entities else view.instruction.rstrip("?")
         return Move("I search what the question names.", f"Search[{first}]")
     if care.searches_stubbornly and not pages[-1].seen:
-        return Move("It must be there; I search it once more.", f"Search[{pages[-1].asked}]")
+        return Move("It must be there; I search it once more.", f"Search[{pages[-1].searched}]")
     if left <= 1:
-        return Move("My steps are spent; I answer as well as I can.", f"Finish[{_last_guess(asked, pages, care)}]")
+        return Move("My steps are spent; I answer as well as I can.", f"Finish[{_last_guess(question, pages, care)}]")
     current = pages[-1]
     if not current.seen:
-        return _not_found(asked, care, pages, left)
-    other = _of_namesake(current, asked)
-    if care.minds_namesakes and other and other not in {page.asked for page in pages} and left > 2:
+        return _not_found(question, care, pages, left)
+    other = _of_namesake(current, question)
+    if care.minds_namesakes and other and other not in {page.searched for page in pages} and left > 2:
         return Move("This page is about a namesake.", f"Search[{other}]")
-    if asked.compares:
-        return _compare(asked, care, found, pages, left)
-    return _bridge(asked, care, found, pages, left)
+    if question.compares:
+        return _compare(question, care, advice, pages, left)
+    return _bridge(question, care, advice, pages, left)
 
 
 def plan(reflection: Reflection) -> str:
-    """What it means to do differently: another answer, and sometimes a better way to read."""
+    """The plan after a refusal, what to do differently: another answer, and sometimes a better way to read."""
     rng = Random(f"plan {reflection.instruction} {len(reflection.memory)}")
     call = CALL.match(reflection.rejected_action)
     if not call:
@@ -80,129 +80,129 @@ def plan(reflection: Reflection) -> str:
     return f'My answer "{call["argument"]}" was refused. {lesson}'
 
 
-def _care(view: ActorView, found: Advice) -> ReadingCare:
+def _care(view: ActorView, advice: Advice) -> ReadingCare:
     rng = Random(f"reader {view.instruction}")
     lazy, blind, hasty, stubborn = (rng.random() for _ in range(4))
     return ReadingCare(
-        looks_further=lazy > 0.6 or found.about("further"),
-        minds_namesakes=blind > 0.4 or found.about("namesake"),
-        goes_on=hasty > 0.2 or found.about("next page"),
+        looks_further=lazy > 0.6 or advice.about("further"),
+        minds_namesakes=blind > 0.4 or advice.about("namesake"),
+        goes_on=hasty > 0.2 or advice.about("next page"),
         searches_stubbornly=stubborn < 0.3 and not view.memory,
-        refused=_refused(found, view.instruction),
+        refused=_refused(advice, view.instruction),
     )
 
 
-def _refused(found: Advice, instruction: str) -> frozenset[str]:
+def _refused(advice: Advice, instruction: str) -> frozenset[str]:
     """The answers and names that the memory turns down, in lower case."""
-    answers = {answer.lower() for answer in _REFUSED.findall(found.raw)}
-    names = {name.lower() for name in spans(found.raw) if name not in instruction and found.refuses(name)}
+    answers = {answer.lower() for answer in _REFUSED.findall(advice.raw)}
+    names = {name.lower() for name in spans(advice.raw) if name not in instruction and advice.refuses(name)}
     return frozenset(answers | names)
 
 
-def _not_found(asked: ParsedQuestion, care: ReadingCare, pages: list[OpenedPage], left: int) -> Move:
+def _not_found(question: ParsedQuestion, care: ReadingCare, pages: list[OpenedPage], left: int) -> Move:
     current = pages[-1]
-    titles = [title for title in current.similar if title not in {page.asked for page in pages}]
+    titles = [title for title in current.similar if title not in {page.searched for page in pages}]
     if care.minds_namesakes:
-        titles.sort(key=lambda title: -_fits(title, current.asked, asked))
+        titles.sort(key=lambda title: -_fits(title, current.searched, question))
     if titles:
         return Move("That page is not there; I try the nearest title.", f"Search[{titles[0]}]")
-    return Move("I cannot find it.", f"Finish[{_last_guess(asked, pages, care)}]")
+    return Move("I cannot find it.", f"Finish[{_last_guess(question, pages, care)}]")
 
 
-def _fits(title: str, name: str, asked: ParsedQuestion) -> int:
+def _fits(title: str, name: str, question: ParsedQuestion) -> int:
     """How well a title fits a name that was not found: the name in it, then the kind that the question speaks of."""
     mark = title.partition("(")[2].rstrip(")")
-    kind = dict(zip(asked.entities, asked.kinds, strict=True)).get(name, "")
+    kind = dict(zip(question.entities, question.kinds, strict=True)).get(name, "")
     named = 2 * title.lower().startswith(name.lower())
-    return named + bool(mark) * (mark == kind if kind else overlap(mark, asked.near) > 0)
+    return named + bool(mark) * (mark == kind if kind else overlap(mark, question.near) > 0)
 
 
-def _of_namesake(page: OpenedPage, asked: ParsedQuestion) -> str:
+def _of_namesake(page: OpenedPage, question: ParsedQuestion) -> str:
     """The title to search instead where the page is about something of another kind, else nothing."""
-    kind = dict(zip(asked.entities, asked.kinds, strict=True)).get(page.asked, "")
-    return f"{page.asked} ({kind})" if kind and page.seen and kind not in page.first else ""
+    kind = dict(zip(question.entities, question.kinds, strict=True)).get(page.searched, "")
+    return f"{page.searched} ({kind})" if kind and page.seen and kind not in page.first else ""
 
 
-def _find(page: OpenedPage, relations: Sequence[str], form: str, known: Sequence[str], care: ReadingCare) -> Find:
+def _find(page: OpenedPage, relations: Sequence[str], form: str, known: Sequence[str], care: ReadingCare) -> PageFind:
     """The sentence of the page that speaks of most relations and holds a value of that form."""
-    best = Find("", 0, ())
+    best = PageFind("", 0, ())
     for sentence in page.seen:
         held = [value for value in values(sentence, form, known) if value.lower() not in care.refused]
         fit = overlap(sentence, relations)
         if held and (fit > best.fit or not (best.sentence or form == "word")):
-            best = Find(sentence, fit, held)
+            best = PageFind(sentence, fit, held)
     return best
 
 
-def _keyword(page: OpenedPage, relations: Sequence[str], found: Advice) -> str | None:
+def _keyword(page: OpenedPage, relations: Sequence[str], advice: Advice) -> str | None:
     """What to look up next on the page: the same once more if it occurs again, else the next of the relations.
 
     Those that the memory names come first.
     """
     if page.more:
         return page.looked_up[-1]
-    ordered = sorted(relations, key=lambda word: not found.names(word))
+    ordered = sorted(relations, key=lambda word: not advice.names(word))
     keywords = [stem for word in ordered for stem in stems(word)[:1]]
     return next((word for word in keywords if word not in page.looked_up), None)
 
 
-def _bridge(asked: ParsedQuestion, care: ReadingCare, found: Advice, pages: list[OpenedPage], left: int) -> Move:
+def _bridge(question: ParsedQuestion, care: ReadingCare, advice: Advice, pages: list[OpenedPage], left: int) -> Move:
     opened = [page for page in pages if page.seen]
-    known = [*asked.entities, *(page.asked for page in opened)]
-    page, last = opened[-1], len(opened) > 1 or not asked.entities
-    relations = (asked.far if last else asked.near) or asked.relations
-    form = asked.form if last else "name"
+    known = [*question.entities, *(page.searched for page in opened)]
+    page, last = opened[-1], len(opened) > 1 or not question.entities
+    relations = (question.far if last else question.near) or question.relations
+    form = question.form if last else "name"
     best = _find(page, relations, form, known, care)
     spare = left - (1 if last else 2)
-    keyword = _keyword(page, relations, found)
+    keyword = _keyword(page, relations, advice)
     if care.looks_further and best.fit <= len(relations) and keyword and spare > 0 and len(page.looked_up) < 2:
         return Move("The first paragraph does not say; I look further down.", f"Lookup[{keyword}]")
     if last:
-        return Move("That should be the answer.", f"Finish[{_pick(best, page, asked.form, known, care)}]")
+        return Move("That should be the answer.", f"Finish[{_pick(best, page, question.form, known, care)}]")
     if not care.goes_on:
-        early = _find(page, asked.relations, asked.form, known, care)
-        return Move("The page says it already.", f"Finish[{_pick(early, page, asked.form, known, care)}]")
+        early = _find(page, question.relations, question.form, known, care)
+        return Move("The page says it already.", f"Finish[{_pick(early, page, question.form, known, care)}]")
     middle = best.values[0] if best.values else next(iter(_names(page, known)), "")
     if not middle:
-        return Move("I see nothing to follow.", f"Finish[{_last_guess(asked, pages, care)}]")
+        return Move("I see nothing to follow.", f"Finish[{_last_guess(question, pages, care)}]")
     return Move(f"This leads to {middle}.", f"Search[{middle}]")
 
 
-def _compare(asked: ParsedQuestion, care: ReadingCare, found: Advice, pages: list[OpenedPage], left: int) -> Move:
+def _compare(question: ParsedQuestion, care: ReadingCare, advice: Advice, pages: list[OpenedPage], left: int) -> Move:
     opened = [page for page in pages if page.seen]
-    form = "name" if asked.form == "yes" else "number"
-    best = _find(opened[-1], asked.relations, form, asked.entities, care)
-    keyword = _keyword(opened[-1], asked.relations, found)
+    form = "name" if question.form == "yes" else "number"
+    best = _find(opened[-1], question.relations, form, question.entities, care)
+    keyword = _keyword(opened[-1], question.relations, advice)
     missing = 2 - len(opened)
     if (
         care.looks_further
-        and best.fit <= len(asked.relations)
+        and best.fit <= len(question.relations)
         and keyword
         and left - 1 - missing > 0
         and len(opened[-1].looked_up) < 2
     ):
         return Move("The first paragraph does not say; I look further down.", f"Lookup[{keyword}]")
     if missing > 0:
-        return Move("Now the other one.", f"Search[{asked.entities[1]}]")
-    return Move("I have read both.", f"Finish[{_compared(asked, opened[-2:], care)}]")
+        return Move("Now the other one.", f"Search[{question.entities[1]}]")
+    return Move("I have read both.", f"Finish[{_compared(question, opened[-2:], care)}]")
 
 
-def _compared(asked: ParsedQuestion, pages: Sequence[OpenedPage], care: ReadingCare) -> str:
-    form = "name" if asked.form == "yes" else "number"
-    finds = [_find(page, asked.relations, form, asked.entities, care) for page in pages]
-    if asked.form == "yes":
+def _compared(question: ParsedQuestion, pages: Sequence[OpenedPage], care: ReadingCare) -> str:
+    form = "name" if question.form == "yes" else "number"
+    finds = [_find(page, question.relations, form, question.entities, care) for page in pages]
+    if question.form == "yes":
         same = bool({value.lower() for value in finds[0].values} & {value.lower() for value in finds[1].values})
         guess = "yes" if same else "no"
         return ("no" if same else "yes") if guess in care.refused else guess
     amounts = [float(find.values[-1].replace(",", "")) if find.values else 0.0 for find in finds]
-    larger = any(word in asked.relations for word in ("more", "longer", "larger", "later", "people", "inhabitants"))
+    larger = any(word in question.relations for word in ("more", "longer", "larger", "later", "people", "inhabitants"))
     ahead = int((amounts[1] > amounts[0]) is larger)
-    if asked.entities[ahead].lower() in care.refused:
+    if question.entities[ahead].lower() in care.refused:
         ahead = 1 - ahead
-    return asked.entities[ahead]
+    return question.entities[ahead]
 
 
-def _pick(best: Find, page: OpenedPage, form: str, known: Sequence[str], care: ReadingCare) -> str:
+def _pick(best: PageFind, page: OpenedPage, form: str, known: Sequence[str], care: ReadingCare) -> str:
     if best.values:
         return best.values[0]
     names = [name for name in _names(page, known) if name.lower() not in care.refused]
@@ -213,12 +213,12 @@ def _names(page: OpenedPage, known: Sequence[str]) -> list[str]:
     return [name for sentence in page.seen for name in values(sentence, "name", known)]
 
 
-def _last_guess(asked: ParsedQuestion, pages: Sequence[OpenedPage], care: ReadingCare) -> str:
+def _last_guess(question: ParsedQuestion, pages: Sequence[OpenedPage], care: ReadingCare) -> str:
     opened = [page for page in pages if page.seen]
     if not opened:
         return "unknown"
-    if asked.compares and len(opened) > 1:
-        return _compared(asked, opened[-2:], care)
-    known = [*asked.entities, *(page.asked for page in opened)]
-    best = _find(opened[-1], asked.relations, asked.form, known, care)
-    return _pick(best, opened[-1], asked.form, known, care)
+    if question.compares and len(opened) > 1:
+        return _compared(question, opened[-2:], care)
+    known = [*question.entities, *(page.searched for page in opened)]
+    best = _find(opened[-1], question.relations, question.form, known, care)
+    return _pick(best, opened[-1], question.form, known, care)

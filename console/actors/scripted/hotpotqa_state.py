@@ -1,4 +1,7 @@
-"""What the scripted reader has opened and looked up in a trial, read back from its steps."""
+"""The opened pages: what the scripted Actor has searched and looked up in a trial, taken from its steps alone.
+
+It stands alone, as in the other environments: here is what was observed, in the module of the moves what is decided.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _RESULT = re.compile(r"^\(Result (\d+) / (\d+)\) ")
 class OpenedPage:
     """A page that a search opened: its sentences seen so far, what was looked up on it, and if that occurs again."""
 
-    asked: str
+    searched: str
     first: str = ""
     seen: list[str] = field(default_factory=list)
     looked_up: list[str] = field(default_factory=list)
@@ -43,10 +46,10 @@ def opened_pages(steps: Sequence[Step]) -> list[OpenedPage]:
     return pages
 
 
-def _opened(asked: str, observation: str) -> OpenedPage:
+def _opened(searched: str, observation: str) -> OpenedPage:
     if not observation.startswith("Could not find"):
         found = sentences(observation)
-        return OpenedPage(asked, found[0], found)
+        return OpenedPage(searched, found[0], found)
     similar = _SIMILAR.search(observation)
     titles = re.findall(r"'([^']+)'|\"([^\"]+)\"", similar["titles"]) if similar else []
-    return OpenedPage(asked, similar=[one or other for one, other in titles])
+    return OpenedPage(searched, similar=[one or other for one, other in titles])

@@ -1,4 +1,4 @@
-"""What the scripted shopper has seen in a trial, read back from its steps."""
+"""The observed shop: what the scripted Actor has read, opened and chosen in a trial, taken from its steps alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CLICKED = re.compile(r"^You have clicked (?P<value>.+)\.\s*$")
 
 @dataclass(frozen=True, slots=True)
 class ListedProduct:
-    """One line of a results page; `price` in USD."""
+    """A listed product, one line of a results page; `price` in USD."""
 
     asin: str
     title: str
@@ -26,7 +26,7 @@ class ListedProduct:
 
 @dataclass(slots=True)
 class ObservedShop:
-    """Where the shopper stands and what it has read; `page` is start, results, item or sub."""
+    """The observed shop: where the Actor stands and what it has read; `page` is start, results, item or sub."""
 
     page: str = "start"
     searches: int = 0
@@ -46,11 +46,11 @@ class ObservedShop:
 
 
 def observe_shop(steps: Iterable[Step]) -> ObservedShop:
-    """The visit that these steps amount to."""
-    seen = ObservedShop()
+    """The shop as these steps have shown it."""
+    shop = ObservedShop()
     for step in steps:
-        _read(seen, step.action, step.observation)
-    return seen
+        _read(shop, step.action, step.observation)
+    return shop
 
 
 def asked_values(options: dict[str, tuple[str, ...]], text: str) -> dict[str, str]:
@@ -63,48 +63,48 @@ def asked_values(options: dict[str, tuple[str, ...]], text: str) -> dict[str, st
     return found
 
 
-def _read(seen: ObservedShop, action: str, observation: str) -> None:
+def _read(shop: ObservedShop, action: str, observation: str) -> None:
     click = _CLICK.match(action)
     target = click["target"].strip() if click else ""
     clicked = _CLICKED.match(observation)
     if clicked:
-        _choose(seen, clicked["value"])
+        _choose(shop, clicked["value"])
     elif "(Total results:" in observation:
-        seen.page, seen.chosen = "results", {}
-        seen.searches += action.strip().startswith("search[")
-        seen.turned += target.lower() == "next >"
-        seen.visible = [_offered(seen, match) for match in _OFFER.finditer(observation)]
+        shop.page, shop.chosen = "results", {}
+        shop.searches += action.strip().startswith("search[")
+        shop.turned += target.lower() == "next >"
+        shop.visible = [_offered(shop, match) for match in _OFFER.finditer(observation)]
     elif "[Buy Now]" in observation:
-        _open(seen, target, observation)
+        _open(shop, target, observation)
     elif target.lower() in ("features", "description", "reviews") and "[< Prev]" in observation:
-        seen.page = "sub"
+        shop.page = "sub"
         if target.lower() == "features":
-            seen.features[seen.asin] = observation.partition("[< Prev]")[2]
+            shop.features[shop.asin] = observation.partition("[< Prev]")[2]
     elif observation.rstrip().endswith("[Search]"):
-        seen.page, seen.chosen = "start", {}
+        shop.page, shop.chosen = "start", {}
     else:
-        seen.failed.add(action.strip())
+        shop.failed.add(action.strip())
 
 
-def _offered(seen: ObservedShop, match: re.Match[str]) -> str:
+def _offered(shop: ObservedShop, match: re.Match[str]) -> str:
     price = float(match["price"].replace(",", ""))
-    seen.offers.setdefault(match["asin"], ListedProduct(match["asin"], match["title"], price))
+    shop.offers.setdefault(match["asin"], ListedProduct(match["asin"], match["title"], price))
     return match["asin"]
 
 
-def _open(seen: ObservedShop, target: str, observation: str) -> None:
-    seen.page = "item"
-    if target.upper() in seen.offers:
-        seen.opened.append(target.upper())
-        seen.chosen = {}
+def _open(shop: ObservedShop, target: str, observation: str) -> None:
+    shop.page = "item"
+    if target.upper() in shop.offers:
+        shop.opened.append(target.upper())
+        shop.chosen = {}
     head = observation.partition("\nPrice:")[0]
-    seen.options[seen.asin] = {
+    shop.options[shop.asin] = {
         match["name"]: tuple(_VALUE.findall(match["values"])) for match in _OPTION.finditer(head)
     }
 
 
-def _choose(seen: ObservedShop, value: str) -> None:
-    for name, values in seen.options.get(seen.asin, {}).items():
+def _choose(shop: ObservedShop, value: str) -> None:
+    for name, values in shop.options.get(shop.asin, {}).items():
         if value in values:
-            seen.chosen[name] = value
+            shop.chosen[name] = value
             return

@@ -11,11 +11,11 @@ PROMPT = ("direct", "judge")
 MAX_TOKENS = 300
 
 
-async def ask(bench: QueryCache) -> Verdict:
-    """Score 1 for Incorrect, 0 for Correct."""
-    prompt = bench.prompt(*PROMPT)
-    chat = [user(bench.filled(prompt, bench.whole))]
-    call = await bench.ask(bench.models.verify, prompt, chat, max_tokens=MAX_TOKENS)
+async def ask(cache: QueryCache) -> Verdict:
+    """The direct verdict: score 1 for Incorrect, 0 for Correct."""
+    prompt = cache.prompt(*PROMPT)
+    chat = [user(cache.filled(prompt, cache.full_view))]
+    call = await cache.ask(cache.models.verify, prompt, chat, max_tokens=MAX_TOKENS)
     says = reply_parsing.misaligned(call.reply.text)
     if says is None:
         return unparsed([call], "verdict")

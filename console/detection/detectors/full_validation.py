@@ -5,7 +5,7 @@ from console.trajectory.checkpoints import Checkpoint
 
 
 def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
-    """Score 1 for every checkpoint."""
+    """The verdict of full validation: score 1 for every checkpoint."""
     return Verdict(score=1.0, rationale="Every critical action is inspected; nothing was compared.")
 
 

@@ -8,14 +8,16 @@ from console.detection.detectors.shared.reply_verdict import from_replies
 from console.detection.detectors.verdict import Detector, Verdict
 
 
-async def ask(bench: QueryCache) -> Verdict:
-    """P(B) of the last question that was asked."""
-    found = await bench.once("belief", task_inference.infer_and_compare)
-    share = found.misaligned
-    if share is None or found.answer is None:
-        return found.unparsed()
-    basis = found.answer.basis
-    return from_replies(found.calls, share, found.rationale, probability=share, inferred_task=found.task, basis=basis)
+async def ask(cache: QueryCache) -> Verdict:
+    """The verdict by probability: P(B) of the last question that was asked."""
+    inferred = await cache.once("inferred task", task_inference.infer_and_compare)
+    share = inferred.misaligned
+    if share is None or inferred.answer is None:
+        return inferred.unparsed()
+    basis = inferred.answer.basis
+    return from_replies(
+        inferred.calls, share, inferred.rationale, probability=share, inferred_task=inferred.task, basis=basis
+    )
 
 
 INFERACT_PROB = Detector("inferact-prob", "InferAct (probability)", ask=ask, prompts=task_inference.PROMPTS)

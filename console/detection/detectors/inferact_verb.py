@@ -8,13 +8,13 @@ from console.detection.detectors.shared.reply_verdict import from_replies
 from console.detection.detectors.verdict import Detector, Verdict
 
 
-async def ask(bench: QueryCache) -> Verdict:
-    """1 where the last answer is B, 0 where it is A."""
-    found = await bench.once("belief", task_inference.infer_and_compare)
-    if found.misaligned is None or found.answer is None:
-        return found.unparsed()
-    score = float(found.answer.says_so)
-    return from_replies(found.calls, score, found.rationale, inferred_task=found.task)
+async def ask(cache: QueryCache) -> Verdict:
+    """The verdict by words: 1 where the last answer is B, 0 where it is A."""
+    inferred = await cache.once("inferred task", task_inference.infer_and_compare)
+    if inferred.misaligned is None or inferred.answer is None:
+        return inferred.unparsed()
+    score = float(inferred.answer.says_so)
+    return from_replies(inferred.calls, score, inferred.rationale, inferred_task=inferred.task)
 
 
 INFERACT_VERB = Detector("inferact-verb", "InferAct (words)", ask=ask, prompts=task_inference.PROMPTS)

@@ -19,14 +19,14 @@ _MAX_TOKENS, _TOKENS_A_STEP = 300, 12
 Steps = tuple[tuple[ModelCall, ...], tuple[float, ...] | None]
 
 
-async def _steps(bench: QueryCache) -> Steps:
+async def _steps(cache: QueryCache) -> Steps:
     """The calls, and a probability for each step; a reply that lacks one is asked for once more."""
-    prompt, view, calls = bench.prompt(*PROMPT), bench.whole, []
-    chat = [user(bench.filled(prompt, view))]
+    prompt, view, calls = cache.prompt(*PROMPT), cache.full_view, []
+    chat = [user(cache.filled(prompt, view))]
     room = _MAX_TOKENS + _TOKENS_A_STEP * view.steps
     for take, temperature in enumerate((0.0, SAMPLING_TEMPERATURE)):
         options = {"max_tokens": room, "temperature": temperature, "take": take}
-        calls.append(await bench.ask(bench.models.verify, prompt, chat, **options))
+        calls.append(await cache.ask(cache.models.verify, prompt, chat, **options))
         found = reply_parsing.probabilities(calls[-1].reply.text, view.steps)
         if found is not None:
             return tuple(calls), found
@@ -34,8 +34,8 @@ async def _steps(bench: QueryCache) -> Steps:
 
 
 def _view(put_together: Callable[[Sequence[float]], float]) -> Callable[[QueryCache], Awaitable[Verdict]]:
-    async def ask(bench: QueryCache) -> Verdict:
-        calls, steps = await bench.once("multi-step", _steps)
+    async def ask(cache: QueryCache) -> Verdict:
+        calls, steps = await cache.once("multi-step", _steps)
         if steps is None:
             return unparsed(calls, "probability for each step")
         score = 1.0 - put_together(steps)

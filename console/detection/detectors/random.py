@@ -7,7 +7,7 @@ from console.trajectory.checkpoints import Checkpoint
 
 
 def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
-    """A score uniform in [0, 1) that depends on the seed and on what the checkpoint shows, on nothing else."""
+    """A random verdict: a score uniform in [0, 1) that depends on the seed and what the checkpoint shows alone."""
     seen = [str(seed), checkpoint.instruction, str(checkpoint.index), checkpoint.action]
     seen += [step.action for step in checkpoint.steps]
     drawn = hashlib.sha256("\x1f".join(seen).encode("utf-8", "surrogatepass")).digest()

@@ -11,11 +11,11 @@ from console.detection.detectors.shared.reply_verdict import from_replies, share
 from console.detection.detectors.verdict import Detector, Verdict
 
 
-async def ask(bench: QueryCache) -> Verdict:
-    """The share of Incorrect among the answers that can be read; a tie flags."""
-    prompt = bench.prompt(*direct.PROMPT)
-    chat = [user(bench.filled(prompt, bench.whole))]
-    call = await bench.sample(bench.models.verify, prompt, chat, direct.MAX_TOKENS)
+async def ask(cache: QueryCache) -> Verdict:
+    """The verdict by majority: the share of Incorrect among the answers that can be read; a tie flags."""
+    prompt = cache.prompt(*direct.PROMPT)
+    chat = [user(cache.filled(prompt, cache.full_view))]
+    call = await cache.sample(cache.models.verify, prompt, chat, direct.MAX_TOKENS)
     texts = call.reply.texts
     votes = [reply_parsing.misaligned(text) for text in texts]
     share = share_of_votes(votes)
@@ -29,15 +29,15 @@ async def ask(bench: QueryCache) -> Verdict:
         ),
         "",
     )
-    told: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "samples": SAMPLES,
         "temperature": SAMPLING_TEMPERATURE,
         "unreadable_samples": votes.count(None),
     }
     if len(set(texts)) == 1 and len(texts) > 1:
-        told["identical_samples"] = True
+        parameters["identical_samples"] = True
     why = f"{votes.count(True)} of {len(votes)} answers say Incorrect.\n{reason}".strip()
-    return from_replies([call], share, why, probability=share, **told)
+    return from_replies([call], share, why, probability=share, **parameters)
 
 
 SELF_CONSISTENCY = Detector("self-consistency", "Self-consistency", ask=ask, prompts=(direct.PROMPT,), seeded=True)

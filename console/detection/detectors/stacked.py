@@ -40,7 +40,7 @@ def bound(name: str, find: Callable[[str], Detector]) -> Detector:
         raise Refused(_UNFITTED)
     path = path_of(name)
     if not path.is_file():
-        raise Unknown("stack", name, sorted(found.stem for found in folder().glob("*.json")))
+        raise Unknown("stack", name, sorted(file.stem for file in folder().glob("*.json")))
     text = path.read_bytes()
     stack = stacks.from_json(text)
     judges = [find(one) for one in stack.inputs]
@@ -64,43 +64,43 @@ STACKED = Detector("stacked", "Stacked", _unfitted)
 
 def _offline(stack: Stack, judges: list[Detector]) -> Callable[[Checkpoint, int], Verdict]:
     def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
-        found = {one.name: one.judge(checkpoint, seed) for one in judges if one.judge}
-        return _together(stack, checkpoint, found)
+        verdicts = {one.name: one.judge(checkpoint, seed) for one in judges if one.judge}
+        return _together(stack, checkpoint, verdicts)
 
     return judge
 
 
 def _asking(stack: Stack, judges: list[Detector]) -> Callable[[QueryCache], Any]:
-    async def ask(bench: QueryCache) -> Verdict:
-        verdicts = await asyncio.gather(*(_one(judge, bench) for judge in judges))
-        found = dict(zip((judge.name for judge in judges), verdicts, strict=True))
-        return _together(stack, bench.checkpoint, found)
+    async def ask(cache: QueryCache) -> Verdict:
+        verdicts = await asyncio.gather(*(_one(judge, cache) for judge in judges))
+        by_name = dict(zip((judge.name for judge in judges), verdicts, strict=True))
+        return _together(stack, cache.checkpoint, by_name)
 
     return ask
 
 
-async def _one(judge: Detector, bench: QueryCache) -> Verdict:
+async def _one(judge: Detector, cache: QueryCache) -> Verdict:
     if judge.ask is not None:
-        return await judge.ask(bench)
+        return await judge.ask(cache)
     if judge.judge is not None:
-        return judge.judge(bench.checkpoint, bench.seed)
+        return judge.judge(cache.checkpoint, cache.seed)
     raise LookupError(f"the detector {judge.name} has nothing to judge with")
 
 
-def _together(stack: Stack, checkpoint: Checkpoint, found: Mapping[str, Verdict]) -> Verdict:
+def _together(stack: Stack, checkpoint: Checkpoint, verdicts: Mapping[str, Verdict]) -> Verdict:
     """The verdict of all; one that could not be read flags, since nothing is known of what it would have said."""
-    scores = {name: verdict.score for name, verdict in found.items()}
-    raws = [call for verdict in found.values() if verdict.raw for call in orjson.loads(verdict.raw)]
-    unread = [name for name, verdict in found.items() if verdict.unparsed]
+    scores = {name: verdict.score for name, verdict in verdicts.items()}
+    raws = [call for verdict in verdicts.values() if verdict.raw for call in orjson.loads(verdict.raw)]
+    unread = [name for name, verdict in verdicts.items() if verdict.unparsed]
     share = 1.0 if unread else stack.probability(scores, checkpoint)
     return Verdict(
         score=share,
         probability=None if unread else share,
         rationale=_why(stack, checkpoint, scores, unread),
-        inferred_task=next((verdict.inferred_task for verdict in found.values() if verdict.inferred_task), None),
+        inferred_task=next((verdict.inferred_task for verdict in verdicts.values() if verdict.inferred_task), None),
         parameters={"inputs": scores, **({UNPARSED: True} if unread else {})},
         raw=orjson.dumps(raws).decode() if raws else None,
-        spent=_sum([verdict.spent for verdict in found.values() if verdict.raw]),
+        spent=_sum([verdict.spent for verdict in verdicts.values() if verdict.raw]),
     )
 
 

@@ -8,9 +8,9 @@ from console.detection.detectors.shared.reply_verdict import bits, from_replies,
 from console.detection.detectors.verdict import Detector, Verdict
 
 
-async def ask(bench: QueryCache) -> Verdict:
-    """The entropy of P(B), in [0, 1] bits; a sure answer has 0, whichever it is."""
-    answer = await bench.once("token", binary_choice.asked)
+async def ask(cache: QueryCache) -> Verdict:
+    """The verdict by token entropy: that of P(B), in [0, 1] bits; a sure answer has 0, whichever it is."""
+    answer = await cache.once("whole record", binary_choice.ask_whole_record)
     share = answer.misaligned
     if share is None:
         return unparsed(answer.calls, "letter")

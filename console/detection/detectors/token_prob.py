@@ -8,9 +8,9 @@ from console.detection.detectors.shared.reply_verdict import from_replies, unpar
 from console.detection.detectors.verdict import Detector, Verdict
 
 
-async def ask(bench: QueryCache) -> Verdict:
-    """P(B) at the letter that answers."""
-    answer = await bench.once("token", binary_choice.asked)
+async def ask(cache: QueryCache) -> Verdict:
+    """The verdict by token probability: P(B) at the letter that answers."""
+    answer = await cache.once("whole record", binary_choice.ask_whole_record)
     share = answer.misaligned
     if share is None:
         return unparsed(answer.calls, "letter")

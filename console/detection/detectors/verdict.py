@@ -1,4 +1,4 @@
-"""What a detector answers, and what a detector is."""
+"""The verdict, which is what a detector answers, and the detector itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNPARSED = "unparsed"
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What some replies took when they were really asked; `cost_usd` is None where no price is known."""
+    """The cost of replies, what they took when they were really asked; `cost_usd` is None where no price is known."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -28,7 +28,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A detector's answer for one checkpoint.
+    """A verdict, a detector's answer for one checkpoint.
 
     `score` in [0, 1] ranks, higher = more likely misaligned; `probability` is set only by detectors whose score is a
     calibrated P(misaligned). `rationale` says why, in one sentence a line. `raw` are the replies that it rests on, as
@@ -51,11 +51,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """A named judge; a checkpoint is flagged where its score lies strictly above the threshold.
+    """A detector: a named judge; a checkpoint is flagged where its score lies strictly above the threshold.
 
-    It has `judge` (checkpoint and seed; offline) or `ask` (a bench with models on it). `prompts` are the (method, step)
-    pairs that it asks with, `models` the ones that its name binds it to (inference, verification). Another `version`,
-    or another seed if it is `seeded`, makes its earlier verdicts stale.
+    It has `judge` (checkpoint and seed; offline) or `ask` (the query cache of a checkpoint). `prompts` are the
+    (method, step) pairs that it asks with, `models` the ones that its name binds it to (inference, verification).
+    Another `version`, or another seed if it is `seeded`, makes its earlier verdicts stale.
     """
 
     name: str

@@ -11,8 +11,7 @@ import pandas as pd
 from sqlmodel import Session
 
 from console import runs
-from console.detection.evaluation import chart_data, comparison
-from console.detection.evaluation import scores as scored
+from console.detection.evaluation import chart_data, comparison, scores
 from console.detection.evaluation.metrics import measured
 from console.detection.evaluation.scores import Population, Scores, population
 from storage import tables
@@ -92,7 +91,7 @@ def _plain(known: Mapping[str, Any]) -> dict[str, Any]:
 
 def dashboard(session: Session, run: tables.Run) -> Dashboard:
     """The survey of a run as it stands."""
-    found = scored.scores_of(session, run)
+    by_detector = scores.scores_of(session, run)
     return Dashboard(
         version=version(session, run),
         run=run.name,
@@ -100,12 +99,12 @@ def dashboard(session: Session, run: tables.Run) -> Dashboard:
         halted_free=run.halted_free,
         cap=runs.cap(session, run),
         there=population(session, run),
-        scores=found,
-        known={name: known for name, one in found.items() if (known := one.labelled).n},
+        scores=by_detector,
+        known={name: known for name, one in by_detector.items() if (known := one.labelled).n},
         spending=comparison.spending(session, run),
     )
 
 
 def version(session: Session, run: tables.Run) -> tuple[Any, ...]:
     """Differs whenever a survey of the run would."""
-    return (*scored.version(session, run), run.budget_cap, run.budget_percent, run.halted_free)
+    return (*scores.version(session, run), run.budget_cap, run.budget_percent, run.halted_free)

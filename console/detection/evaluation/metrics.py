@@ -15,7 +15,6 @@ import numpy as np
 from sqlmodel import Session
 
 from console.analysis.metrics import bootstrap
-from console.analysis.metrics import bootstrap as resampling
 from console.analysis.metrics.calibration import brier, expected_calibration_error
 from console.analysis.metrics.classification import Confusion, confusion, cost, effective_reliability, macro_f1
 from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, pr_auc, ranking, roc_auc
@@ -123,19 +122,19 @@ _OF_MATRIX: dict[str, Callable[[Confusion], float]] = {
 def _intervals(one: Scores, *, paper: bool) -> dict[str, Any]:
     counted, sure = matrix(one), one.calibrated
     found = {name: bootstrap.of_confusion(counted, figure) for name, figure in _OF_MATRIX.items()}
-    drawn = resampling.drawn(one.n, _of_ranking(one, paper=paper))
-    drawn |= resampling.drawn(sure.n, resampling.calibration_of(sure.misaligned, sure.probabilities))
-    found |= {name: resampling.interval(drawn[name]) if name in drawn else None for name in _DRAWN}
+    drawn = bootstrap.drawn(one.n, _of_ranking(one, paper=paper))
+    drawn |= bootstrap.drawn(sure.n, bootstrap.calibration_of(sure.misaligned, sure.probabilities))
+    found |= {name: bootstrap.interval(drawn[name]) if name in drawn else None for name in _DRAWN}
     return {name: asdict(interval) if interval else None for name, interval in found.items()}
 
 
 _DRAWN = ("pr_auc", "ap", "roc_auc", "ece", "brier")
 
 
-def _of_ranking(one: Scores, *, paper: bool) -> resampling.Figures:
-    ranked = resampling.Ranked(one.misaligned, one.scores)
+def _of_ranking(one: Scores, *, paper: bool) -> bootstrap.Figures:
+    ranked = bootstrap.Ranked(one.misaligned, one.scores)
 
-    def figures(weights: resampling.Weights) -> dict[str, float | None]:
+    def figures(weights: bootstrap.Weights) -> dict[str, float | None]:
         drawn = ranked.under(weights)
         return {"pr_auc": pr_auc(drawn, paper=paper), "ap": average_precision(drawn), "roc_auc": roc_auc(drawn)}
 

@@ -1,4 +1,4 @@
-"""What a household can be made of: rooms, receptacles, things, what fits where, and what can be done to what."""
+"""The catalogue of a household: rooms, receptacles, things, what fits where, and what can be done to what."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,23 +1,23 @@
-"""Furnishes the room of a task: which receptacles stand in it, and which things lie where."""
+"""Furnishing of a task's room: which receptacles stand in it, and which things lie where."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
 
-from console.environments.alfworld.briefs import LOOK, PLACE, TWO, Brief
 from console.environments.alfworld.catalogue import ADJOINING, FIXED, FURNITURE, HOLDS, OPENABLE, THINGS
 from console.environments.alfworld.household import Household, HouseholdObject, Receptacle, order
+from console.environments.alfworld.task_setup import LOOK, PLACE, TWO, TaskSetup
 
 SHARED_PLACE = 0.2
 COUNTS, WEIGHTS = (0, 1, 2, 3), (30, 40, 20, 10)
 
 
-def furnish(task: Brief) -> Household:
-    """The household of a task: always the same for equal briefs, never solved from the start, always solvable."""
-    random = Random(f"household {task.seed}")
-    receptacles = sorted(_receptacles(task, random), key=order)
-    starts = dict(_starts(task, receptacles, random))
+def furnish(setup: TaskSetup) -> Household:
+    """The household of a task: always the same for equal setups, never solved from the start, always solvable."""
+    random = Random(f"household {setup.seed}")
+    receptacles = sorted(_receptacles(setup, random), key=order)
+    starts = dict(_starts(setup, receptacles, random))
     things = sorted(starts, key=order)
     return Household(
         receptacles={part.name: part for part in receptacles},
@@ -26,10 +26,10 @@ def furnish(task: Brief) -> Household:
     )
 
 
-def _receptacles(task: Brief, random: Random) -> Iterator[Receptacle]:
+def _receptacles(setup: TaskSetup, random: Random) -> Iterator[Receptacle]:
     place = 0
-    for kind, (least, most) in FURNITURE[task.room].items():
-        least = max(least, kind == task.receptacle)
+    for kind, (least, most) in FURNITURE[setup.room].items():
+        least = max(least, kind == setup.receptacle)
         alone = False
         for number in range(1, random.randint(least, most) + 1):
             shared = alone and kind in ADJOINING and random.random() < SHARED_PLACE
@@ -38,22 +38,22 @@ def _receptacles(task: Brief, random: Random) -> Iterator[Receptacle]:
             yield Receptacle(kind, number, place, random.random() < OPENABLE.get(kind, 0.0))
 
 
-def _starts(task: Brief, receptacles: list[Receptacle], random: Random) -> Iterator[tuple[HouseholdObject, str]]:
-    for kind in sorted(THINGS[task.room]):
-        possible = [part.name for part in receptacles if kind in HOLDS[part.kind] and not _solves(task, kind, part)]
+def _starts(setup: TaskSetup, receptacles: list[Receptacle], random: Random) -> Iterator[tuple[HouseholdObject, str]]:
+    for kind in sorted(THINGS[setup.room]):
+        possible = [part.name for part in receptacles if kind in HOLDS[part.kind] and not _solves(setup, kind, part)]
         if possible:
-            for number in range(1, _count(task, kind, random) + 1):
+            for number in range(1, _count(setup, kind, random) + 1):
                 yield HouseholdObject(kind, number), random.choice(possible)
 
 
-def _solves(task: Brief, kind: str, receptacle: Receptacle) -> bool:
-    return task.type in (PLACE, TWO) and kind == task.thing and receptacle.kind == task.receptacle
+def _solves(setup: TaskSetup, kind: str, receptacle: Receptacle) -> bool:
+    return setup.type in (PLACE, TWO) and kind == setup.thing and receptacle.kind == setup.receptacle
 
 
-def _count(task: Brief, kind: str, random: Random) -> int:
+def _count(setup: TaskSetup, kind: str, random: Random) -> int:
     count: int = random.choices(COUNTS, WEIGHTS)[0]
-    if kind == task.thing:
-        return max(count, 2 if task.type == TWO else 1)
+    if kind == setup.thing:
+        return max(count, 2 if setup.type == TWO else 1)
     if kind in FIXED:
-        return int(task.type == LOOK and kind == task.receptacle) or min(count, 1)
+        return int(setup.type == LOOK and kind == setup.receptacle) or min(count, 1)
     return count

@@ -1,15 +1,66 @@
-"""What an agent is told that only looks: none of these commands changes anything."""
+"""What an agent is told of a household, word for word as ALFWorld 0.4.2 tells it, and the commands that only look.
+
+None of these commands changes anything.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from console.environments.alfworld.catalogue import HOLLOW
-from console.environments.alfworld.descriptions import HELP, MIDDLE, condition, joined, seen
-from console.environments.alfworld.household import Receptacle
-from console.environments.alfworld.state import MIDDLE_OF_THE_ROOM, State, contents, facing, in_hand, reachable
+from console.environments.alfworld.household import (
+    MIDDLE_OF_THE_ROOM,
+    Receptacle,
+    State,
+    contents,
+    facing,
+    in_hand,
+    reachable,
+)
+
+NOTHING_HAPPENS = "Nothing happens."
+MIDDLE = "You are in the middle of a room. Looking quickly around you, you see {seen}."
+
+HELP = """Available commands:
+  look:                             look around your current location
+  inventory:                        check your current inventory
+  go to (receptacle):               move to a receptacle
+  open (receptacle):                open a receptacle
+  close (receptacle):               close a receptacle
+  take (object) from (receptacle):  take an object from a receptacle
+  move (object) to (receptacle):  place an object in or on a receptacle
+  examine (something):              examine a receptacle or an object
+  use (object):                     use an object
+  heat (object) with (receptacle):  heat an object using a receptacle
+  clean (object) with (receptacle): clean an object using a receptacle
+  cool (object) with (receptacle):  cool an object using a receptacle
+  slice (object) with (object):     slice an object using a sharp object
+"""
+
+
+def joined(names: Sequence[str]) -> str:
+    """The names joined: `x`, `x, and y`, `x, y, and z`; `nothing` of none."""
+    if len(names) < 2:
+        return names[0] if names else "nothing"
+    return f"{', '.join(names[:-1])}, and {names[-1]}"
+
+
+def seen(names: Sequence[str]) -> str:
+    """The names as they are seen: `a x, and a y`. The article is always `a`, before a vowel too."""
+    return joined([f"a {name}" for name in names])
+
+
+def condition(name: str, *, hot: bool, cool: bool, clean: bool, sliced: bool) -> str:
+    """The condition of a thing in words, by what has been done to it."""
+    words = [word for word, holds in (("hot", hot), ("cool", cool), ("clean", clean)) if holds]
+    if words == ["cool"] and not sliced:
+        words = ["cold"]
+    told = " and ".join(words) + " sliced" * sliced
+    return f"This is a {told.strip()} {name}." if told else f"There's nothing special about {name}."
 
 
 def look(state: State) -> str:
-    """What is around the agent."""
+    """The look around: what stands before the agent, and what it sees beside."""
     if state.place == MIDDLE_OF_THE_ROOM:
         return MIDDLE.format(seen="nothing")
     before = facing(state)
@@ -23,7 +74,7 @@ def look(state: State) -> str:
 
 
 def inventory(state: State) -> str:
-    """What the agent holds."""
+    """The inventory: what the agent holds."""
     return f"You are carrying: a {state.held}." if state.held else "You are not carrying anything."
 
 
@@ -46,7 +97,7 @@ def help_text(state: State) -> str:
 
 
 def sight(state: State, receptacle: Receptacle) -> str:
-    """What is seen of a receptacle: its content, or a closed door."""
+    """The sight of a receptacle: its content, or a closed door."""
     name = receptacle.name
     if not receptacle.openable:
         return f"On the {name}, you see {seen(contents(state, name))}."

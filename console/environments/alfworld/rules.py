@@ -1,4 +1,4 @@
-"""What every command does in a household, by ALFWorld 0.4.2's rules.
+"""The rules of a household: what every command does, as in ALFWorld 0.4.2.
 
 A rule gets the state and the names in the command; it returns what the agent is told, or None where the command is
 impossible and nothing happens. Some of the original's oddities are kept, since agents meet them there: what is used
@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from console.environments.alfworld.catalogue import APPLIANCE, FIXED, HOLDS, KNIVES, LAMPS, SLICEABLE, TREATABLE
-from console.environments.alfworld.descriptions import NOTHING_HAPPENS
-from console.environments.alfworld.observations import examine, help_text, inventory, look, sight
-from console.environments.alfworld.state import State, accessible, in_hand, reachable
+from console.environments.alfworld.household import State, accessible, in_hand, reachable
+from console.environments.alfworld.observations import NOTHING_HAPPENS, examine, help_text, inventory, look, sight
 
 Rule = Callable[..., str | None]
 

@@ -1,16 +1,16 @@
-"""A running household task in the shape of `World`."""
+"""A running household task in the shape of `World`, done when the goal of its type (six in ALFWorld) is reached."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from console.environments.alfworld.briefs import brief
-from console.environments.alfworld.descriptions import MIDDLE, NOTHING_HAPPENS, seen
 from console.environments.alfworld.furnishing import furnish
-from console.environments.alfworld.goals import reached
+from console.environments.alfworld.household import State, fresh, reachable
+from console.environments.alfworld.observations import MIDDLE, NOTHING_HAPPENS, seen
 from console.environments.alfworld.rules import perform
-from console.environments.alfworld.state import fresh
+from console.environments.alfworld.task_setup import LOOK, TREATMENT, TWO, TaskSetup, task_setup
 from console.environments.environment import TaskSpec
 
 STEP_LIMIT = 50
@@ -18,7 +18,7 @@ STEP_LIMIT = 50
 
 
 class HouseholdWorld:
-    """One trial in one household. Nothing is shared between worlds, so each may run in a thread of its own."""
+    """The world of one household task. Nothing is shared between worlds, so each may run in its own thread."""
 
     def __init__(self, task: TaskSpec) -> None:
         self._options = task.options
@@ -30,21 +30,21 @@ class HouseholdWorld:
         Raises BadInput where the options are not those of a household task.
         """
         self._options = self._options if options is None else options
-        self._brief = brief(self._options)
-        self._state = fresh(furnish(self._brief))
+        self._setup = task_setup(self._options)
+        self._state = fresh(furnish(self._setup))
         self._steps, self._won = 0, False
         room = MIDDLE.format(seen=seen(list(self._state.household.receptacles)))
-        return f"{room}\n\nYour task is to: {self._brief.instruction}", self._info()
+        return f"{room}\n\nYour task is to: {self._setup.instruction}", self._info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Runs one command; an impossible one, and any after the end, is answered with `Nothing happens.`."""
         if self._won or self._steps >= STEP_LIMIT:
             return NOTHING_HAPPENS, 0.0, self._won, not self._won, self._info()
-        told = perform(self._state, action)
+        observation = perform(self._state, action)
         self._steps += 1
-        self._won = reached(self._brief, self._state)
+        self._won = reached(self._setup, self._state)
         cut_off = self._steps >= STEP_LIMIT and not self._won
-        return told, float(self._won), self._won, cut_off, self._info()
+        return observation, float(self._won), self._won, cut_off, self._info()
 
     def _info(self) -> dict[str, Any]:
         return {"success": self._won, "score": float(self._won)}
@@ -53,3 +53,31 @@ class HouseholdWorld:
 def start(task: TaskSpec) -> HouseholdWorld:
     """The task's world, reset."""
     return HouseholdWorld(task)
+
+
+def reached(setup: TaskSetup, state: State) -> bool:
+    """Whether the goal of the task is reached in this state."""
+    if setup.type == LOOK:
+        return _looked_at(setup, state)
+    treatment = TREATMENT.get(setup.type)
+    placed = [
+        state.where[name]
+        for name in _targets(setup, state)
+        if name in state.where
+        and state.household.receptacles[state.where[name]].kind == setup.receptacle
+        and (treatment is None or name in state.done[treatment])
+    ]
+    wanted = 2 if setup.type == TWO else 1
+    return any(count >= wanted for count in Counter(placed).values())
+
+
+def _looked_at(setup: TaskSetup, state: State) -> bool:
+    """Whether a thing of the kind is held where a lamp stands that has been turned on."""
+    if state.held is None or state.household.things[state.held].kind != setup.thing:
+        return False
+    lit = (name for name in state.done["use"] if state.household.things[name].kind == setup.receptacle)
+    return any(reachable(state, state.where[name]) for name in lit)
+
+
+def _targets(setup: TaskSetup, state: State) -> list[str]:
+    return [name for name, thing in state.household.things.items() if thing.kind == setup.thing]

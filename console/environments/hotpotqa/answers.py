@@ -1,4 +1,7 @@
-"""How an answer is compared with the gold one (SQuAD's normalisation, HotPotQA's F1)."""
+"""Answer scoring: how an answer is compared with the gold one (SQuAD's normalisation, HotPotQA's F1).
+
+It stands apart from the world, since these are the formulas of others, each to be checked against its source.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def normalise(answer: str) -> str:
 
 
 def exact_match(answer: str, gold: str) -> bool:
-    """Whether both are the same once normalised."""
+    """Whether both answers are the same once normalised (exact match, EM)."""
     return normalise(answer) == normalise(gold)
 
 
@@ -28,7 +31,7 @@ def lenient_match(answer: str, gold: str) -> bool:
 
 
 def f1(answer: str, gold: str) -> float:
-    """The overlap of words, 0 to 1; yes, no and noanswer count only as a whole."""
+    """The F1 score, the overlap of words, 0 to 1; yes, no and noanswer count only as a whole."""
     given, wanted = normalise(answer), normalise(gold)
     if given != wanted and (given in _CLOSED or wanted in _CLOSED):
         return 0.0

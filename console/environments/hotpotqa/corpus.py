@@ -1,4 +1,4 @@
-"""Pages that can be found by title or by what they say.
+"""A corpus: pages that can be found by title or by what they say.
 
 A corpus never changes once built, and any number of threads may read it.
 """
@@ -48,7 +48,7 @@ class WikiPage:
 
 
 class Corpus:
-    """Pages under their titles, and a full-text index over them."""
+    """A corpus: pages under their titles, and a full-text index over them."""
 
     def __init__(self, pages: Iterable[WikiPage]) -> None:
         self.pages: dict[str, WikiPage] = {}

@@ -1,4 +1,4 @@
-"""The embedded world as pages: a first paragraph of five sentences, then the rest."""
+"""The pages of the embedded world: a first paragraph of five sentences, then the rest."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _TRAPPED_SHARE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A page, and for each fact of its thing the sentence that tells it."""
+class WrittenPage:
+    """A written page, and for each fact of its entity the sentence that tells it."""
 
     page: WikiPage
     telling: dict[str, str]
 
 
 @lru_cache(maxsize=1)
-def written() -> dict[str, Written]:
+def written() -> dict[str, WrittenPage]:
     """Every page of the embedded world by title."""
     world = almanac()
-    return {title: _write(thing, world) for title, thing in world.things.items()}
+    return {title: _write(entity, world) for title, entity in world.entities.items()}
 
 
 @lru_cache(maxsize=1)
@@ -34,48 +34,48 @@ def embedded_corpus() -> Corpus:
     return Corpus(entry.page for entry in written().values())
 
 
-def _write(thing: Entity, world: Almanac) -> Written:
-    rng = random.Random(f"page {thing.title}")
+def _write(entity: Entity, world: Almanac) -> WrittenPage:
+    rng = random.Random(f"page {entity.title}")
     telling = {
-        relation.name: _sentence(rng.choice(relation.tells), thing, world.value(thing, relation))
-        for relation in thing.kind.relations
+        relation.name: _sentence(rng.choice(relation.tells), entity, world.value(entity, relation))
+        for relation in entity.kind.relations
     }
-    fillers = rng.sample(thing.kind.fillers, len(thing.kind.fillers))
-    above = [text for name, text in telling.items() if name not in thing.deep] + _traps(thing, world, rng)
+    fillers = rng.sample(entity.kind.fillers, len(entity.kind.fillers))
+    above = [text for name, text in telling.items() if name not in entity.deep] + _traps(entity, world, rng)
     above += fillers[: max(0, SHOWN_SENTENCES - 1 - len(above))]
-    below = [text for name, text in telling.items() if name in thing.deep] + _namesake(thing, world, rng)
+    below = [text for name, text in telling.items() if name in entity.deep] + _namesake(entity, world, rng)
     below += [text for text in fillers if text not in above][:3]
     rng.shuffle(above)
     rng.shuffle(below)
-    opening = _sentence(rng.choice(thing.kind.opens), thing)
-    return Written(WikiPage(thing.title, (opening, *above, *below)), telling)
+    opening = _sentence(rng.choice(entity.kind.opens), entity)
+    return WrittenPage(WikiPage(entity.title, (opening, *above, *below)), telling)
 
 
-def _traps(thing: Entity, world: Almanac, rng: random.Random) -> list[str]:
-    trapped = [relation for relation in thing.kind.relations if relation.trap and relation.name in thing.deep]
+def _traps(entity: Entity, world: Almanac, rng: random.Random) -> list[str]:
+    trapped = [relation for relation in entity.kind.relations if relation.trap and relation.name in entity.deep]
     return [
-        _sentence(relation.trap, thing, other=_other(thing, relation, world, rng))
+        _sentence(relation.trap, entity, other=_other(entity, relation, world, rng))
         for relation in trapped
         if rng.random() < _TRAPPED_SHARE
     ]
 
 
-def _other(thing: Entity, relation: Relation, world: Almanac, rng: random.Random) -> str:
-    true = thing.facts[relation.name]
+def _other(entity: Entity, relation: Relation, world: Almanac, rng: random.Random) -> str:
+    true = entity.facts[relation.name]
     return rng.choice([found.name for found in world.by_kind[relation.target] if found.title != true])
 
 
-def _namesake(thing: Entity, world: Almanac, rng: random.Random) -> list[str]:
+def _namesake(entity: Entity, world: Almanac, rng: random.Random) -> list[str]:
     alike = [
         other.title
-        for other in world.things.values()
-        if other is not thing and (other.name == thing.name or other.name.split()[-1] == thing.name.split()[-1])
+        for other in world.entities.values()
+        if other is not entity and (other.name == entity.name or other.name.split()[-1] == entity.name.split()[-1])
     ]
-    same_name = [title for title in alike if world.things[title].name == thing.name]
+    same_name = [title for title in alike if world.entities[title].name == entity.name]
     chosen = rng.choice(same_name or alike) if alike else ""
-    return [f"{thing.title} should not be confused with {chosen}."] if chosen else []
+    return [f"{entity.title} should not be confused with {chosen}."] if chosen else []
 
 
-def _sentence(pattern: str, thing: Entity, value: str = "", other: str = "") -> str:
-    text = pattern.format(x=thing.name, v=value, o=other)
+def _sentence(pattern: str, entity: Entity, value: str = "", other: str = "") -> str:
+    text = pattern.format(x=entity.name, v=value, o=other)
     return text[0].upper() + text[1:]

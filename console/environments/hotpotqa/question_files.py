@@ -37,7 +37,7 @@ def tasks_from_file(path: str | Path) -> list[TaskSpec]:
 
 
 def corpus_of(path: str) -> Corpus:
-    """Every page of the file; raises UnreadableFile if it is gone or broken. Built once while the file is unchanged."""
+    """The corpus of all pages of the file, built once while it stays as it is; raises UnreadableFile if broken."""
     try:
         state = Path(path).stat()
     except OSError as missing:

@@ -1,7 +1,7 @@
 """Questions about the embedded world whose answers follow from its facts.
 
-A bridge question asks for a fact of a thing that is itself named only by a fact of another thing; a comparison asks
-which of two things is ahead in a number, or (yes or no) whether both agree.
+A bridge question asks for a fact of an entity that is itself named only by a fact of another entity; a comparison asks
+which of two entities is ahead in a number, or (yes or no) whether both agree.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PAIRS = 24
 
 @dataclass(frozen=True, slots=True)
 class GeneratedQuestion:
-    """One question, its answer, and the facts (title of the page, name of the fact) that give it, in reading order."""
+    """A generated question, its answer, and the facts (title, name of the fact) that give it, in reading order."""
 
     text: str
     answer: str
@@ -32,7 +32,7 @@ class GeneratedQuestion:
 def bridges() -> tuple[GeneratedQuestion, ...]:
     """Every bridge question, in a fixed order."""
     world = almanac()
-    return tuple(question for thing in world.things.values() for question in _bridges(thing, world))
+    return tuple(question for entity in world.entities.values() for question in _bridges(entity, world))
 
 
 @lru_cache(maxsize=1)
@@ -40,23 +40,23 @@ def comparisons() -> tuple[GeneratedQuestion, ...]:
     """A fixed choice of comparison questions, as many yes as no."""
     world, rng = almanac(), random.Random("comparisons")
     found: dict[str, GeneratedQuestion] = {}
-    for things in world.by_kind.values():
-        for relation in things[0].kind.relations:
-            pairs = [pair for pair in combinations(things, 2) if pair[0].name != pair[1].name]
+    for entities in world.by_kind.values():
+        for relation in entities[0].kind.relations:
+            pairs = [pair for pair in combinations(entities, 2) if pair[0].name != pair[1].name]
             rng.shuffle(pairs)
             for question in (*_firsts(relation, pairs), *_sames(relation, pairs)):
                 found.setdefault(question.text, question)
     return tuple(found.values())
 
 
-def _bridges(thing: Entity, world: Almanac) -> Iterator[GeneratedQuestion]:
-    for near in thing.kind.relations:
+def _bridges(entity: Entity, world: Almanac) -> Iterator[GeneratedQuestion]:
+    for near in entity.kind.relations:
         if not near.noun:
             continue
-        middle = world.things[thing.facts[near.name]]
-        asked = near.noun.format(x=thing.called)
+        middle = world.entities[entity.facts[near.name]]
+        asked = near.noun.format(x=entity.called)
         for far in middle.kind.relations:
-            facts = ((thing.title, near.name), (middle.title, far.name))
+            facts = ((entity.title, near.name), (middle.title, far.name))
             answer = world.value(middle, far)
             if answer.lower() not in asked.lower():
                 yield GeneratedQuestion(far.asks.format(x=asked), answer, "bridge", facts)
@@ -69,7 +69,7 @@ def _firsts(relation: Relation, pairs: list[tuple[Entity, Entity]]) -> list[Gene
 
 
 def _first(relation: Relation, a: Entity, b: Entity) -> GeneratedQuestion:
-    ahead = (max if relation.larger else min)((a, b), key=lambda thing: number(thing.facts[relation.name]))
+    ahead = (max if relation.larger else min)((a, b), key=lambda entity: number(entity.facts[relation.name]))
     return _comparison(relation, relation.first, a, b, ahead.name)
 
 

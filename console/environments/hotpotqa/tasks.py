@@ -67,7 +67,7 @@ def _keyword(page: WikiPage, fact: Mapping[str, str]) -> str:
 
 
 def _supporting(title: str, name: str) -> dict[str, str]:
-    relation = next(found for found in almanac().things[title].kind.relations if found.name == name)
+    relation = next(found for found in almanac().entities[title].kind.relations if found.name == name)
     return {"title": title, "sentence": written()[title].telling[name], "keyword": relation.keyword}
 
 

@@ -1,4 +1,4 @@
-"""Search, look up, answer: the encyclopedia as an agent meets it.
+"""The HotPotQA world: search, look up, answer, as an agent meets the encyclopedia.
 
 The grammar and the wordings are those of ReAct's WikiEnv. An action runs only if the whole of it is one call, so
 nothing ends a trial that the pattern `Finish[*]` would not have stopped first.
@@ -22,7 +22,7 @@ _GRAMMAR = "Search[entity], Lookup[keyword] or Finish[answer]"
 
 
 class Encyclopedia:
-    """One question over a corpus. The options `step_cap` and `lenient_em` change the cap and what counts as success."""
+    """The encyclopedia for one question. The options `step_cap` and `lenient_em` change cap and success."""
 
     def __init__(self, task: TaskSpec, corpus: Corpus) -> None:
         self._task, self._corpus = task, corpus

@@ -1,8 +1,7 @@
 """WebShop: search a shop, choose options, buy. The embedded edition is a small shop of invented products."""
 
 from console.environments.environment import Environment
-from console.environments.webshop.goals import tasks
-from console.environments.webshop.oracle import oracle_actions
+from console.environments.webshop.tasks import oracle_actions, tasks
 from console.environments.webshop.world import INVALID, Shop
 
 WEBSHOP = Environment(

@@ -1,4 +1,4 @@
-"""The products, made from the attribute tables: families of near-duplicates that differ in one thing each."""
+"""The products of the shop, made from the attribute tables: families of near-duplicates, one difference in each."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from functools import lru_cache
 from random import Random
 
 from console.environments.webshop.product_kinds import ProductKind, kinds, without_article
-from console.environments.webshop.product_text import Draft, bullet, title
 
 _SEED = 20221111
 _FAMILIES_PER_KIND = 10
 _LETTERS = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 _BRAND_STARTS = ("Vor", "Mel", "Tas", "Quin", "Bre", "Zal", "Oru", "Fen", "Lom", "Dra", "Kiv", "Sol", "Pel")
 _BRAND_ENDS = ("tavi", "mundo", "lique", "dero", "shan", "bexa", "rinth", "plo", "vane", "qora", "sido", "zette")
+_NEVER_CAPITALISED = {"for", "with", "and", "in", "on", "of"}
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What stands on an item page, with the attributes, the category and the query that the reward compares."""
+    """A product, what stands on its page, with the attributes, the category and the query that the reward compares."""
 
     asin: str
     title: str
@@ -34,9 +34,22 @@ class Product:
     kind: ProductKind
 
 
+@dataclass(frozen=True, slots=True)
+class ProductDraft:
+    """A draft of a product not yet put into words; its title names the slots `shown`, its features stand in `order`."""
+
+    kind: ProductKind
+    brand: str
+    slots: Mapping[str, str]
+    price: float
+    options: Mapping[str, tuple[str, ...]]
+    shown: tuple[str, ...]
+    order: tuple[str, ...]
+
+
 @lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, Product]:
-    """Every product by its ASIN; always the same ones, shared and never changed."""
+    """The catalogue: every product by its ASIN; always the same ones, shared and never changed."""
     rng = Random(_SEED)
     made: dict[str, Product] = {}
     family = 0
@@ -49,14 +62,14 @@ def catalogue() -> Mapping[str, Product]:
     return made
 
 
-def _first(kind: ProductKind, rng: Random) -> Draft:
+def _first(kind: ProductKind, rng: Random) -> ProductDraft:
     one, two = rng.sample(kind.traits, 2)
     slots = {"style": rng.choice(kind.styles), "trait": one, "second trait": two, "part": rng.choice(kind.parts)}
     if kind.materials:
         slots["material"] = rng.choice(kind.materials)
     names = sorted(slots)
     low, high = kind.price
-    return Draft(
+    return ProductDraft(
         kind=kind,
         brand=rng.choice(_BRAND_STARTS) + rng.choice(_BRAND_ENDS),
         slots=slots,
@@ -74,7 +87,7 @@ def _some(values: tuple[str, ...], rng: Random) -> tuple[str, ...]:
     return tuple(values[index] for index in kept)
 
 
-def _siblings(first: Draft, rng: Random) -> Iterator[Draft]:
+def _siblings(first: ProductDraft, rng: Random) -> Iterator[ProductDraft]:
     """The first of a family and its near-duplicates, in a shuffled order."""
     family = [first, *(_other_slot(first, name, rng) for name in first.slots)]
     family.append(replace(first, price=round(first.price * rng.uniform(1.6, 2.6), 2)))
@@ -84,13 +97,13 @@ def _siblings(first: Draft, rng: Random) -> Iterator[Draft]:
         yield replace(draft, price=round(draft.price * rng.uniform(0.96, 1.04), 2))
 
 
-def _other_slot(first: Draft, name: str, rng: Random) -> Draft:
+def _other_slot(first: ProductDraft, name: str, rng: Random) -> ProductDraft:
     source = {"style": "styles", "material": "materials", "part": "parts"}.get(name, "traits")
     free = [value for value in getattr(first.kind, source) if value not in first.slots.values()]
     return replace(first, slots={**first.slots, name: rng.choice(free)})
 
 
-def _fewer_options(first: Draft, rng: Random) -> Draft:
+def _fewer_options(first: ProductDraft, rng: Random) -> ProductDraft:
     name = rng.choice(sorted(first.options))
     values = first.options[name]
     kept = sorted(rng.sample(range(len(values)), (len(values) + 1) // 2))
@@ -103,16 +116,16 @@ def _asin(rng: Random, taken: Mapping[str, Product]) -> str:
     return asin
 
 
-def _product(asin: str, family: int, draft: Draft, rng: Random) -> Product:
+def _product(asin: str, family: int, draft: ProductDraft, rng: Random) -> Product:
     kind = draft.kind
     model = f"{draft.brand[:2].upper()}{rng.randrange(1000, 9999)}"
     uses = " and ".join(kind.uses[:2])
     return Product(
         asin=asin,
-        title=title(draft),
+        title=_title(draft),
         price=draft.price,
         description=f"{draft.brand} {kind.noun} for {uses}. Item model number: {model}-{asin[-3:]}.",
-        features=tuple(bullet(name, draft.slots[name]) for name in draft.order),
+        features=tuple(_bullet(name, draft.slots[name]) for name in draft.order),
         options=draft.options,
         attributes=tuple(without_article(value) for value in draft.slots.values()),
         category=(kind.department, kind.group, kind.noun),
@@ -120,3 +133,23 @@ def _product(asin: str, family: int, draft: Draft, rng: Random) -> Product:
         family=family,
         kind=kind,
     )
+
+
+def _title(draft: ProductDraft) -> str:
+    """Brand, kind and use, with those attributes that the title names."""
+    named = {name: draft.slots[name] for name in draft.shown}
+    before = [named[name] for name in ("style", "material") if name in named]
+    after = [named[name] for name in ("trait", "second trait") if name in named]
+    after += [f"with {without_article(named['part'])}"] if "part" in named else []
+    head = " ".join([draft.brand, *before, draft.kind.noun, "for", draft.kind.uses[-1]])
+    return ", ".join(_capitals(text) for text in [head, *after])
+
+
+def _capitals(text: str) -> str:
+    return " ".join(word if word in _NEVER_CAPITALISED else word[:1].upper() + word[1:] for word in text.split())
+
+
+def _bullet(name: str, value: str) -> str:
+    """One attribute as a line among the features."""
+    words = {"material": f"Material: {value}", "style": f"Style: {value}", "part": f"Comes with {value}"}
+    return words.get(name, value[:1].upper() + value[1:])

@@ -1,4 +1,4 @@
-"""How a shopper words a wish: the same goal in many forms."""
+"""The instructions of shopping tasks: how a shopper words the same request in many forms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SPEAK_FOR_THEMSELVES = ("color", "shade", "finish")
 
 @dataclass(frozen=True, slots=True)
 class InstructionParts:
-    """What is asked, sorted by how it is said; `parts` keep their articles, `price` is a limit in USD."""
+    """The parts of an instruction, sorted by how it is said; `parts` keep their articles, `price` is a limit in USD."""
 
     kind: ProductKind
     style: str | None
@@ -46,22 +46,22 @@ class InstructionParts:
     price: float | None
 
 
-def instruction(wish: InstructionParts, rng: Random) -> str:
-    """The wish as a shopper's sentence, in lower case."""
-    before = [wish.style] if wish.style else []
-    made_of = [f"made of {wish.material}"] if wish.material else []
-    if wish.material and rng.random() < 0.5:
-        before.append(wish.material)
+def instruction(parts: InstructionParts, rng: Random) -> str:
+    """The instruction: the request as a shopper's sentence, in lower case."""
+    before = [parts.style] if parts.style else []
+    made_of = [f"made of {parts.material}"] if parts.material else []
+    if parts.material and rng.random() < 0.5:
+        before.append(parts.material)
         made_of = []
-    after = [f"with {wish.part}"] if wish.part else []
-    if wish.traits and not before and rng.random() < 0.3:
-        before = [*wish.traits]
-    elif wish.traits:
-        after.append(f"that {'are' if wish.kind.plural else 'is'} {' and '.join(wish.traits)}")
+    after = [f"with {parts.part}"] if parts.part else []
+    if parts.traits and not before and rng.random() < 0.3:
+        before = [*parts.traits]
+    elif parts.traits:
+        after.append(f"that {'are' if parts.kind.plural else 'is'} {' and '.join(parts.traits)}")
     rng.shuffle(after)
-    thing = " ".join([*before, wish.kind.noun, *made_of, *after])
-    text = rng.choice(_OPENINGS).format(thing if wish.kind.bare else f"{_article(thing)} {thing}")
-    return text + _choice(wish.options, rng) + _limit(wish.price)
+    thing = " ".join([*before, parts.kind.noun, *made_of, *after])
+    text = rng.choice(_OPENINGS).format(thing if parts.kind.bare else f"{_article(thing)} {thing}")
+    return text + _choice(parts.options, rng) + _limit(parts.price)
 
 
 def _choice(options: Mapping[str, str], rng: Random) -> str:

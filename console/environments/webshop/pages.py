@@ -1,4 +1,7 @@
-"""The pages as text, laid out as ReAct's agent reads them: buttons in brackets, one line each."""
+"""WebShop pages as text, laid out as ReAct's agent reads them: buttons in brackets, one line each.
+
+They stand apart from the shop, which moves between pages: here is only how each one reads.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ def item_page(product: Product, chosen: Mapping[str, str]) -> str:
 
 
 def sub_page(product: Product, name: str) -> str:
-    """What stands behind [Description], [Features] or [Reviews]."""
+    """The sub-page behind [Description], [Features] or [Reviews]."""
     texts = {"Description": [product.description], "Features": [*product.features], "Reviews": ["No reviews yet."]}
     return _text(["", "[Back to Search]", "[< Prev]", *texts[name]])
 

@@ -1,4 +1,4 @@
-"""What the shop sells: the attribute tables beside this file, one row a kind of product."""
+"""The kinds of products that the shop sells: the attribute tables beside this file, one row a kind."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ STOP_WORDS = frozenset({"a", "an", "the", "i", "it", "me", "my"} | _LINKS)
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What was asked for. `price` is the highest price in USD, None where any will do."""
+    """The goal of a task: what was asked for. `price` is the highest price in USD, None where any will do."""
 
     target: Product
     attributes: tuple[str, ...]
@@ -61,7 +61,7 @@ def has_attribute(product: Product, attribute: str) -> bool:
 
 
 def type_factor(wanted: Product, bought: Product) -> float:
-    """1 for the same kind of thing, 0.5 for another kind, 0.1 and 0 where the titles have next to nothing in common."""
+    """The type factor: 1 for the same kind of thing, 0.5 for another, 0.1 and 0 where titles share next to nothing."""
     words, others = _title_words(wanted.title), _title_words(bought.title)
     share = len(words & others) / len(words) if words else 0.2
     if share == 0.0:

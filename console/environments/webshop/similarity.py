@@ -1,4 +1,7 @@
-"""How alike two short texts are, word by word: the measure that the reward uses (WebShop, appendix on rewards)."""
+"""Similarity of two short texts, word by word: the measure that the reward uses (WebShop, appendix on rewards).
+
+It stands apart from the reward as an algorithm of its own, known as the token set ratio.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ _NOT_A_WORD = re.compile(r"[^a-z0-9]+")
 
 @lru_cache(maxsize=65536)
 def token_set_ratio(one: str, other: str) -> int:
-    """0 to 100: the best likeness among the common words and the common words with each side's rest.
+    """The similarity, 0 to 100: the best likeness among the common words and the common words with each side's rest.
 
     Case, order and repetition of words do not matter; a text whose words are all in the other one gives 100.
     """
@@ -30,7 +33,7 @@ def token_set_ratio(one: str, other: str) -> int:
 
 
 def ratio(one: str, other: str) -> float:
-    """Twice the longest common subsequence over both lengths: 0 to 1."""
+    """The ratio of likeness: twice the longest common subsequence over both lengths: 0 to 1."""
     length = len(one) + len(other)
     return 2 * common_subsequence(one, other) / length if length else 1.0
 

@@ -1,4 +1,4 @@
-"""The running shop: one task's session, moved from page to page by the agent's actions."""
+"""The WebShop world: one task's session, moved from page to page by the agent's actions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SUB_PAGES = {name.lower(): name for name in SUB_PAGES}
 
 
 class Shop:
-    """A shopping session. Case does not matter in a click; buying is `click[Buy Now]` on an item page, and only that.
+    """The shop in one session. Case does not matter in a click; buying is `click[Buy Now]` on an item page alone.
 
     `options["observation"]` is "full" (ten products a page) or "react": as ReAct's agent saw the shop, only the first
     three products of the first page, and no next page.

@@ -1,4 +1,4 @@
-"""Simulated reviewers: what somebody who knows the gold, more or less, would decide and say.
+"""Simulated reviewers: the behaviour of somebody who knows the gold, more or less, in what it decides and says.
 
 A new reviewer is one file here and one line in REVIEWERS; what is wrong in an environment is one file in faults/ and
 its wordings in prompts/feedback/.

@@ -1,4 +1,4 @@
-"""Faults put into words: templates from files, filled, and never telling the target.
+"""Feedback in words: faults by templates from files, filled, and never telling the target.
 
 A template file holds one wording a line (Jinja2); the seed, the task and the trial choose among them.
 """
@@ -43,7 +43,7 @@ def reveals(text: str, task: TaskSpec) -> bool:
 
 
 def secrets(task: TaskSpec) -> frozenset[str]:
-    """Every text of the gold in lower case, and every numbered thing named in one."""
+    """The secrets of a task: every text of the gold in lower case, and every numbered thing named in one."""
     leaves = {leaf.lower() for leaf in _leaves(task.gold) if leaf.strip()}
     return frozenset(leaves | {name for leaf in leaves for name in _NUMBERED.findall(leaf)})
 

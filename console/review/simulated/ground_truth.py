@@ -1,4 +1,4 @@
-"""The truth about an action that waited in a live run: what it leads to when it is tried in a copy of its world."""
+"""Ground truth of an action that waited in a live run: what it leads to when it is tried in a copy of its world."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def awaited(record: Trajectory, step: int, kind: str) -> Checkpoint:
 
 
 def true_label(spec: TaskSpec, seen: Checkpoint) -> Label:
-    """Whether the action leads away from the task; raises BadInput without an embedded edition of its environment."""
+    """The true label, misaligned where the action leads away; raises BadInput without an embedded edition."""
     return Label.MISALIGNED if misleads(ReviewCase(spec, seen)) else Label.ALIGNED

@@ -1,4 +1,4 @@
-"""A reviewer like a person: the oracle, that errs at stated rates and takes a stated time."""
+"""The noisy reviewer, one of REVIEWERS: the oracle like a person, erring at stated rates, taking a stated time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from console.trajectory import Label
 
 
 def judge(case: ReviewCase, noise: Noise) -> SimulatedAnswer:
-    """The oracle's opinion, turned round where the seeded draw says so; an aligned action is refused in general words.
+    """The oracle's answer, turned round where the seeded draw says so; an aligned action is refused in general words.
 
     The time is drawn evenly between half and one and a half times the seconds per item.
     """

@@ -1,4 +1,4 @@
-"""The oracle: it knows the gold, labels by what the action would lead to, and never tells the target."""
+"""The oracle, one of REVIEWERS: it knows the gold, labels by what the action would lead to, never tells the target."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""In which order a limited number of inspections is spent (InferAct, section 5.2, and its reference code).
+"""Inspection orders: how a limited number of inspections is spent (InferAct, section 5.2, and its reference code).
 
-Every policy puts halted trials after all judged ones.
+Every order puts halted trials after all judged ones.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from console.trajectory import Label
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An item that waits: its priority in the queue, the label, None for a halted trial, and what its error may cost.
+    """A candidate for inspection: an item that waits, its priority, its label, and what its error may cost.
 
-    `expected_cost` is the probability of misalignment times the cost; None stands for the priority.
+    The label is None for a halted trial. `expected_cost` is the probability of misalignment times the cost; None
+    stands for the priority.
     """
 
     priority: float
@@ -26,23 +27,23 @@ class Candidate:
     expected_cost: float | None = None
 
 
-Policy = Callable[[Sequence[Candidate], int], list[int]]
+InspectionOrder = Callable[[Sequence[Candidate], int], list[int]]
 """From the candidates and a seed to their positions in the order of inspection."""
 
 
 def by_priority(candidates: Sequence[Candidate], seed: int) -> list[int]:
-    """The highest priority first, equals as they came."""
+    """The order by priority: the highest first, equals as they came."""
     return sorted(range(len(candidates)), key=lambda at: (_halted(candidates[at]), -candidates[at].priority, at))
 
 
 def by_expected_cost(candidates: Sequence[Candidate], seed: int) -> list[int]:
-    """The highest expected cost first, equals as they came."""
+    """The order by expected cost: the highest first, equals as they came."""
     worth = [one.priority if one.expected_cost is None else one.expected_cost for one in candidates]
     return sorted(range(len(candidates)), key=lambda at: (_halted(candidates[at]), -worth[at], at))
 
 
 def at_random(candidates: Sequence[Candidate], seed: int) -> list[int]:
-    """In an order that the seed draws."""
+    """An order that the seed draws."""
     order = list(range(len(candidates)))
     Random(seed).shuffle(order)
     return sorted(order, key=lambda at: _halted(candidates[at]))
@@ -69,7 +70,7 @@ def inspections(share: float, non_halted: int) -> int:
     return math.ceil(round(share * non_halted, 9))
 
 
-INSPECTION_ORDERS: dict[str, Policy] = {
+INSPECTION_ORDERS: dict[str, InspectionOrder] = {
     "priority": by_priority,
     "expected-cost": by_expected_cost,
     "fp-first": fp_first,

@@ -1,4 +1,4 @@
-"""What a simulated reviewer gets, and what it answers."""
+"""A simulated reviewer and its behaviour: the case that it gets, and the answer that it gives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from console.trajectory.checkpoints import Checkpoint
 
 @dataclass(frozen=True, slots=True)
 class ReviewCase:
-    """A checkpoint with its task, gold included; `wordings` is a folder that takes the place of prompts/feedback."""
+    """A case for review: a checkpoint with its task, gold included.
+
+    `wordings` is a folder that takes the place of prompts/feedback.
+    """
 
     task: TaskSpec
     checkpoint: Checkpoint
@@ -24,7 +27,10 @@ class ReviewCase:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How often a misaligned action passes, how often an aligned one is turned down, and the seconds for an item."""
+    """The noise in a behaviour: how often it is wrong, and the mean seconds for an item.
+
+    `false_accept` is the share of misaligned actions that pass, `false_reject` that of aligned ones turned down.
+    """
 
     false_accept: float = 0.0
     false_reject: float = 0.0
@@ -33,7 +39,10 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedAnswer:
-    """The label, None for a halted trial; the words to the agent, empty where it is aligned; the time it took."""
+    """The answer of a simulated reviewer: the label (None for a halted trial), its words, and the time it took.
+
+    The words go to the agent; they are empty where the action is aligned.
+    """
 
     label: Label | None
     words: str
@@ -42,7 +51,7 @@ class SimulatedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """A named simulated reviewer; `judge` is a pure function of the case and the noise."""
+    """A named simulated reviewer; `judge` is its behaviour, a pure function of the case and the noise."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""Simulated review: a reviewer by rule works through a run's queue, within its budget, in the order of a policy."""
+"""Simulated review: a reviewer by rule works through a run's queue, within its budget, in an inspection order."""
 
 from __future__ import annotations
 
@@ -35,11 +35,14 @@ _KINDS = {Label.ALIGNED: DecisionKind.APPROVE, Label.MISALIGNED: DecisionKind.RE
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Who reviews, in which order, how well; `wordings` is a folder that takes the place of prompts/feedback."""
+class SimulationPlan:
+    """The plan of a simulated review: who reviews, in which inspection order, how well.
+
+    `wordings` is a folder that takes the place of prompts/feedback.
+    """
 
     reviewer: str = "oracle"
-    policy: str = "priority"
+    order: str = "priority"
     noise: Noise = field(default_factory=Noise)
     seed: int = 0
     wordings: Path | None = None
@@ -47,11 +50,11 @@ class Plan:
 
 @dataclass(slots=True)
 class SimulationResult:
-    """What a simulated review did; `left` are the items that the budget did not reach."""
+    """The result of a simulated review, counted; `left` are the items that the budget did not reach."""
 
     run: str
     reviewer: str
-    policy: str
+    order: str
     waiting: int = 0
     inspected: int = 0
     approved: int = 0
@@ -64,15 +67,15 @@ class SimulationResult:
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     item: tables.Item
-    opinion: SimulatedAnswer
+    answer: SimulatedAnswer
     expected_cost: float | None
 
 
-def simulate(run_name: str, plan: Plan | None = None, progress: Progress | None = None) -> SimulationResult:
+def simulate(run_name: str, plan: SimulationPlan | None = None, progress: Progress | None = None) -> SimulationResult:
     """Decides every waiting item that the budget of its trial allows; raises Unknown, and BadInput without gold."""
-    plan = plan or Plan()
-    if plan.policy not in INSPECTION_ORDERS:
-        raise Unknown("policy", plan.policy, INSPECTION_ORDERS)
+    plan = plan or SimulationPlan()
+    if plan.order not in INSPECTION_ORDERS:
+        raise Unknown("policy", plan.order, INSPECTION_ORDERS)
     _check(plan.noise)
     with reading() as session:
         run = runs.get(session, run_name)
@@ -80,12 +83,12 @@ def simulate(run_name: str, plan: Plan | None = None, progress: Progress | None 
         session.expunge(run)
     # A rule takes nothing back, so its decisions need not wait for an undo.
     run.undo_ms = 0
-    tally = SimulationResult(run_name, plan.reviewer, plan.policy, waiting=len(waiting))
+    result = SimulationResult(run_name, plan.reviewer, plan.order, waiting=len(waiting))
     for done, found in enumerate(_ordered(waiting, plan), 1):
-        _inspect(review_queue(), run, found, plan, tally)
+        _inspect(review_queue(), run, found, plan, result)
         if progress:
             progress(done, len(waiting))
-    return tally
+    return result
 
 
 def _check(noise: Noise) -> None:
@@ -96,7 +99,7 @@ def _check(noise: Noise) -> None:
         raise BadInput(f"Nobody reviews in {noise.seconds_per_item:g} seconds; give 0 or more.")
 
 
-def _judged(session: Session, run: tables.Run, plan: Plan) -> list[_Waiting]:
+def _judged(session: Session, run: tables.Run, plan: SimulationPlan) -> list[_Waiting]:
     item, record, task, body, verdict = (
         tables.Item, tables.Trajectory, tables.Task, tables.TrajectoryBody, tables.Verdict,
     )  # fmt: skip
@@ -119,7 +122,7 @@ def _judged(session: Session, run: tables.Run, plan: Plan) -> list[_Waiting]:
     return found
 
 
-def _case(item: tables.Item, asked: tables.Task, text: str, plan: Plan) -> ReviewCase:
+def _case(item: tables.Item, asked: tables.Task, text: str, plan: SimulationPlan) -> ReviewCase:
     gold, options = orjson.loads(asked.gold), orjson.loads(asked.options)
     if not gold:
         raise BadInput(f"Task {asked.task_key!r} has no gold, so no simulated reviewer can judge it.")
@@ -128,45 +131,46 @@ def _case(item: tables.Item, asked: tables.Task, text: str, plan: Plan) -> Revie
     return ReviewCase(spec, seen, item.trial, plan.seed, plan.wordings)
 
 
-def _ordered(waiting: Sequence[_Waiting], plan: Plan) -> list[_Waiting]:
-    """Trial by trial in the order of the policy."""
+def _ordered(waiting: Sequence[_Waiting], plan: SimulationPlan) -> list[_Waiting]:
+    """Trial by trial in the order of the plan."""
     ordered: list[_Waiting] = []
     for trial in sorted({found.item.trial for found in waiting}):
         of_trial = [found for found in waiting if found.item.trial == trial]
-        candidates = [Candidate(one.item.priority, one.opinion.label, one.expected_cost) for one in of_trial]
-        ordered += [of_trial[at] for at in INSPECTION_ORDERS[plan.policy](candidates, plan.seed)]
+        candidates = [Candidate(one.item.priority, one.answer.label, one.expected_cost) for one in of_trial]
+        ordered += [of_trial[at] for at in INSPECTION_ORDERS[plan.order](candidates, plan.seed)]
     return ordered
 
 
-def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: Plan, tally: SimulationResult) -> None:
+def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: SimulationPlan, result: SimulationResult) -> None:
     decided_ms = now_ms()
     claimed = queue.claim(
         run_id=found.item.run_id,
         trial=found.item.trial,
         reviewer=plan.reviewer,
-        now_ms=decided_ms - round(1_000 * found.opinion.seconds),
-        lease_ms=max(run.lease_ms, round(2_000 * found.opinion.seconds)),
+        now_ms=decided_ms - round(1_000 * found.answer.seconds),
+        lease_ms=max(run.lease_ms, round(2_000 * found.answer.seconds)),
         item_id=found.item.id,
         halted_free=run.halted_free,
     )
     if not isinstance(claimed, Claim):
-        tally.left += claimed.reason == NoClaimReason.BUDGET_SPENT
+        result.left += claimed.reason == NoClaimReason.BUDGET_SPENT
         return
-    answer = answer_to(found.opinion, run.feedback_mode)
-    decisions.submit(queue, run, claimed, plan.reviewer, answer, decided_ms)
-    tally.inspected += 1
-    tally.approved += answer.decision == DecisionKind.APPROVE
-    tally.rejected += answer.decision == DecisionKind.REJECT
-    tally.responded += answer.decision == DecisionKind.RESPOND
-    tally.seconds += found.opinion.seconds
+    decided = answer_to(found.answer, run.feedback_mode)
+    decisions.submit(queue, run, claimed, plan.reviewer, decided, decided_ms)
+    result.inspected += 1
+    result.approved += decided.decision == DecisionKind.APPROVE
+    result.rejected += decided.decision == DecisionKind.REJECT
+    result.responded += decided.decision == DecisionKind.RESPOND
+    result.seconds += found.answer.seconds
 
 
-def answer_to(opinion: SimulatedAnswer, feedback_mode: str) -> decisions.Answer:
-    """The opinion as an answer that no person gave; without words where the run takes none."""
-    words = "" if feedback_mode == "binary" else opinion.words
-    return decisions.Answer(_KINDS[opinion.label], words, annotator_kind=RULE)
+def answer_to(answer: SimulatedAnswer, feedback_mode: str) -> decisions.Answer:
+    """The simulated answer as one that no person gave; without words where the run takes none."""
+    words = "" if feedback_mode == "binary" else answer.words
+    return decisions.Answer(_KINDS[answer.label], words, annotator_kind=RULE)
 
 
-def as_dict(tally: SimulationResult) -> dict[str, Any]:
-    """The tally as `review simulate --json` prints it."""
-    return {name: getattr(tally, name) for name in SimulationResult.__dataclass_fields__}
+def as_dict(result: SimulationResult) -> dict[str, Any]:
+    """The result as `review simulate --json` prints it: the inspection order is called policy there."""
+    names = SimulationResult.__dataclass_fields__
+    return {"policy" if name == "order" else name: getattr(result, name) for name in names}

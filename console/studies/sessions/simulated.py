@@ -18,7 +18,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import detector
 from console.environments.environment import TaskSpec
 from console.errors import Refused
-from console.review import decisions as review
+from console.review import decisions
 from console.review.simulated import Noise, ReviewCase, SimulatedAnswer, reviewer
 from console.review.simulated.simulate import answer_to
 from console.studies.design import Design, conditions
@@ -184,7 +184,7 @@ def _decide(person: _Person, place: Position) -> None:
     # The clock may stand before an earlier answer of the same person, never after the real time.
     person.clock_ms = min(max(person.clock_ms, claim.claimed_ms) + round(1_000 * found.seconds), now_ms())
     answer = answer_to(found, run.feedback_mode)
-    review.submit(review_queue(), run, claim, participant.code, answer, person.clock_ms)
+    decisions.submit(review_queue(), run, claim, participant.code, answer, person.clock_ms)
 
 
 def _matter(person: _Person, place: Position) -> Matter:

@@ -1,4 +1,4 @@
-"""What an instruction states - limits, sizes, names, ids, dates, attributes - and where a text speaks of it.
+"""Terms, what an instruction requires - limits, sizes, names, ids, dates, attributes - and where a text speaks of them.
 
 `terms` reads an instruction once, from left to right; `occurrences` finds one term in any text, loosely: case,
 punctuation, plurals and the usual ways to write a price, a size or a date make no difference. Both are linear.

@@ -1,4 +1,4 @@
-"""From an instruction to what it states."""
+"""Extraction of terms: from an instruction to what it requires."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from console.trajectory.terms.lexicon import (
 
 
 class TermKind(StrEnum):
-    """What a term says; the values are words for people."""
+    """The kind of a term; the values are words for people."""
 
     PRICE_MAX = "price at most"
     PRICE_MIN = "price at least"
@@ -41,7 +41,7 @@ class TermKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A stated thing: its words, its place in the instruction as [start, end), and its value.
+    """A term that an instruction states: its words, its place in the instruction as [start, end), and its value.
 
     The value is a number for prices, numbers and quantities, `YYYY-MM-DD` or `MM-DD` for dates, what is ruled out
     for negations, and the words in lower case otherwise.
@@ -94,7 +94,7 @@ _TOKEN = re.compile(r"\S+")
 
 
 def terms(instruction: str) -> tuple[Term, ...]:
-    """What the instruction states, in order of appearance; function words are left out."""
+    """The terms of an instruction in order of appearance; function words are left out."""
     found = (_term(match, instruction) for match in _SCANNER.finditer(instruction))
     return tuple(term for term in found if term is not None)
 

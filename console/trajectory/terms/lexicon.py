@@ -1,4 +1,4 @@
-"""The words and spellings that instructions are read by: function words, colours, units, months, figures."""
+"""The lexicon that instructions are read by: function words, colours, units, months, figures."""
 
 
 def _listed(text: str) -> tuple[str, ...]:

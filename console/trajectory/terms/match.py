@@ -1,4 +1,4 @@
-"""From a term to the places of a text that speak of it.
+"""Matching of terms: from a term to the places of a text that speak of it.
 
 Patterns start with a letter or digit of the term, so that the search jumps from candidate to candidate; whether a word
 starts there is looked at afterwards. That keeps 50,000 characters within about a millisecond.

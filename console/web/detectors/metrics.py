@@ -1,4 +1,4 @@
-"""The parts of the Detectors page, each drawn from one survey of the run."""
+"""Metrics on the Detectors page: figures, curves, thresholds, comparisons and costs of a run's evaluation dashboard."""
 
 from __future__ import annotations
 
@@ -42,35 +42,35 @@ _OVERLAID = {"macro_f1": "Macro-F1", "er": "ER", "pr_auc": "PR-AUC", "ece": "ECE
 
 
 @st.cache_resource(max_entries=6, show_spinner="Measuring the detectors…")
-def survey_of(_url: str, run_name: str, version: tuple[Any, ...]) -> Dashboard:
-    """The survey of a run, worked out anew only where the version has changed."""
+def dashboard_of(_url: str, run_name: str, version: tuple[Any, ...]) -> Dashboard:
+    """The evaluation dashboard of a run, worked out anew only where the version has changed."""
     with reading() as session:
-        found = dashboard(session, runs.get(session, run_name))
-    found.measure()
-    return found
+        evaluation = dashboard(session, runs.get(session, run_name))
+    evaluation.measure()
+    return evaluation
 
 
-def figures(found: Dashboard) -> None:
+def figures(evaluation: Dashboard) -> None:
     """The table of all figures, and all of it as CSV."""
-    rows = {name: _cells(found, name) for name in found.figures}
-    most = max(one.n for one in found.known.values())
-    show_figures(rows, _COLUMNS, [name for name, one in found.known.items() if one.n == most])
-    _without_unread(found)
+    rows = {name: _cells(evaluation, name) for name in evaluation.figures}
+    most = max(one.n for one in evaluation.known.values())
+    show_figures(rows, _COLUMNS, [name for name, one in evaluation.known.items() if one.n == most])
+    _without_unread(evaluation)
     with st.container(horizontal=True):
         st.caption(
             "With 95% intervals of a bootstrap. ★ is the best of its column, among the detectors that judged most."
         )
-        _table_button("Figures (CSV)", found.figure_table, f"{found.run}-figures", "figures-csv")
+        _table_button("Figures (CSV)", evaluation.figure_table, f"{evaluation.run}-figures", "figures-csv")
         _table_button(
             "All scores (CSV)",
-            lambda: chart_data.score_table(found.scores.values()),
-            f"{found.run}-scores",
+            lambda: chart_data.score_table(evaluation.scores.values()),
+            f"{evaluation.run}-scores",
             "scores-csv",
         )
 
 
-def _without_unread(found: Dashboard) -> None:
-    for name, known in found.figures.items():
+def _without_unread(evaluation: Dashboard) -> None:
+    for name, known in evaluation.figures.items():
         if known["parsed_only"]:
             read = known["parsed_only"]
             st.text(
@@ -79,75 +79,77 @@ def _without_unread(found: Dashboard) -> None:
             )
 
 
-def curves(found: Dashboard) -> None:
+def curves(evaluation: Dashboard) -> None:
     """PR, ROC and reliability; a sentence where a curve cannot be drawn."""
     left, right = st.columns(2)
     reasons = {"pr-curve": _ONE_CLASS, "roc-curve": _ONE_CLASS}
     for column, name in ((left, "pr-curve"), (right, "roc-curve")):
         with column:
-            if found.both_classes:
-                _chart(found, name, found.table(name))
+            if evaluation.both_classes:
+                _chart(evaluation, name, evaluation.table(name))
             else:
                 st.caption(f"{name.replace('-', ' ')}: {reasons[name]}.")
-    probabilities = found.table("reliability")
+    probabilities = evaluation.table("reliability")
     if len(probabilities):
-        _chart(found, "reliability", probabilities)
+        _chart(evaluation, "reliability", probabilities)
     else:
         st.caption(
-            f"No reliability diagram: no detector here tells a probability. inferact recalibrate {found.run} "
+            f"No reliability diagram: no detector here tells a probability. inferact recalibrate {evaluation.run} "
             "makes one of scores and reviewers' labels."
         )
 
 
 @st.fragment
-def threshold(found: Dashboard) -> None:
+def threshold(evaluation: Dashboard) -> None:
     """One detector: how its scores lie, and what each threshold would bring and cost."""
     st.subheader("What a threshold brings and costs")
-    names = [*found.figures, *(name for name in found.scores if name not in found.figures)]
+    names = [*evaluation.figures, *(name for name in evaluation.scores if name not in evaluation.figures)]
     name = st.selectbox("Detector", names, key="threshold-detector")
-    one = found.scores[name]
+    one = evaluation.scores[name]
     left, right = st.columns(2)
     with left:
-        _chart(found, "score-histogram", chart_data.histogram_table(one), of=name)
+        _chart(evaluation, "score-histogram", chart_data.histogram_table(one), of=name)
     with right:
-        sweep = chart_data.sweep_table(one, found.there, halted_free=found.halted_free)
-        _chart(found, "threshold-sweep", sweep, of=name)
-    _slider(found, name)
+        sweep = chart_data.sweep_table(one, evaluation.there, halted_free=evaluation.halted_free)
+        _chart(evaluation, "threshold-sweep", sweep, of=name)
+    _slider(evaluation, name)
 
 
 @st.fragment
-def _slider(found: Dashboard, name: str) -> None:
-    one = found.scores[name]
-    key = f"threshold-{found.run}-{name}"
+def _slider(evaluation: Dashboard, name: str) -> None:
+    one = evaluation.scores[name]
+    key = f"threshold-{evaluation.run}-{name}"
     at = st.slider("Flag above", 0.0, 1.0, min(max(one.threshold, 0.0), 1.0), 0.01, key=key)
     left, right = st.columns(2)
     with right:
-        _inspections(found, name, at)
+        _inspections(evaluation, name, at)
     with left:
-        known = found.known.get(name)
+        known = evaluation.known.get(name)
         if known is None:
             st.caption("No confusion matrix: none of its trajectories has a label.")
             return
         counted = matrix(known, at)
-        _chart(found, "confusion-matrix", chart_data.confusion_table(counted), of=name)
+        _chart(evaluation, "confusion-matrix", chart_data.confusion_table(counted), of=name)
     with right:
         _worth(counted)
 
 
-def _inspections(found: Dashboard, name: str, at: float) -> None:
-    table = chart_data.inspections_table(found.scores[name], found.there, at, found.cap, halted_free=found.halted_free)
+def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
+    table = chart_data.inspections_table(
+        evaluation.scores[name], evaluation.there, at, evaluation.cap, halted_free=evaluation.halted_free
+    )
     needed = int(table["inspections"].sum())
-    told = f"**{needed:,} inspections**"
-    if found.cap is None:
-        told += "; the run has no budget."
+    sentence = f"**{needed:,} inspections**"
+    if evaluation.cap is None:
+        sentence += "; the run has no budget."
     else:
         beyond = int(table["beyond_budget"].sum())
-        told += f"; the budget allows {found.cap:,} a trial" + (
+        sentence += f"; the budget allows {evaluation.cap:,} a trial" + (
             f", {beyond:,} are beyond it." if beyond else ", enough."
         )
-    st.markdown(told)
+    st.markdown(sentence)
     st.dataframe(_filled(table), key=f"inspections-{name}", hide_index=True, height="content")
-    st.code(f"inferact detect {found.run} --method {name} --threshold {at:g}", language=None)
+    st.code(f"inferact detect {evaluation.run} --method {name} --threshold {at:g}", language=None)
 
 
 def _worth(counted: Confusion) -> None:
@@ -159,14 +161,14 @@ def _worth(counted: Confusion) -> None:
 
 
 @st.fragment
-def pair(found: Dashboard) -> None:
+def pair(evaluation: Dashboard) -> None:
     """Two detectors on the same trajectories: is one better, or was it luck?"""
     st.subheader("One against another")
     left, right = st.columns(2)
-    names = list(found.figures)
+    names = list(evaluation.figures)
     first = left.selectbox("Detector", names, key="pair-first")
     second = right.selectbox("against", [name for name in names if name != first], key="pair-second")
-    tested = _paired(found, found.version, first, second)
+    tested = _paired(evaluation, evaluation.version, first, second)
     if not tested.n:
         st.caption("These two have judged no trajectory in common.")
         return
@@ -180,46 +182,46 @@ def pair(found: Dashboard) -> None:
 
 
 @st.cache_resource(max_entries=60, show_spinner="Comparing…")
-def _paired(_found: Dashboard, version: tuple[Any, ...], first: str, second: str) -> comparison.Pair:
-    return comparison.pair(_found.known[first], _found.known[second])
+def _paired(_evaluation: Dashboard, version: tuple[Any, ...], first: str, second: str) -> comparison.Pair:
+    return comparison.pair(_evaluation.known[first], _evaluation.known[second])
 
 
-def agreement(found: Dashboard) -> None:
+def agreement(evaluation: Dashboard) -> None:
     """Which detectors flag the same."""
-    if len(found.scores) > 1:
+    if len(evaluation.scores) > 1:
         st.subheader("What they flag in common")
-        _chart(found, "flag-overlap", found.table("flag-overlap"))
+        _chart(evaluation, "flag-overlap", evaluation.table("flag-overlap"))
 
 
-def models(found: Dashboard) -> None:
+def models(evaluation: Dashboard) -> None:
     """One method with several models, where there are such verdicts."""
-    mixed = comparison.mixes(found.known, found.figures, "macro_f1").assign(metric="Macro-F1")
+    mixed = comparison.mixes(evaluation.known, evaluation.figures, "macro_f1").assign(metric="Macro-F1")
     for method, frame in mixed.groupby("method"):
         st.subheader(f"Models of {method}")
-        _chart(found, "model-mixing", frame, of=str(method))
+        _chart(evaluation, "model-mixing", frame, of=str(method))
 
 
-def beside_the_paper(found: Dashboard) -> None:
+def beside_the_paper(evaluation: Dashboard) -> None:
     """The paper's figures beside one's own."""
     st.subheader("Published results")
-    if found.environment not in paper.ENVIRONMENTS:
+    if evaluation.environment not in paper.ENVIRONMENTS:
         known = ", ".join(paper.ENVIRONMENTS)
-        st.caption(f"The InferAct paper has figures for {known}; this run is of {found.environment or 'several'}.")
+        st.caption(f"The InferAct paper has figures for {known}; this run is of {evaluation.environment or 'several'}.")
         return
     metric = st.selectbox("Figure", list(_OVERLAID), format_func=_OVERLAID.__getitem__, key="published-metric")
-    table = chart_data.published_table(found.environment, found.figures, metric, _OVERLAID[metric])
-    _chart(found, "published-overlay", table, of=metric)
+    table = chart_data.published_table(evaluation.environment, evaluation.figures, metric, _OVERLAID[metric])
+    _chart(evaluation, "published-overlay", table, of=metric)
     st.caption(
         "Hollow marks are what the InferAct paper (v3, Tables 1 and 2) prints for its own models and tasks; they were "
         "not measured here."
     )
 
 
-def spending(found: Dashboard) -> None:
+def spending(evaluation: Dashboard) -> None:
     """Requests, tokens, seconds and USD that each detector's verdicts rest on."""
     st.subheader("What they took")
     st.dataframe(
-        _filled(found.spending),
+        _filled(evaluation.spending),
         key="spending",
         hide_index=True,
         column_config={
@@ -227,16 +229,16 @@ def spending(found: Dashboard) -> None:
             "cost usd": st.column_config.NumberColumn("USD", format="%.4f"),
         },
     )
-    _table_button("Table (CSV)", lambda: found.spending, f"{found.run}-spending", "spending-csv")
-    if found.spending["requests"].isna().all():
+    _table_button("Table (CSV)", lambda: evaluation.spending, f"{evaluation.run}-spending", "spending-csv")
+    if evaluation.spending["requests"].isna().all():
         st.caption("No model was asked: these detectors cost nothing but the seconds.")
 
 
-def _cells(found: Dashboard, name: str) -> dict[str, FigureCell]:
-    known = found.figures[name]
-    counted = matrix(found.known[name])
+def _cells(evaluation: Dashboard, name: str) -> dict[str, FigureCell]:
+    known = evaluation.figures[name]
+    counted = matrix(evaluation.known[name])
     cost = bootstrap.of_confusion(counted, lambda drawn: weighted(drawn, *_costs()))
-    values = {**known, "weighted_cost": weighted(counted, *_costs()), "excluded": found.excluded[name]}
+    values = {**known, "weighted_cost": weighted(counted, *_costs()), "excluded": evaluation.excluded[name]}
     bounds = {**known["intervals"], "weighted_cost": cost and {"low": cost.low, "high": cost.high}}
     cells = {}
     for column in _COLUMNS:
@@ -261,11 +263,15 @@ def _gain(title: str, gain: comparison.Gain) -> dict[str, str]:
     }
 
 
-def _chart(found: Dashboard, name: str, table: pd.DataFrame, *, of: str = "") -> None:
+def _chart(evaluation: Dashboard, name: str, table: pd.DataFrame, *, of: str = "") -> None:
     part = f"{name}-{of}" if of else name
     picture = st.session_state.get("picture") or "png"
     show_chart(
-        CHARTS[name](table), lambda: as_csv(table), key=f"chart-{part}", file=f"{found.run}-{part}", picture=picture
+        CHARTS[name](table),
+        lambda: as_csv(table),
+        key=f"chart-{part}",
+        file=f"{evaluation.run}-{part}",
+        picture=picture,
     )
 
 

@@ -1,4 +1,4 @@
-"""What inspections catch, on the Detectors page: the oversight curve of a run, and how its budget was used."""
+"""Oversight on the Detectors page: the curve of what inspections catch, and how the run's budget was used."""
 
 from __future__ import annotations
 
@@ -50,33 +50,33 @@ def oversight_of(run_name: str) -> None:
     head, body = st.container(horizontal=True, vertical_alignment="bottom"), st.container()
     with head:
         labels = _labels() if settled else "gold"
-        there = _pool(database_url(), run_name, labels, version)
-        known = oversight.drawable(there)
+        pool = _pool(database_url(), run_name, labels, version)
+        known = oversight.drawable(pool)
         if known:
             trial, further = _trial(list(known)), _further()
-            wanted = _wanted(known[trial], there.routing)
-            found = _curves(database_url(), there, version, labels, trial, further, wanted)
+            wanted = _wanted(known[trial], pool.routing)
+            curves = _curves(database_url(), pool, version, labels, trial, further, wanted)
     with body:
         if known:
-            _drawn(run_name, found, wanted)
+            _drawn(run_name, curves, wanted)
         else:
             st.caption("No oversight curve: no flagged item has a label, so nobody can tell what was caught.")
-        _burn_down(run_name, there, version)
+        _burn_down(run_name, pool, version)
 
 
-def _drawn(run: str, found: oversight.Curves, wanted: _Wanted) -> None:
-    points, summary = found.points, found.summary
+def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
+    points, summary = curves.points, curves.summary
     if wanted.order is None:
-        points, summary = (_without_twin(frame, found.points) for frame in (points, summary))
+        points, summary = (_without_twin(frame, curves.points) for frame in (points, summary))
     left, right = st.columns([3, 2])
     with left:
-        _chart("oversight-curve", points.assign(spent=found.spent), run)
+        _chart("oversight-curve", points.assign(spent=curves.spent), run)
     with right:
-        for sentence in _told(found):
+        for sentence in _sentences(curves):
             st.markdown(sentence)
-        _table(summary, wanted.named, found.further)
+        _table(summary, wanted.named, curves.further)
         st.caption(
-            f"Caught after {found.spent:,} inspections, and by {found.further:,} more. Every order looks at flagged "
+            f"Caught after {curves.spent:,} inspections, and by {curves.further:,} more. Every order looks at flagged "
             "items only, and catches what it looks at. Area: 0 as in random order, 1 at best."
         )
 
@@ -96,22 +96,22 @@ def _table(summary: pd.DataFrame, named: str, further: int) -> None:
     )
 
 
-def _told(found: oversight.Curves) -> Iterator[str]:
-    """What the curve says, in sentences: what was caught, what more brings, what no inspection finds."""
-    summary, n = found.summary, found.further
+def _sentences(curves: oversight.Curves) -> Iterator[str]:
+    """The sentences on the curve: what was caught, what more brings, what no inspection finds."""
+    summary, n = curves.summary, curves.further
     # Of several detectors the one that has caught most; of several orders the first, which is what happened.
     best = summary.sort_values(["caught", "more"], ascending=False) if summary["policy"].nunique() == 1 else summary
     first = best.iloc[0]
-    there = f"of {first['misaligned']:,} flagged misalignments"
+    of_flagged = f"of {first['misaligned']:,} flagged misalignments"
     who = f"With {first['detector']}, {_WORDS.get(first['policy'], '')}, "
     if first["policy"] == oversight.AS_REVIEWED:
-        caught = f"In {found.spent:,} inspections reviewers caught **{first['caught']:.0f} {there}**; "
+        caught = f"In {curves.spent:,} inspections reviewers caught **{first['caught']:.0f} {of_flagged}**; "
         yield f"{caught}the next {n:,} in the queue hold **{first['more']:.0f} more**."
-    elif found.spent:
-        caught = f"{who}{found.spent:,} inspections catch **{first['caught']:.0f} {there}**"
+    elif curves.spent:
+        caught = f"{who}{curves.spent:,} inspections catch **{first['caught']:.0f} {of_flagged}**"
         yield f"{caught}, {n:,} more **{first['more']:.0f}**."
     else:
-        yield f"Nobody has inspected anything yet. {who}{n:,} inspections catch **{first['more']:.0f} {there}**."
+        yield f"Nobody has inspected anything yet. {who}{n:,} inspections catch **{first['more']:.0f} {of_flagged}**."
     if first["missed"]:
         yield f"{first['missed']:,} misaligned are not flagged by {first['detector']}: no inspection finds them."
     if first["unlabelled"]:
@@ -139,8 +139,8 @@ def _wanted(detectors: list[str], routing: str) -> _Wanted:
             return _Wanted(
                 order=st.selectbox("Order", orders, key="oversight-order", format_func=_WORDS.__getitem__, width=300)
             )
-    place = detectors.index(routing) if routing in detectors else 0
-    return _Wanted(detector=st.selectbox("Detector", detectors, place, key="oversight-detector", width=240))
+    index = detectors.index(routing) if routing in detectors else 0
+    return _Wanted(detector=st.selectbox("Detector", detectors, index, key="oversight-detector", width=240))
 
 
 def _without_twin(frame: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
@@ -149,8 +149,8 @@ def _without_twin(frame: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
     return frame if by_score != by_cost else frame[frame["policy"] != _TWINS[1]]
 
 
-def _burn_down(run: str, there: oversight.Pool, version: tuple[Any, ...]) -> None:
-    burnt = _burnt(database_url(), run, there, there.labels, version)
+def _burn_down(run: str, pool: oversight.Pool, version: tuple[Any, ...]) -> None:
+    burnt = _burnt(database_url(), run, pool, pool.labels, version)
     if burnt.empty:
         st.caption("No budget was used yet: nobody has claimed an item of this run.")
     else:
@@ -171,7 +171,7 @@ def _pool(url: str, run_name: str, labels: str, version: tuple[Any, ...]) -> ove
 @st.cache_resource(max_entries=24, show_spinner="Counting what inspections catch…")
 def _curves(
     url: str,
-    _there: oversight.Pool,
+    _run_pool: oversight.Pool,
     version: tuple[Any, ...],
     labels: str,
     trial: int,
@@ -180,10 +180,10 @@ def _curves(
 ) -> oversight.Curves:
     orders = oversight.ORDERS if wanted.order is None else (wanted.order,)
     detectors = None if wanted.detector is None else (wanted.detector,)
-    return oversight.curves(_there, trial=trial, orders=orders, detectors=detectors, further=further)
+    return oversight.curves(_run_pool, trial=trial, orders=orders, detectors=detectors, further=further)
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def _burnt(url: str, run_name: str, _there: oversight.Pool, labels: str, version: tuple[Any, ...]) -> pd.DataFrame:
+def _burnt(url: str, run_name: str, _run_pool: oversight.Pool, labels: str, version: tuple[Any, ...]) -> pd.DataFrame:
     with reading() as session:
-        return oversight.burn_down(session, runs.get(session, run_name), _there)
+        return oversight.burn_down(session, runs.get(session, run_name), _run_pool)

@@ -13,7 +13,7 @@ from console.web.widgets.messages import show_empty_state
 st.title("Export")
 with reading() as session:
     run = chosen_run(session)
-    names = [found.name for found in runs.every(session)]
+    names = [one.name for one in runs.every(session)]
 if run is None:
     show_empty_state("Nothing to export yet", "Import a log of an agent and review it first.")
     st.page_link("console/web/pages/runs.py", label="Import a log")

@@ -1,7 +1,4 @@
-"""Inbox: what waits, why, how old, and what is left of the budget.
-
-The one-minute tour: short cards in the flow of the Inbox, put away for good by one click.
-"""
+"""Inbox: the items that wait, why, how old they are, what is left of the budget, and a tour for newcomers."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ _CARDS = (
 
 
 def show_tour() -> None:
-    """Draws the cards until this browser has put them away."""
+    """Draws the cards of the one-minute tour until this browser has dismissed them."""
     if st.session_state.get("tour_done"):
         set_cookie(_COOKIE, "done")
         return
@@ -42,29 +39,29 @@ def show_tour() -> None:
         st.html(
             f'<section aria-label="A one-minute tour"><h2>One minute to know your way</h2><ol>{cards}</ol></section>'
         )
-        st.button("Got it", key="tour-done", type="tertiary", on_click=_put_away)
+        st.button("Got it", key="tour-done", type="tertiary", on_click=_dismiss_tour)
 
 
-def _put_away() -> None:
+def _dismiss_tour() -> None:
     st.session_state["tour_done"] = True
 
 
 _SHOWN = 100
 
-hat = current_identity()
+identity = current_identity()
 with reading() as session:
     run = chosen_run(session)
-    names = [found.name for found in runs.every(session)]
+    names = [one.name for one in runs.every(session)]
     waiting = inbox.waiting(session, run, _SHOWN) if run else []
     count, oldest = inbox.waits(session, run) if run else (0, None)
-    mine, seconds = inbox.my_decisions(session, run, hat.name) if run and hat else (0, None)
+    mine, seconds = inbox.my_decisions(session, run, identity.name) if run and identity else (0, None)
     trials = [row["trial"] for row in runs.status(session, run)["trials"]] if run else []
 
 st.title("Inbox")
 if waiting:
     show_tour()
-if run is None or hat is None:
-    if hat and hat.role is Role.RESEARCHER:
+if run is None or identity is None:
+    if identity and identity.role is Role.RESEARCHER:
         show_empty_state("No runs yet", "Import a log of an agent to fill the queue.")
         st.page_link("console/web/pages/runs.py", label="Import a log")
     else:

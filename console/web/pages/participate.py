@@ -7,63 +7,63 @@ import streamlit as st
 
 from console.studies.sessions import steps
 from console.studies.sessions.steps import Position
-from console.web.participant import item, join_leave, onboarding, rounds, session
+from console.web.participant import item, join_leave, onboarding, session, stages
 from console.web.review import actions
 from storage import tables
 
 _ITEMS = ("review", "probe", "practice")
-_GONE = ("declined", "withdrawn")
+_OUTSIDE = ("declined", "withdrawn")
 
 
-def _stages(place: Position, who: tables.Participant) -> Mapping[str, Callable[[], None]]:
-    """What is drawn for each kind of place."""
-    design, id = place.design, who.id or 0
+def _stages(position: Position, who: tables.Participant) -> Mapping[str, Callable[[], None]]:
+    """What is drawn for each kind of position."""
+    design, id = position.design, who.id or 0
     if design is None:
-        return {"withdrawn": rounds.withdrawn}
+        return {"withdrawn": stages.withdrawn}
     environment = design.source.environment
     return {
         "consent": lambda: onboarding.consent(design, id),
         "questions": lambda: onboarding.questions(design.demographics, id),
         "instructions": lambda: onboarding.instructions(design.instructions, environment, id),
-        "practice": lambda: item.practice(place, who.code),
-        "practice_answer": lambda: item.practice_answer(place, who.code, id),
-        "introduction": lambda: rounds.introduction(place, design, id),
-        "review": lambda: item.item(place, who.code),
-        "probe": lambda: item.item(place, who.code),
-        "round_over": lambda: rounds.round_over(place, id),
-        "agents_working": rounds.agents_working,
-        "break": lambda: rounds.pause(place.until_ms or 0, place, id),
-        "paused": lambda: rounds.paused(place),
-        "finished": lambda: rounds.finished(place.completion_code),
-        "declined": rounds.declined,
-        "withdrawn": rounds.withdrawn,
+        "practice": lambda: item.practice(position, who.code),
+        "practice_answer": lambda: item.practice_answer(position, who.code, id),
+        "introduction": lambda: stages.introduction(position, design, id),
+        "review": lambda: item.item(position, who.code),
+        "probe": lambda: item.item(position, who.code),
+        "round_over": lambda: stages.round_over(position, id),
+        "agents_working": stages.agents_working,
+        "break": lambda: stages.pause(position.until_ms or 0, position, id),
+        "paused": lambda: stages.paused(position),
+        "finished": lambda: stages.finished(position.completion_code),
+        "declined": stages.declined,
+        "withdrawn": stages.withdrawn,
     }
 
 
 def _show(who: tables.Participant) -> None:
-    place = steps.where(who.id or 0)
-    st.session_state["shown_kind"], st.session_state["participant_id"] = place.kind, who.id
-    draw = _stages(place, who)[place.kind]
+    position = steps.where(who.id or 0)
+    st.session_state["shown_kind"], st.session_state["participant_id"] = position.kind, who.id
+    draw = _stages(position, who)[position.kind]
     leaving = join_leave.is_leaving()
-    if place.kind not in _GONE and not leaving:
-        join_leave.corner()
-    if place.design and leaving:
-        draw = partial(join_leave.leaving, who, place.design.consent.withdrawal)
-    elif place.kind in _ITEMS:
+    if position.kind not in _OUTSIDE and not leaving:
+        join_leave.leave_button()
+    if position.design and leaving:
+        draw = partial(join_leave.leave_page, who, position.design.consent.withdrawal)
+    elif position.kind in _ITEMS:
         draw()
         return
     st.session_state["looking_back"] = None
-    if place.kind == "practice_answer":
+    if position.kind == "practice_answer":
         st.session_state.pop("done", None)
-    with session.stage():
-        if said := actions.flash_html():
-            st.html(said)
+    with session.column():
+        if message := actions.flash_html():
+            st.html(message)
         draw()
 
 
-participant = session.me()
+participant = session.current_participant()
 if participant is None:
-    with session.stage():
+    with session.column():
         join_leave.welcome()
 else:
     session.keep_cookie(participant)

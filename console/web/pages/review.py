@@ -23,40 +23,40 @@ def _what_now(nothing: NoClaim, who: Identity) -> str:
     return "Nothing is left for you to do here; tell the researcher, who can raise it."
 
 
-hat = current_identity()
+identity = current_identity()
 queue = review_queue()
 with reading() as session:
-    run = chosen_run(session) if hat else None
-    if run is None or hat is None:
+    run = chosen_run(session) if identity else None
+    if run is None or identity is None:
         show_empty_state("Nothing to review yet", "Items appear here as soon as a run has flagged something.")
         st.stop()
     if run.study_id is not None:
         show_empty_state("Its participant reviews this", "Whoever else answers here would answer in their place.")
         st.stop()
-    actions.sit_at(run.id)
-    earlier_answer = actions.looking_back_at(session, hat.name)
-    claim = earlier_answer or decisions.next_item(queue, session, run, hat.name, now_ms(), settles=False)
-    progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, hat.name))
+    actions.set_reviewed_runs(run.id)
+    earlier_answer = actions.earlier_claim(session, identity.name)
+    claim = earlier_answer or decisions.next_item(queue, session, run, identity.name, now_ms(), settles=False)
+    progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, identity.name))
     if not isinstance(claim, NoClaim):
-        unblinded = hat.role is Role.RESEARCHER
-        sheet = blinding.review_view(session, queue, run, claim, hat.name, unblinded=unblinded)
-        answered = decisions.last_answer(session, claim.item_id, hat.name) if earlier_answer else None
+        unblinded = identity.role is Role.RESEARCHER
+        view = blinding.review_view(session, queue, run, claim, identity.name, unblinded=unblinded)
+        answered = decisions.last_answer(session, claim.item_id, identity.name) if earlier_answer else None
 
 if isinstance(claim, NoClaim):
     actions.show_flash()
-    show_empty_state(inbox.headline(claim), f"{inbox.why_nothing(claim)} {_what_now(claim, hat)}".strip())
-    if hat.role is Role.RESEARCHER and claim.reason == NoClaimReason.BUDGET_SPENT:
+    show_empty_state(inbox.headline(claim), f"{inbox.why_nothing(claim)} {_what_now(claim, identity)}".strip())
+    if identity.role is Role.RESEARCHER and claim.reason == NoClaimReason.BUDGET_SPENT:
         st.page_link("console/web/pages/runs.py", label="Raise the budget on Runs", query_params={"run": run.name})
     decision_bar.empty_bar()
     st.stop()
 
 above = status_line_html(progress, trial=claim.trial, cap=claim.budget_cap, used=claim.budget_used, now_ms=now_ms())
 above += actions.flash_html() + (actions.answer_html(answered) if answered else "")
-draw_further_steps = show_presentation(sheet.exhibit, above)
-show_earlier_trials(sheet.earlier, blinding.actions(sheet.checkpoint))
+draw_further_steps = show_presentation(view.presentation, above)
+show_earlier_trials(view.earlier, blinding.actions(view.checkpoint))
 if earlier_answer:
     decision_bar.back_bar(claim)
 else:
     actions.mark_shown(claim.item_id)
-    decision_bar.bar(claim, run, sheet.draft)
+    decision_bar.bar(claim, run, view.draft)
 draw_further_steps()

@@ -15,7 +15,7 @@ _COLUMNS = ("run", "kind", "environment", "trials", "trajectories", "detector", 
 st.title("Runs")
 with reading() as session:
     run = chosen_run(session)
-    summaries = [runs.summary(session, found) for found in runs.every(session)]
+    summaries = [runs.summary(session, one) for one in runs.every(session)]
     status = runs.status(session, run) if run else None
     patterns = runs.patterns(run) if run else []
     candidates = runs.candidates(session, run, limit=300) if run else []

@@ -1,7 +1,4 @@
-"""One trajectory, opened: its lineage, what changed since the trial before, the whole record. For researchers.
-
-Trajectories: filter, search, open any; the lineage from feedback to the next trial. For researchers.
-"""
+"""Trajectories: filter and search them, open one with its lineage and its whole record. For researchers."""
 
 from __future__ import annotations
 
@@ -61,7 +58,7 @@ _COLUMNS = {
 st.title("Trajectories")
 with reading() as session:
     run = chosen_run(session)
-    names = [found.name for found in runs.every(session)]
+    names = [one.name for one in runs.every(session)]
 if run is None:
     show_empty_state("No trajectories yet", "Import a log of an agent first.")
     st.page_link("console/web/pages/runs.py", label="Import a log")

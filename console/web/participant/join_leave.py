@@ -1,4 +1,4 @@
-"""Into a study by its code, and out of it, for a while or for good."""
+"""Joining a study by its code, and leaving it, for a while or for good."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import streamlit as st
 from console.auth.sign_in import PARTICIPANT_COOKIE, secret_of
 from console.database import reading
 from console.studies.sessions import joining
-from console.studies.sessions import withdrawal as withdrawing
 from console.studies.sessions.stages import ParticipantStage
-from console.web.participant.session import is_of, leave, onward, stay, step
+from console.studies.sessions.withdrawal import withdraw
+from console.web.participant.session import continue_button, is_of, sign_in_participant, sign_out_participant, step
 from console.web.review import actions
 from console.web.widgets.participant_stage import head_html, points_html, prose_html
 from console.web.widgets.sign_in_cookie import delete_cookie, follow_cookie
@@ -22,8 +22,8 @@ _CODE_CHARS = 40
 
 def welcome() -> None:
     """What somebody reads whom this browser does not know: the invitation, or the field for its code."""
-    if said := actions.flash_html():
-        st.html(said)
+    if message := actions.flash_html():
+        st.html(message)
     if st.session_state.get("left"):
         if st.session_state.get("way_back_gone"):
             delete_cookie(PARTICIPANT_COOKIE)
@@ -41,10 +41,10 @@ def welcome() -> None:
             "In this study you are that person. You are told more before you decide whether to take part."
         )
     )
-    onward("Start", "join", _join, code)
+    continue_button("Start", "join", _join, code)
 
 
-def corner() -> None:
+def leave_button() -> None:
     """The small button, on every page, that leads out."""
     with st.container(key="ia-who"):
         st.button("Leave or withdraw", key="leave", type="tertiary", on_click=_set_leaving, args=("asked",))
@@ -55,11 +55,11 @@ def is_leaving() -> bool:
     return bool(st.session_state.get("leaving"))
 
 
-def leaving(participant: tables.Participant, withdrawal: str) -> None:
+def leave_page(participant: tables.Participant, withdrawal: str) -> None:
     """The way out: for a while, with the link that leads back, or for good."""
     st.html(head_html("Leave for a while") + points_html(_AWAY))
     st.code(_link(participant), language=None, wrap_lines=True)
-    onward("Go on with the study", "stay", _set_leaving, None)
+    continue_button("Go on with the study", "stay", _set_leaving, None)
     st.html(f'<div class="ia-rule"></div>{head_html("Withdraw")}{prose_html(_WITHDRAWAL[withdrawal])}')
     if st.session_state.get("leaving") == "sure":
         sure = "Withdraw for good: this cannot be undone"
@@ -92,16 +92,23 @@ def _join_by_field() -> None:
 
 def _join(code: str) -> None:
     """Takes a place; whoever has one in that study already gets it back."""
+    sign_in_participant(_already_joined(code) or joining.join(code))
+
+
+def _already_joined(code: str) -> tables.Participant | None:
+    """The participant that this tab or browser keeps, where they are in the study of that code."""
     kept = st.session_state.get("me") or secret_of(st.context.cookies.get(PARTICIPANT_COOKIE))
     with reading() as session:
-        mine = joining.found(session, kept) if kept else None
-        study = session.get(tables.Study, mine.study_id) if mine and mine.stage != ParticipantStage.DECLINED else None
-    stay(mine if mine and study and is_of(study, code) else joining.join(code))
+        participant = joining.found(session, kept) if kept else None
+        study = session.get(tables.Study, participant.study_id) if participant else None
+    if participant is None or study is None or participant.stage == ParticipantStage.DECLINED:
+        return None
+    return participant if is_of(study, code) else None
 
 
 def _withdraw(participant_id: int) -> None:
-    withdrawing.withdraw(participant_id)
-    leave()
+    withdraw(participant_id)
+    sign_out_participant()
     st.session_state["way_back_gone"] = True
 
 

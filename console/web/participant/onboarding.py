@@ -1,9 +1,4 @@
-"""What a participant is asked before the first item: consent, and a few questions.
-
-What a participant reads before a part of the study: what is there to work with, and no word on why it changes.
-Learning the work: the instructions with a worked example, and practice items whose answer is explained.
-Invented items, one for each kind of task, that show a participant what a right answer looks like.
-"""
+"""Onboarding of a participant: consent, questions, instructions with a worked example, and what holds in each part."""
 
 from __future__ import annotations
 
@@ -21,7 +16,7 @@ from console.studies.sessions import joining
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.web.participant import session
-from console.web.participant.session import onward
+from console.web.participant.session import continue_button
 from console.web.review import shortcuts
 from console.web.widgets.hotkeys import hotkeys, key_label
 from console.web.widgets.markup import plain
@@ -49,7 +44,11 @@ def questions(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
         for question in asked:
             _field(question)
         st.form_submit_button(
-            key_label("Continue", "Enter"), key="answered", type="primary", on_click=_tell, args=(asked, participant_id)
+            key_label("Continue", "Enter"),
+            key="answered",
+            type="primary",
+            on_click=_keep_answers,
+            args=(asked, participant_id),
         )
     hotkeys({"enter": "answered"}, item_id="questions", enabled=shortcuts.enabled())
 
@@ -88,13 +87,13 @@ def _field(question: IntakeQuestion) -> None:
         st.text_input(label, key=key, label_visibility="collapsed", max_chars=_MOST_CHARACTERS)
 
 
-def _tell(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
+def _keep_answers(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
     given = {question.key: st.session_state.get(f"question-{question.key}") for question in asked}
     answers = {key: f"{value:.15g}" if isinstance(value, float) else str(value or "") for key, value in given.items()}
     session.step(joining.tell, participant_id, answers)
 
 
-_SAID: Mapping[tuple[str, str], str] = {
+_SENTENCES: Mapping[tuple[str, str], str] = {
     ("feedback", "nl"): "You can tell the agent in your own words what is wrong; it reads them before it tries again.",
     ("feedback", "binary"): "You approve or reject. There is no field for words in this part.",
     ("score", "shown"): "Each item shows how strongly an automatic check doubts it.",
@@ -114,11 +113,11 @@ OTHERS = "The tasks are new."
 
 
 def points(design: Design, levels: Mapping[str, str], *, first: bool) -> list[str]:
-    """What holds in the part with these levels, a sentence each: only what differs between parts, and the budget."""
-    said = [words for name in varied(design) if (words := _SAID.get((name, levels[name])))]
+    """The sentences on what holds in the part with these levels: only what differs between parts, and the budget."""
+    sentences = [words for name in varied(design) if (words := _SENTENCES.get((name, levels[name])))]
     if not first:
-        said.insert(0, OTHERS if said else SAME)
-    return [*said, *_rounds(design.trials), *_reviews(design.budget)]
+        sentences.insert(0, OTHERS if sentences else SAME)
+    return [*sentences, *_rounds(design.trials), *_reviews(design.budget)]
 
 
 def _rounds(count: int) -> list[str]:
@@ -153,8 +152,8 @@ def worked_example(environment: str | None) -> WorkedExample:
 
 
 def _example(environment: str, asked: str, steps: Steps, action: str, answer: str, why: str) -> WorkedExample:
-    seen = Checkpoint(environment, asked, "", steps, len(steps), CheckpointKind.ACTION, action=action)
-    return WorkedExample(seen, answer, why)
+    checkpoint = Checkpoint(environment, asked, "", steps, len(steps), CheckpointKind.ACTION, action=action)
+    return WorkedExample(checkpoint, answer, why)
 
 
 _EXAMPLES = {
@@ -217,4 +216,4 @@ def instructions(text: str, environment: str | None, participant_id: int) -> Non
     drawn = presentation_html(checkpoint_presentation(example.checkpoint, highlights=False))
     right = explained_html("", example.answer, example.why, agrees=True)
     st.html(f'<section class="ia-example" aria-label="An example"><h2>An example</h2>{drawn}{right}</section>')
-    onward("Continue", "instructed", joining.instructed, participant_id)
+    continue_button("Continue", "instructed", joining.instructed, participant_id)

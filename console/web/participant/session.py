@@ -1,4 +1,4 @@
-"""A participant at the browser: who it is, the steps they take, and what takes the agents a while."""
+"""The session of a participant at a browser: who it is, the steps they take, and the work that takes a while."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ from console.web.widgets.sign_in_cookie import set_cookie
 from storage import tables
 from storage.errors import StorageError
 
-_STAGE_PX = 760
-_LOOK_EVERY_S = 0.15
+_COLUMN_PX = 760
+_CHECK_EVERY_S = 0.15
 
 
-def stage() -> DeltaGenerator:
-    """The column that everything but an item is read in."""
-    return st.container(key="ia-stage", width=_STAGE_PX)
+def column() -> DeltaGenerator:
+    """The page column that everything but an item is read in."""
+    return st.container(key="ia-stage", width=_COLUMN_PX)
 
 
-def me() -> tables.Participant | None:
+def current_participant() -> tables.Participant | None:
     """The participant whose link, tab or cookie this is; it is theirs from now on in this tab and this browser."""
     given = st.query_params.get("me")
     kept = given or st.session_state.get("me") or secret_of(st.context.cookies.get(PARTICIPANT_COOKIE))
     if kept is None or st.session_state.get("left"):
         return None
     with reading() as session:
-        found = joining.found(session, kept)
-        study = session.get(tables.Study, found.study_id) if found else None
-    if found is None and not given and st.session_state.get("me"):
-        leave()
-    if found is None or study is None or _is_invited_anew(found, study):
+        participant = joining.found(session, kept)
+        study = session.get(tables.Study, participant.study_id) if participant else None
+    if participant is None and not given and st.session_state.get("me"):
+        sign_out_participant()
+    if participant is None or study is None or _is_invited_anew(participant, study):
         return None
     before = current_identity()
-    stay(found)
+    sign_in_participant(participant)
     if current_identity() != before:
-        # The pages beside this one are another hat's until the next run.
+        # The pages beside this one are another identity's until the next run.
         st.rerun()
-    return found
+    return participant
 
 
-def stay(participant: tables.Participant) -> None:
+def sign_in_participant(participant: tables.Participant) -> None:
     """Makes this tab the participant's."""
     for name in ("me", "join"):
         st.query_params.pop(name, None)
@@ -61,9 +61,9 @@ def stay(participant: tables.Participant) -> None:
     sign_in_tab(Identity(participant.code, Role.PARTICIPANT, participant.study_id))
 
 
-def leave() -> None:
+def sign_out_participant() -> None:
     """Makes this tab nobody's: its participant has withdrawn, here or elsewhere."""
-    for name in ("me", "hat", "leaving", "looking_back", "desk"):
+    for name in ("me", "identity", "leaving", "looking_back", "reviewed_runs"):
         st.session_state.pop(name, None)
     st.session_state["left"] = True
 
@@ -87,7 +87,7 @@ def step(action: Callable[..., Any], *arguments: Any) -> None:
         st.session_state["refusal"] = str(refusal) or str(type(refusal).__doc__)
 
 
-def onward(words: str, key: str, action: Callable[..., Any], *arguments: Any, undoes: bool = False) -> None:
+def continue_button(words: str, key: str, action: Callable[..., Any], *arguments: Any, undoes: bool = False) -> None:
     """The one button that leads on, with Enter as its key; beside it the way to the latest answer, with U."""
     bound = {"enter": key}
     with st.container(horizontal=True):
@@ -98,12 +98,12 @@ def onward(words: str, key: str, action: Callable[..., Any], *arguments: Any, un
     hotkeys(bound, item_id=key, enabled=shortcuts.enabled())
 
 
-def set_to_work(task: str) -> None:
+def request_work(task: str) -> None:
     """Makes the next run of this page do what takes a while."""
     st.session_state["work"] = task
 
 
-def works_on(task: str, words: str, action: Callable[[int, Callable[[int, int], None]], None], who: int) -> None:
+def run_work(task: str, words: str, action: Callable[[int, Callable[[int, int], None]], None], who: int) -> None:
     """Does it with a bar of its progress where this tab was set to it, and then draws the page anew.
 
     A thread of its own does it, so that a tab that is closed or turns elsewhere does not cut the agents off.
@@ -113,12 +113,12 @@ def works_on(task: str, words: str, action: Callable[[int, Callable[[int, int], 
     del st.session_state["work"]
     st.html(head_html(words) + prose_html("This takes a moment. You can leave the page open."))
     bar, shares = st.progress(0.0), [0.0]
-    aside = ThreadPoolExecutor(1)
-    work = aside.submit(action, who, lambda done, total: shares.append(min(1.0, done / max(total, 1))))
-    aside.shutdown(wait=False)
+    executor = ThreadPoolExecutor(1)
+    work = executor.submit(action, who, lambda done, total: shares.append(min(1.0, done / max(total, 1))))
+    executor.shutdown(wait=False)
     while not work.done():
         bar.progress(shares[-1])
-        wait([work], timeout=_LOOK_EVERY_S)
+        wait([work], timeout=_CHECK_EVERY_S)
     step(work.result)
     st.rerun()
 

@@ -1,7 +1,4 @@
-"""What the buttons of a page of review do. Every button carries the id of the item that it was drawn for.
-
-Whose item it is that a button of a page of review was drawn for, and whether anything may still be done to it.
-"""
+"""The actions behind the buttons of a review page; each carries the id of its item, which must be one's own."""
 
 from __future__ import annotations
 
@@ -24,34 +21,34 @@ from storage.queue import Claim
 from storage.tables import DecisionKind, RunKind
 
 
-def own_claim(session: Session, item: int, hat: Identity) -> tuple[Claim, tables.Run]:
-    """The hat's claim and its run; a participant's item is theirs alone, whatever others are called.
+def own_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:
+    """The claim of that identity and its run; a participant's item is theirs alone, whatever others are called.
 
     Raises Unknown and Refused.
     """
-    if hat.role is Role.PARTICIPANT:
+    if identity.role is Role.PARTICIPANT:
         claim = steps.own_claim(session, _participant(session), item)
         return claim, session.get_one(tables.Run, claim.run_id)
-    claim = decisions.claim_of(session, item, hat.name)
+    claim = decisions.claim_of(session, item, identity.name)
     run = session.get_one(tables.Run, claim.run_id)
     if run.study_id is not None:
-        raise Refused(f"{hat.name} has not claimed item {item}; claim it first.")
+        raise Refused(f"{identity.name} has not claimed item {item}; claim it first.")
     return claim, run
 
 
-def own_open_claim(session: Session, item: int, hat: Identity) -> tuple[Claim, tables.Run]:
+def own_open_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:
     """The same, for what changes something: raises Refused, too, where a study does not go on by now."""
-    if hat.role is Role.PARTICIPANT:
+    if identity.role is Role.PARTICIPANT:
         steps.refuse_late(session, _participant(session))
-    return own_claim(session, item, hat)
+    return own_claim(session, item, identity)
 
 
 def _participant(session: Session) -> tables.Participant:
-    """Who has this tab, found by their secret: a code can have been somebody else's before."""
-    found = joining.found(session, st.session_state.get("me") or "")
-    if found is None:
+    """The participant of this tab, looked up by their secret: a code can have been somebody else's before."""
+    participant = joining.found(session, st.session_state.get("me") or "")
+    if participant is None:
         raise Refused("You have withdrawn from the study meanwhile, so nothing of this was recorded.")
-    return found
+    return participant
 
 
 _DONE = {
@@ -63,18 +60,18 @@ _DONE = {
 }
 
 
-def sit_at(*run_ids: int | None) -> None:
+def set_reviewed_runs(*run_ids: int | None) -> None:
     """Makes these the runs whose answers this tab looks back through and takes back."""
-    st.session_state["desk"] = [run_id for run_id in run_ids if run_id is not None]
+    st.session_state["reviewed_runs"] = [run_id for run_id in run_ids if run_id is not None]
 
 
-def looking_back_at(session: Session, reviewer: str) -> Claim | None:
+def earlier_claim(session: Session, reviewer: str) -> Claim | None:
     """The reviewer's own earlier item that this tab looks back at, or None."""
     item_id = st.session_state.get("looking_back")
     if item_id is None:
         return None
     claim = decisions.claim_of(session, item_id, reviewer)
-    return claim if claim.run_id in _desk() else None
+    return claim if claim.run_id in _reviewed_runs() else None
 
 
 def mark_shown(item_id: int) -> None:
@@ -86,13 +83,13 @@ def mark_shown(item_id: int) -> None:
 
 
 def show_flash() -> None:
-    """Says once what the last button did."""
-    if said := flash_html():
-        st.html(said)
+    """Shows once what the last button did."""
+    if message := flash_html():
+        st.html(message)
 
 
 def flash_html() -> str:
-    """What the last button did, to be said once, as HTML; empty where there is nothing to say."""
+    """What the last button did, to be shown once, as HTML; empty where there is nothing to show."""
     done, refusal = st.session_state.pop("done", None), st.session_state.pop("refusal", None)
     if refusal:
         return problem_html(refusal)
@@ -108,23 +105,23 @@ def answer_html(answer: tables.Decision) -> str:
 
 def named(item: int, *, here: bool = True) -> str:
     """The item in words, whether it is still here or gone; its number would only puzzle a participant of a study."""
-    hat = current_identity()
-    if hat and hat.role is Role.PARTICIPANT:
+    identity = current_identity()
+    if identity and identity.role is Role.PARTICIPANT:
         return "this item" if here else "the item before"
     return f"item {item}"
 
 
 def save_draft(item: str, text: str) -> None:
     """Stores what is typed so far; a draft of an item that is decided by now is dropped."""
-    hat = current_identity()
-    if hat is None or not item.isdigit():
+    identity = current_identity()
+    if identity is None or not item.isdigit():
         return
     try:
         with reading() as session:
-            own_claim(session, int(item), hat)
+            own_claim(session, int(item), identity)
     except ConsoleError:
         return
-    review_queue().save_draft(item_id=int(item), reviewer=hat.name, text=text, now_ms=now_ms())
+    review_queue().save_draft(item_id=int(item), reviewer=identity.name, text=text, now_ms=now_ms())
     st.session_state["active_ms"] = now_ms()
 
 
@@ -135,23 +132,23 @@ def words_key(item: int) -> str:
 
 def decide(item: int, decision: str, label: str | None = None) -> None:
     """Records the answer to that very item, with the words and the other action that were written for it."""
-    hat = current_identity()
-    if hat is None:
+    identity = current_identity()
+    if identity is None:
         return
     words = st.session_state.get(words_key(item)) or ""
     answer = decisions.Answer(decision, words, st.session_state.get(f"instead-{item}"), label)
     shown = st.session_state.get("shown_ms") if st.session_state.get("shown_item") == item else now_ms()
     try:
         with reading() as session:
-            claim, run = own_open_claim(session, item, hat)
+            claim, run = own_open_claim(session, item, identity)
         row = decisions.submit(
-            review_queue(), run, claim, hat.name, answer, now_ms(), shown_ms=shown, submit_key=claim.token
+            review_queue(), run, claim, identity.name, answer, now_ms(), shown_ms=shown, submit_key=claim.token
         )
         if row.decision == decision:
-            st.session_state["done"] = f"{_gone(item)}: {_DONE[DecisionKind(decision)]}"
+            st.session_state["done"] = f"{_item_before(item)}: {_DONE[DecisionKind(decision)]}"
         else:
-            said = f"{_gone(item)} was already answered with {row.decision}; press U to undo that."
-            st.session_state["refusal"] = said
+            answered = f"{_item_before(item)} was already answered with {row.decision}"
+            st.session_state["refusal"] = f"{answered}; press U to undo that."
         if run.kind == RunKind.REPLAY and run.study_id is None:
             replay.advance(run.name)
     except (ConsoleError, StorageError) as refusal:
@@ -163,60 +160,60 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
 
 def skip(item: int) -> None:
     """Puts the item back into the queue."""
-    hat = current_identity()
-    if hat is None:
+    identity = current_identity()
+    if identity is None:
         return
     try:
         with reading() as session:
-            claim, _ = own_open_claim(session, item, hat)
-        review_queue().skip(item_id=item, reviewer=hat.name, token=claim.token, now_ms=now_ms())
-        st.session_state["done"] = f"{_gone(item)} goes back to the queue; it comes last for you."
+            claim, _ = own_open_claim(session, item, identity)
+        review_queue().skip(item_id=item, reviewer=identity.name, token=claim.token, now_ms=now_ms())
+        st.session_state["done"] = f"{_item_before(item)} goes back to the queue; it comes last for you."
     except (ConsoleError, StorageError) as refusal:
         _refuse(refusal)
 
 
 def undo(current: int | None) -> None:
     """Takes the reviewer's latest answer back and puts the current item into the queue again."""
-    hat = current_identity()
-    if hat is None or not _desk():
+    identity = current_identity()
+    if identity is None or not _reviewed_runs():
         return
     with reading() as session:
-        desk = [session.get_one(tables.Run, run_id) for run_id in _desk()]
-        found = [last for run in desk if (last := decisions.last_decision(session, run, hat.name))]
-    if not found:
+        reviewed = [session.get_one(tables.Run, run_id) for run_id in _reviewed_runs()]
+        latest = [last for run in reviewed if (last := decisions.last_decision(session, run, identity.name))]
+    if not latest:
         st.session_state["refusal"] = "You have no decision here that could still be taken back."
     else:
-        take_back(max(found, key=lambda row: row.id or 0).item_id, current)
+        take_back(max(latest, key=lambda row: row.id or 0).item_id, current)
 
 
 def take_back(item: int, current: int | None) -> None:
     """Takes the answer to that item back."""
-    hat = current_identity()
-    if hat is None:
+    identity = current_identity()
+    if identity is None:
         return
     queue = review_queue()
     try:
         with reading() as session:
-            _, run = own_open_claim(session, item, hat)
-            now = decisions.claim_of(session, current, hat.name) if current and current != item else None
-        queue.undo(item_id=item, reviewer=hat.name, now_ms=now_ms(), lease_ms=run.lease_ms)
+            _, run = own_open_claim(session, item, identity)
+            now = decisions.claim_of(session, current, identity.name) if current and current != item else None
+        queue.undo(item_id=item, reviewer=identity.name, now_ms=now_ms(), lease_ms=run.lease_ms)
         if now:
             # Another tab can have put it down already.
             with suppress(NotYours):
-                queue.release(item_id=now.item_id, reviewer=hat.name, token=now.token, now_ms=now_ms())
+                queue.release(item_id=now.item_id, reviewer=identity.name, token=now.token, now_ms=now_ms())
         st.session_state["looking_back"] = None
         st.session_state["done"] = f"Taken back: {named(item)} waits for your answer again."
     except (ConsoleError, StorageError) as refusal:
         _refuse(refusal)
 
 
-def look(item: int, step: int) -> None:
+def browse_answers(item: int, step: int) -> None:
     """Moves through one's own answered items, the latest first; past the latest lies the queue."""
-    hat = current_identity()
-    if hat is None or not _desk():
+    identity = current_identity()
+    if identity is None or not _reviewed_runs():
         return
     with reading() as session:
-        answered = inbox.my_items(session, _desk(), hat.name)
+        answered = inbox.my_items(session, _reviewed_runs(), identity.name)
     position = (answered.index(item) if item in answered else -1) + step
     if position >= len(answered):
         st.session_state["refusal"] = "There is no earlier answer of yours here."
@@ -233,11 +230,11 @@ def _refuse(refusal: Exception) -> None:
     st.session_state["refusal"] = str(refusal) or str(type(refusal).__doc__)
 
 
-def _desk() -> Sequence[int]:
-    desk: Sequence[int] = st.session_state.get("desk", ())
-    return desk
+def _reviewed_runs() -> Sequence[int]:
+    run_ids: Sequence[int] = st.session_state.get("reviewed_runs", ())
+    return run_ids
 
 
-def _gone(item: int) -> str:
+def _item_before(item: int) -> str:
     words = named(item, here=False)
     return words[:1].upper() + words[1:]

@@ -1,16 +1,21 @@
-"""The bar beneath an item: the words to the agent, the decisions, their keys."""
+"""The decision bar beneath an item: the words to the agent, the decisions, their keys, and the lease on the item."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from console.database import now_ms, reading, review_queue
+from console.errors import ConsoleError
 from console.review import decisions
 from console.trajectory import Label
 from console.trajectory.checkpoints import CheckpointKind
-from console.web.review import actions, lease, shortcuts
-from console.web.review.actions import words_key
+from console.web.review import actions, shortcuts
+from console.web.review.actions import named, words_key
+from console.web.sign_in import current_identity
 from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.messages import show_problem
 from storage import tables
+from storage.errors import StorageError
 from storage.queue import Claim
 from storage.tables import DecisionKind
 
@@ -21,6 +26,8 @@ RULES = (
 
 _ASKED = "What is wrong, and what to do differently? Do not give the answer away."
 _LABELS = {Label.ALIGNED: "It would be right", Label.MISALIGNED: "It would be wrong"}
+_LEASE_EVERY_S = 30
+_ACTIVE_MS = 120_000
 
 
 def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) -> None:
@@ -43,7 +50,7 @@ def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) ->
                 draft_key=words_key(item) if words else None,
                 on_draft=actions.save_draft,
             )
-            lease.watch(claim, run.lease_ms)
+            _watch_lease(claim, run.lease_ms)
         with buttons:
             _buttons(item, halted=halted, words=words, editing=editing, escalates=escalates)
 
@@ -52,8 +59,8 @@ def back_bar(claim: Claim) -> None:
     """The bar while looking back at one's own earlier answer."""
     item = claim.item_id
     with st.bottom, st.container(key="decision-bar", horizontal=True):
-        st.button(key_label("Older", "K"), key=f"previous-{item}", on_click=actions.look, args=(item, 1))
-        st.button(key_label("Newer", "J"), key=f"next-{item}", on_click=actions.look, args=(item, -1))
+        st.button(key_label("Older", "K"), key=f"previous-{item}", on_click=actions.browse_answers, args=(item, 1))
+        st.button(key_label("Newer", "J"), key=f"next-{item}", on_click=actions.browse_answers, args=(item, -1))
         st.button(key_label("Take it back", "U"), key=f"undo-{item}", on_click=actions.take_back, args=(item, None))
         shortcuts.help_button(item)
     bound = {"k": f"previous-{item}", "arrowleft": f"previous-{item}", "?": f"keys-{item}"}
@@ -64,7 +71,7 @@ def back_bar(claim: Claim) -> None:
 def empty_bar() -> None:
     """The bar when there is no item: only the way back is open."""
     with st.bottom, st.container(key="decision-bar", horizontal=True):
-        st.button(key_label("Look back", "K"), key="previous-0", on_click=actions.look, args=(0, 1))
+        st.button(key_label("Look back", "K"), key="previous-0", on_click=actions.browse_answers, args=(0, 1))
         st.button(key_label("Undo", "U"), key="undo-0", on_click=actions.undo, args=(None,))
     bound = {"k": "previous-0", "arrowleft": "previous-0", "u": "undo-0"}
     hotkeys(bound, item_id="none", enabled=shortcuts.enabled())
@@ -106,7 +113,7 @@ def _buttons(item: int, *, halted: bool, words: bool, editing: bool, escalates: 
             st.button(key_label("Edit", "E"), key=f"edit-{item}", on_click=actions.edit, args=(item,))
         st.button(key_label("Skip", "S"), key=f"skip-{item}", on_click=actions.skip, args=(item,))
         st.button(key_label("Undo", "U"), key=f"undo-{item}", on_click=actions.undo, args=(item,))
-        st.button(key_label("Back", "K"), key=f"previous-{item}", on_click=actions.look, args=(item, 1))
+        st.button(key_label("Back", "K"), key=f"previous-{item}", on_click=actions.browse_answers, args=(item, 1))
         if escalates or (words and not halted):
             with st.popover("More", key=f"more-{item}"):
                 _more(item, labels=words and not halted, escalates=escalates)
@@ -120,8 +127,7 @@ def _more(item: int, *, labels: bool, escalates: bool) -> None:
     if labels:
         st.caption("Send the words alone; the action does not run. Would it have been right?")
         for label, words in _LABELS.items():
-            said = (item, "respond", label)
-            st.button(words, key=f"{label}-{item}", on_click=actions.decide, args=said)
+            st.button(words, key=f"{label}-{item}", on_click=actions.decide, args=(item, "respond", label))
 
 
 def _button(words: str, key: str, widget: str, item: int, decision: str, *, primary: bool = False) -> None:
@@ -142,3 +148,35 @@ def _bindings(item: int, *, halted: bool) -> dict[str, str]:
         if st.session_state.get("editing") != item:
             bound["ctrl+enter"] = f"reject-{item}"
     return bound
+
+
+@st.fragment(run_every=_LEASE_EVERY_S)
+def _watch_lease(claim: Claim, lease_ms: int) -> None:
+    """Checks the lease every half minute, extends it while its reviewer writes, draws nothing until it has run out."""
+    left = claim.lease_until_ms - now_ms()
+    if left > lease_ms / 2:
+        return
+    identity = current_identity()
+    active = now_ms() - st.session_state.get("active_ms", 0) < _ACTIVE_MS
+    try:
+        with reading() as session:
+            claimed = decisions.claim_of(session, claim.item_id, identity.name if identity else "")
+        if claimed.lease_until_ms <= now_ms():
+            _show_lapsed(claim.item_id)
+        elif active and claimed.lease_until_ms - now_ms() < lease_ms / 2:
+            review_queue().extend(
+                item_id=claim.item_id,
+                reviewer=identity.name if identity else "",
+                token=claimed.token,
+                now_ms=now_ms(),
+                lease_ms=lease_ms,
+            )
+    except (ConsoleError, StorageError):
+        _show_lapsed(claim.item_id)
+
+
+def _show_lapsed(item: int) -> None:
+    show_problem(
+        f"Your hold on {named(item)} has run out, so the queue has it back. Your words are saved; "
+        "reload the page to take it up again."
+    )

@@ -1,4 +1,4 @@
-"""The keys of the Review page: their list, and the switch that the browser remembers."""
+"""The keyboard shortcuts of a review page: their list, and the switch that the browser remembers."""
 
 from __future__ import annotations
 

@@ -41,9 +41,9 @@ def _detect(run_name: str, methods: list[str], routing: str, threshold: float) -
 
         limit = threshold if method == routing else None
         (report,) = batch.detect(run_name, [method], threshold=limit, route=routing, progress=show)
-        said = f"{method}: {report.checkpoints} checkpoints, {report.judged} judged now, {report.flagged} flagged"
+        judged = f"{method}: {report.checkpoints} checkpoints, {report.judged} judged now, {report.flagged} flagged"
         queued = f"; {report.queued} new items in the queue, {report.halted} trials halted." if report.routing else "."
-        flash((True, said + queued))
+        flash((True, judged + queued))
     st.rerun()
 
 
@@ -74,9 +74,11 @@ def next_trial_button(run: tables.Run) -> None:
 def _next(run_name: str) -> None:
     done = replay.advance(run_name, progress=bar_of("trials played"))
     carried = f", {done.carried_over} solved ones were carried over" if done.carried_over else ""
-    said = f"{done.delivered} decisions delivered, {done.revealed} tasks got their next trial{carried}, "
+    delivered = f"{done.delivered} decisions delivered, {done.revealed} tasks got their next trial{carried}, "
     recorded = f" {done.nothing_recorded} tasks have no recorded next trial." if done.nothing_recorded else ""
-    flash((True, f"{said}{done.queued} new items wait.{recorded}"), *((False, problem) for problem in done.problems))
+    flash(
+        (True, f"{delivered}{done.queued} new items wait.{recorded}"), *((False, problem) for problem in done.problems)
+    )
     st.rerun()
 
 

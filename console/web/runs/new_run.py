@@ -16,7 +16,7 @@ from console.runs import ingest
 from console.runs.importers import IMPORTERS
 from console.trials import engine, replay, start
 from console.web.flash import flash, guarded
-from console.web.run_picker import keep
+from console.web.run_picker import choose_run
 from console.web.widgets.messages import show_problem
 from storage import tables
 
@@ -49,7 +49,7 @@ def _import(files: Sequence[Any], name: str, format: str) -> None:
             report.path = file.name
             bar.progress((number + 1) / len(files), text=f"{number + 1} of {len(files)} files")
             flash(*ingest.sentences(report))
-    keep(name)
+    choose_run(name)
     st.rerun()
 
 
@@ -76,7 +76,7 @@ def _live(name: str, counts: dict[str, int], seed: int, detector: str, budget: s
         name, counts, seed=seed, detector_name=detector, budget_cap=cap, budget_percent=percent, feedback_mode=mode
     )
     engine.resume(name, progress=bar_of("trials played"))
-    keep(name)
+    choose_run(name)
     flash((True, f"{name}: every task had its first trial; what was flagged waits in the Inbox."))
     st.rerun()
 
@@ -108,6 +108,6 @@ def replay_form(run: tables.Run) -> None:
 def _replay(source: str, name: str, detector: str, budget: str, blind: bool) -> None:
     cap, percent = runs.parse_budget(budget or None)
     replay.start_replay(name, source, detector, budget_cap=cap, budget_percent=percent, blind=blind)
-    keep(name)
+    choose_run(name)
     flash((True, f"{name} replays {source}: trial 0 is judged and its flagged actions wait for review."))
     st.rerun()

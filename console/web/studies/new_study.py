@@ -14,8 +14,7 @@ from console.studies.design import Design
 from console.studies.design.yaml_file import dump, example, parse, sentence
 from console.studies.sessions import lifecycle
 from console.web.flash import flash, guarded
-from console.web.studies import draft as drafting
-from console.web.studies import picker, plan
+from console.web.studies import draft, picker, plan
 from console.web.studies.form import show_form
 from console.web.widgets.messages import problem_html, show_problem
 
@@ -40,8 +39,8 @@ def show_new(archives: Sequence[str]) -> None:
 
 
 def _formed(archives: Sequence[str]) -> Design | None:
-    mapping, slots = show_form(drafting.draft(), archives)
-    drafting.keep(mapping)
+    mapping, slots = show_form(draft.draft(), archives)
+    draft.keep(mapping)
     try:
         return Design.model_validate({**mapping, "name": mapping["name"].strip() or UNNAMED})
     except ValidationError as failure:
@@ -81,7 +80,7 @@ def _made(design: Design) -> None:
 def _create(design: Design) -> None:
     with st.spinner("Sampling tasks, placing participants…"):
         lifecycle.create(design, now_ms())
-    drafting.forget()
+    draft.forget()
     picker.keep(design.name, "board")
     flash((True, f"{design.name} is there. Open it on this page when people may join."))
     st.rerun()
@@ -96,8 +95,8 @@ def _yaml() -> None:
         if st.button("Put it into the form", key="take-over", type="primary"):
             _take_over(given, file.name if file else "The design")
     with right:
-        draft = drafting.draft()
-        design = _valid({**draft, "name": draft["name"].strip() or UNNAMED})
+        mapping = draft.draft()
+        design = _valid({**mapping, "name": mapping["name"].strip() or UNNAMED})
         st.markdown("The form as YAML" if design else "The form is not complete; this YAML works as it is:")
         st.code(dump(design) if design else example(), language="yaml", height=520)
         if design:
@@ -113,7 +112,7 @@ def _take_over(text: str, where: str) -> None:
     except ConsoleError as refusal:
         show_problem(str(refusal))
         return
-    drafting.replace(design.model_dump(mode="json"))
+    draft.replace(design.model_dump(mode="json"))
     flash((True, f"{design.name} stands in the form."))
     st.rerun()
 

@@ -1,0 +1,1 @@
+"""The widgets that pages are drawn with."""

@@ -1,7 +1,4 @@
-"""A page with nothing on it: what is empty, and what to do next.
-
-A refusal on the page: what, where, what to do, as plain text.
-"""
+"""Messages on a page as plain text: an empty state with what to do next, a refusal, and what has just been done."""
 
 from __future__ import annotations
 

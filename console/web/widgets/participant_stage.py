@@ -1,4 +1,4 @@
-"""What a participant reads between items, as HTML: headings, plain prose, an answer explained, a clock."""
+"""A participant's stage between items, as HTML: headings, plain prose, an answer explained, progress, a clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pending action, large and exact."""
+"""A pending action as HTML, large and exact: its text as it is, or its calls as tables of arguments."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def json_calls(action: str) -> list[Call]:
     An action with any other text in it is shown as it is, so that a table never hides a part of it.
     """
     lines = [line for line in action.splitlines() if line.strip()]
-    found = calls(action)
-    whole = len(found) == 1 and action.rstrip().endswith("})") and action.lstrip().startswith(f"{found[0].name}({{")
+    parsed = calls(action)
+    single = len(parsed) == 1 and action.rstrip().endswith("})") and action.lstrip().startswith(f"{parsed[0].name}({{")
     each = all(line.rstrip().endswith("})") and "({" in line for line in lines)
-    return found if lines and (whole or (each and len(found) == len(lines))) else []
+    return parsed if lines and (single or (each and len(parsed) == len(lines))) else []
 
 
 def _call(call: Call, beside: str) -> str:

@@ -1,8 +1,4 @@
-"""What is spent and left of an inspection budget.
-
-One line above an item: the run, what waits, the budget, and how the reviewer is getting on.
-What waits, as one list: why, how sure the detector is, and how old.
-"""
+"""The status of a review queue: the budget meter, the status line above an item, and the list of items that wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The look of the whole application, in one message per run of a page."""
+"""The style sheets of the whole application, in one message per run of a page.
+
+The module stands alone because the app loads them before any widget is drawn.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from importlib.resources import files
 
 import streamlit as st
 
-_SHEETS = ("page.css", "lists.css", "rows.css", "sheet.css", "timeline.css", "study.css")
+_STYLE_SHEETS = ("page.css", "lists.css", "rows.css", "presentation.css", "timeline.css", "study.css")
 
 
 def load_styles() -> None:
@@ -17,5 +20,5 @@ def load_styles() -> None:
 
 @lru_cache(maxsize=1)
 def _styles() -> str:
-    folder = files(__package__).joinpath("look")
-    return f"<style>{''.join(folder.joinpath(name).read_text('utf-8') for name in _SHEETS)}</style>"
+    folder = files(__package__).joinpath("css")
+    return f"<style>{''.join(folder.joinpath(name).read_text('utf-8') for name in _STYLE_SHEETS)}</style>"

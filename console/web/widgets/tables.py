@@ -1,7 +1,4 @@
-"""Figures in rows and columns: each with its interval, the best of a column marked, a dash with its reason for none.
-
-Rows and columns of plain words: few enough to read at once, so they need no grid.
-"""
+"""Tables as HTML: of figures with their intervals and the best of a column marked, and of plain words."""
 
 from __future__ import annotations
 
@@ -65,11 +62,11 @@ def _cell(cell: FigureCell, heading: FigureColumn, best: float | None, competes:
     interval = (
         f"<small>{' – '.join(_number(bound, heading) for bound in cell.interval)}</small>" if cell.interval else ""
     )
-    told = _number(cell.value, heading)
-    wins = competes and best is not None and told == _number(best, heading)
+    number = _number(cell.value, heading)
+    wins = competes and best is not None and number == _number(best, heading)
     mark = '<span aria-label="best of the column">★</span> ' if wins else ""
     css = ' class="best"' if wins else ""
-    return f"<td{css}>{mark}{told}{interval}</td>"
+    return f"<td{css}>{mark}{number}{interval}</td>"
 
 
 def _best(
@@ -87,21 +84,21 @@ def _number(value: float, heading: FigureColumn) -> str:
 
 def _reasons(rows: Mapping[str, Mapping[str, FigureCell]], columns: Mapping[str, FigureColumn]) -> str:
     """The reasons of all dashes, each once: which figures, of which detectors."""
-    told: dict[tuple[str, str], list[str]] = {}
+    rows_of: dict[tuple[str, str], list[str]] = {}
     for row, cells in rows.items():
         lacking: dict[str, list[str]] = {}
         for name, heading in columns.items():
             if cells[name].value is None and cells[name].reason:
                 lacking.setdefault(cells[name].reason, []).append(heading.title)
         for reason, titles in lacking.items():
-            told.setdefault((", ".join(titles), reason), []).append(row)
-    lines = [f"– {titles} of {', '.join(names)}: {reason}" for (titles, reason), names in told.items()]
+            rows_of.setdefault((", ".join(titles), reason), []).append(row)
+    lines = [f"– {titles} of {', '.join(names)}: {reason}" for (titles, reason), names in rows_of.items()]
     return f"<ul>{''.join(f'<li>{plain(line)}</li>' for line in lines)}</ul>" if lines else ""
 
 
 @lru_cache(maxsize=1)
 def _style() -> str:
-    return files(__package__).joinpath("look", "figures.css").read_text("utf-8")
+    return files(__package__).joinpath("css", "figures.css").read_text("utf-8")
 
 
 def show_rows(

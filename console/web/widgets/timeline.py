@@ -13,35 +13,35 @@ from console.web.widgets.pending_action import as_words, json_calls
 LAST = "ia-last"
 
 
-def timeline_html(exhibit: Presentation, rows: Sequence[str]) -> str:
+def timeline_html(presentation: Presentation, rows: Sequence[str]) -> str:
     """The opening and the given rows as HTML, with a link to the last step."""
     steps = f'<ol class="ia-steps">{"".join(rows)}</ol>'
-    return f'<section class="ia-timeline">{_top(exhibit)}{steps}</section>'
+    return f'<section class="ia-timeline">{_top(presentation)}{steps}</section>'
 
 
-def timeline_rows(exhibit: Presentation) -> Iterator[str]:
+def timeline_rows(presentation: Presentation) -> Iterator[str]:
     """Each row as HTML, made as it is asked for; one of the class `ia-folds` has something to unfold."""
     after = False
-    telling = exhibit.telling if exhibit.is_wordy else exhibit.terms
-    stated = occurring(telling, (step.observation for step in exhibit.steps))
-    for index, step in enumerate(exhibit.steps):
+    telling = presentation.telling if presentation.is_wordy else presentation.terms
+    stated = occurring(telling, (step.observation for step in presentation.steps))
+    for index, step in enumerate(presentation.steps):
         if step.after and not after:
             after = True
             yield f'<li class="ia-divider">{plain(Block.AFTER)}</li>'
-        yield _row(step, stated, last=index == len(exhibit.steps) - 1)
+        yield _row(step, stated, last=index == len(presentation.steps) - 1)
 
 
-def _top(exhibit: Presentation) -> str:
-    jump = f'<a class="ia-jump" href="#{LAST}">to the last</a>' if len(exhibit.steps) > 1 else ""
-    count = exhibit.steps[-1].number if exhibit.steps else 0
+def _top(presentation: Presentation) -> str:
+    jump = f'<a class="ia-jump" href="#{LAST}">to the last</a>' if len(presentation.steps) > 1 else ""
+    count = presentation.steps[-1].number if presentation.steps else 0
     words = plain(Block.STEPS.lower()).removesuffix("s" if count == 1 else "")
-    return f'<div class="ia-stepshead"><h2>{count} {words}</h2>{jump}</div>{_opening(exhibit)}'
+    return f'<div class="ia-stepshead"><h2>{count} {words}</h2>{jump}</div>{_opening(presentation)}'
 
 
-def _opening(exhibit: Presentation) -> str:
-    if not exhibit.opening:
+def _opening(presentation: Presentation) -> str:
+    if not presentation.opening:
         return ""
-    return fold(plain(Block.OPENING), size(exhibit.opening), exhibit.opening, (), "ia-opening")
+    return fold(plain(Block.OPENING), size(presentation.opening), presentation.opening, (), "ia-opening")
 
 
 def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:

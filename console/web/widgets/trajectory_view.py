@@ -1,4 +1,4 @@
-"""One trajectory as one block of HTML: what was asked, what is about to happen, why it is flagged, then the steps."""
+"""A presentation of a trajectory as one block of HTML: the task, the action, why it is flagged, then the steps."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ from console.web.widgets.timeline import timeline_html, timeline_rows
 _CHIPS = 8
 _FEW_REASONS = 3
 _LENGTHY_CHARS = 360
-# As many steps as a large window shows beneath a sheet; the others are drawn after these.
+# As many steps as a large window shows beneath a presentation; the others are drawn after these.
 _FIRST = 6
 
 
 def show_checkpoint(
     checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None, above: str = ""
 ) -> Callable[[], None]:
-    """Draws a checkpoint with those two beside it, as `show_exhibit` does."""
+    """Draws a checkpoint with those two beside it, as `show_presentation` does."""
     return show_presentation(checkpoint_presentation(checkpoint, flag=flag, belief=belief), above)
 
 
-def show_presentation(exhibit: Presentation, above: str = "") -> Callable[[], None]:
-    """Draws an exhibit; `above` is ready HTML that stands over it, in the same message.
+def show_presentation(presentation: Presentation, above: str = "") -> Callable[[], None]:
+    """Draws a presentation; `above` is ready HTML that stands over it, in the same message.
 
     Returns the drawing of the steps below those first seen, for when all that is waited for stands.
     """
-    rows = timeline_rows(exhibit)
-    sheet = _sheet(exhibit, list(islice(rows, _FIRST)))
-    st.html(above + sheet)
+    rows = timeline_rows(presentation)
+    first = _view_html(presentation, list(islice(rows, _FIRST)))
+    st.html(above + first)
     further = st.container(key="further-steps")
 
     def draw_further() -> None:
         with further:
-            show_further_steps(list(rows), sheet)
+            show_further_steps(list(rows), first)
 
     return draw_further
 
@@ -70,44 +70,44 @@ def record_html(trajectory: Trajectory, critical: Sequence[str] | None = None) -
     return presentation_html(record_presentation(trajectory, critical))
 
 
-def presentation_html(exhibit: Presentation) -> str:
-    """The exhibit as one line of HTML, its blocks in the order of reading."""
-    return _sheet(exhibit, list(timeline_rows(exhibit)))
+def presentation_html(presentation: Presentation) -> str:
+    """The presentation as one line of HTML, its blocks in the order of reading."""
+    return _view_html(presentation, list(timeline_rows(presentation)))
 
 
-def _sheet(exhibit: Presentation, rows: Sequence[str]) -> str:
-    return f'<div class="ia-sheet">{"".join(_blocks(exhibit))}{timeline_html(exhibit, rows)}</div>'
+def _view_html(presentation: Presentation, rows: Sequence[str]) -> str:
+    return f'<div class="ia-sheet">{"".join(_blocks(presentation))}{timeline_html(presentation, rows)}</div>'
 
 
-def _blocks(exhibit: Presentation) -> Iterator[str]:
-    yield _block(Block.ASKED, "ia-asked", _task(exhibit))
-    if exhibit.brief:
-        yield _block(Block.BRIEF, "ia-brief", _facts(exhibit.brief))
-    yield _block(exhibit.heading, "ia-about", _about(exhibit))
-    if exhibit.belief is not None:
-        yield _block(Block.BELIEVES, "ia-belief", _belief(exhibit))
-    if exhibit.flag:
-        yield _block(exhibit.flag.heading, "ia-flag", _flag(exhibit.flag))
-    if exhibit.outcome:
-        yield _block(Block.OUTCOME, "ia-outcome", _facts(exhibit.outcome))
+def _blocks(presentation: Presentation) -> Iterator[str]:
+    yield _block(Block.ASKED, "ia-asked", _task(presentation))
+    if presentation.brief:
+        yield _block(Block.BRIEF, "ia-brief", _facts(presentation.brief))
+    yield _block(presentation.heading, "ia-about", _about(presentation))
+    if presentation.belief is not None:
+        yield _block(Block.BELIEVES, "ia-belief", _belief(presentation))
+    if presentation.flag:
+        yield _block(presentation.flag.heading, "ia-flag", _flag(presentation.flag))
+    if presentation.outcome:
+        yield _block(Block.OUTCOME, "ia-outcome", _facts(presentation.outcome))
 
 
 def _block(heading: Block, css: str, inner: str) -> str:
     return f'<section class="ia-block {css}"><h2>{plain(heading)}</h2><div class="ia-body">{inner}</div></section>'
 
 
-def _task(exhibit: Presentation) -> str:
-    text, end, parts = exhibit.task, 0, []
-    for term in exhibit.telling if exhibit.is_wordy else exhibit.terms:
+def _task(presentation: Presentation) -> str:
+    text, end, parts = presentation.task, 0, []
+    for term in presentation.telling if presentation.is_wordy else presentation.terms:
         if term.start >= end:
-            parts += [plain(text[end : term.start]), _stated(term, text, exhibit)]
+            parts += [plain(text[end : term.start]), _stated(term, text, presentation)]
             end = term.end
     css = "ia-task ia-lengthy" if len(text) > _LENGTHY_CHARS else "ia-task"
-    return f'<p class="{css}">{"".join(parts)}{plain(text[end:])}</p>{_terms(exhibit)}'
+    return f'<p class="{css}">{"".join(parts)}{plain(text[end:])}</p>{_terms(presentation)}'
 
 
-def _stated(term: Term, text: str, exhibit: Presentation) -> str:
-    absent = any(term.text.lower() == other.text.lower() for other in exhibit.missing)
+def _stated(term: Term, text: str, presentation: Presentation) -> str:
+    absent = any(term.text.lower() == other.text.lower() for other in presentation.missing)
     css = "ia-limit" if term.kind in LIMITS else "ia-miss" if absent else "ia-hit"
     return f'<mark class="{_shade(term, css)}">{plain(text[term.start : term.end])}</mark>'
 
@@ -116,8 +116,8 @@ def _shade(term: Term, css: str) -> str:
     return "ia-mild" if css == "ia-miss" and term.kind in WORDS else css
 
 
-def _terms(exhibit: Presentation) -> str:
-    groups = _group("found", exhibit.found, "ia-hit") + _group("not found", exhibit.missing, "ia-miss")
+def _terms(presentation: Presentation) -> str:
+    groups = _group("found", presentation.found, "ia-hit") + _group("not found", presentation.missing, "ia-miss")
     return f'<p class="ia-terms">{groups}</p>' if groups else ""
 
 
@@ -129,27 +129,27 @@ def _group(name: str, stated: Sequence[Term], css: str) -> str:
     return f'<span class="ia-group"><b>{name}</b> {chips}{more}</span>'
 
 
-def _about(exhibit: Presentation) -> str:
-    stamp = f'<span class="ia-stamp">{plain(exhibit.stamp)}</span>' if exhibit.stamp else ""
-    action = action_html(exhibit.action, stamp) if exhibit.action else _nothing(exhibit)
+def _about(presentation: Presentation) -> str:
+    stamp = f'<span class="ia-stamp">{plain(presentation.stamp)}</span>' if presentation.stamp else ""
+    action = action_html(presentation.action, stamp) if presentation.action else _nothing(presentation)
     return action + "".join(
         f'<p class="ia-seen"><b>{plain(Block.LAST_SEEN.lower()) if not index else "before"}, step {number}</b> '
-        f"<span>{marked(text, exhibit.terms)}</span></p>"
-        for index, (number, text) in enumerate(exhibit.last_seen)
+        f"<span>{marked(text, presentation.terms)}</span></p>"
+        for index, (number, text) in enumerate(presentation.last_seen)
     )
 
 
-def _nothing(exhibit: Presentation) -> str:
-    stuck = exhibit.heading is Block.STUCK
+def _nothing(presentation: Presentation) -> str:
+    stuck = presentation.heading is Block.STUCK
     words = "No action is waiting: it stopped without a result." if stuck else "None was taken."
     return f'<p class="ia-none">{words}</p>'
 
 
-def _belief(exhibit: Presentation) -> str:
-    text = f'<p class="ia-text">{marked(exhibit.belief or "", exhibit.terms)}</p>'
-    if not exhibit.unbelieved:
+def _belief(presentation: Presentation) -> str:
+    text = f'<p class="ia-text">{marked(presentation.belief or "", presentation.terms)}</p>'
+    if not presentation.unbelieved:
         return text
-    return f'{text}<p class="ia-terms">{_group("not in it", exhibit.unbelieved, "ia-miss")}</p>'
+    return f'{text}<p class="ia-terms">{_group("not in it", presentation.unbelieved, "ia-miss")}</p>'
 
 
 def _flag(flag: Flag) -> str:

@@ -1,7 +1,4 @@
-"""Earlier trials of the same task: what was done then and now, and what was said about it.
-
-The lineage of a task: feedback, retry and outcome, trial by trial.
-"""
+"""Trial history of a task: its earlier trials beside the present one, and the lineage from feedback to retry."""
 
 from __future__ import annotations
 
@@ -61,11 +58,11 @@ def _trial(trial: EarlierTrial, now: Sequence[str]) -> str:
         ("outcome", trial.outcome),
     )
     lines = "".join(f"<dt>{name}</dt><dd>{plain(value)}</dd>" for name, value in facts if value)
-    told = f'<dl class="ia-facts">{lines}</dl>' if lines else ""
+    listed = f'<dl class="ia-facts">{lines}</dl>' if lines else ""
     kinds = [kind for kind, _ in compared(trial.actions, now)]
     change = f"{kinds.count('added')} added, {kinds.count('removed')} removed, {kinds.count('kept')} kept"
     return (
-        f'<section class="ia-trial"><h3>trial {trial.trial}</h3>{told}'
+        f'<section class="ia-trial"><h3>trial {trial.trial}</h3>{listed}'
         f'<details class="ia-fold"><summary data-note="{change}">actions, then and now</summary>'
         f"{diff_of_actions(trial.actions, now)}</details></section>"
     )
@@ -87,8 +84,8 @@ def _lineage_trial(entry: dict[str, Any], run: str, *, opened: int) -> str:
     here = ' aria-current="true"' if entry["trajectory_id"] == opened else ""
     copied = " · carried over" if entry["carried_over"] else ""
     released = " · run by the simulation" if entry.get("released_by") else ""
-    place = plain(urlencode({"run": run, "id": entry["trajectory_id"]}))
-    link = f'<a href="?{place}" target="_self">Trial {entry["trial"]}</a>'
+    query = plain(urlencode({"run": run, "id": entry["trajectory_id"]}))
+    link = f'<a href="?{query}" target="_self">Trial {entry["trial"]}</a>'
     rows = "".join(
         [*(_memory(memory) for memory in entry.get("memory") or ()), *(_answer(given) for given in entry["decisions"])]
     )

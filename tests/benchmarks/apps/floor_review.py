@@ -6,10 +6,10 @@ from console.web.review import actions, decision_bar
 from console.web.run_picker import chosen_run
 from console.web.sign_in import current_identity
 
-hat = current_identity()
+identity = current_identity()
 with reading() as session:
     run = chosen_run(session)
-    claim = decisions.next_item(review_queue(), session, run, hat.name, now_ms(), settles=False)
+    claim = decisions.next_item(review_queue(), session, run, identity.name, now_ms(), settles=False)
 actions.show_flash()
 st.html(f'<div class="ia-sheet">item {claim.item_id}</div>')
 actions.mark_shown(claim.item_id)

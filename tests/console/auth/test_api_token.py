@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from console.auth import api_token
-from console.auth.kept_secrets import kept
+from console.auth.kept_secrets import kept_secret
 from console.errors import BadInput
 from console.settings import settings
 
@@ -60,7 +60,7 @@ def test_a_short_token_protects_nothing_and_is_refused(token_of_settings):
 
 def test_many_that_ask_at_once_get_the_same_whole_secret(data_dir):
     with ThreadPoolExecutor(16) as pool:
-        found = set(pool.map(kept, ["some.secret"] * 64))
+        found = set(pool.map(kept_secret, ["some.secret"] * 64))
     assert len(found) == 1
     assert len(found.pop()) >= 32
     assert [path.name for path in data_dir.iterdir()] == ["some.secret"]

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from console.cli import run_command
-from console.cli.output import sentence
+from console.cli.output import refusal
 from tests.logs import purchase, write_log
 
 
@@ -47,7 +47,7 @@ def test_a_data_directory_that_is_a_file_is_named(refused, tmp_path):
     assert str(taken) in err
 
 
-def test_a_full_disk_is_said_in_one_sentence(refused, tmp_path, capsys):
+def test_a_full_disk_is_said_in_one_refusal(refused, tmp_path, capsys):
     log = write_log(tmp_path / "log.jsonl", *(purchase(n, wrong=True) for n in range(2_000)))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     assert run_command(["db", "upgrade"]) == 0
@@ -76,5 +76,5 @@ def test_an_actor_without_a_model_does_not_start_in_silence(capsys):
 
 
 def test_a_fault_of_ours_is_not_blamed_on_the_surroundings():
-    assert sentence(ModuleNotFoundError("no module", name="console.nothing")) is None
-    assert sentence(sqlite3.OperationalError("disk I/O error"))[1] == 1
+    assert refusal(ModuleNotFoundError("no module", name="console.nothing")) is None
+    assert refusal(sqlite3.OperationalError("disk I/O error"))[1] == 1

@@ -23,7 +23,7 @@ def shop():
 
 
 @pytest.fixture
-def said(capsys):
+def inferact(capsys):
     """A function from a command to its exit code, stdout and stderr."""
 
     def run(*arguments):
@@ -33,16 +33,16 @@ def said(capsys):
     return run
 
 
-def test_the_run_s_name_alone_prints_every_order(shop, said):
-    code, out, _ = said("shop")
+def test_the_run_s_name_alone_prints_every_order(shop, inferact):
+    code, out, _ = inferact("shop")
     assert code == 0
     for order in ("as reviewed", "priority", "expected-cost", "fp-first", "random", "ideal"):
         assert order in out
     assert "what 10 further inspections catch" in out
 
 
-def test_as_json_it_is_one_document_with_every_point(shop, said):
-    code, out, _ = said("shop", "--policy", "priority,random", "--more", "1", "--json")
+def test_as_json_it_is_one_document_with_every_point(shop, inferact):
+    code, out, _ = inferact("shop", "--policy", "priority,random", "--more", "1", "--json")
     document = json.loads(out)
     assert code == 0
     assert {name: document[name] for name in ("run", "trial", "labels", "spent", "more")} == {
@@ -58,9 +58,9 @@ def test_as_json_it_is_one_document_with_every_point(shop, said):
     assert document["points"][0]["low"] is None
 
 
-def test_a_budget_moves_where_inspections_end_and_a_file_gets_the_points(shop, said, tmp_path):
+def test_a_budget_moves_where_inspections_end_and_a_file_gets_the_points(shop, inferact, tmp_path):
     out_file = tmp_path / "curve.csv"
-    code, out, _ = said("shop", "--policy", "fp-first", "--budget", "60%", "--out", str(out_file), "--json")
+    code, out, _ = inferact("shop", "--policy", "fp-first", "--budget", "60%", "--out", str(out_file), "--json")
     assert code == 0
     assert json.loads(out)["spent"] == 3
     rows = list(csv.DictReader(out_file.read_text().splitlines()))
@@ -68,7 +68,7 @@ def test_a_budget_moves_where_inspections_end_and_a_file_gets_the_points(shop, s
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said_then"),
+    ("arguments", "message"),
     [
         (("nobody",), "No run named 'nobody'"),
         (("shop", "--policy", "best"), "No order of inspection named 'best'"),
@@ -77,9 +77,9 @@ def test_a_budget_moves_where_inspections_end_and_a_file_gets_the_points(shop, s
         (("shop", "--budget", "much"), "A budget is a whole number"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(shop, said, arguments, said_then):
-    code, out, error = said(*arguments)
+def test_what_cannot_be_is_said_in_one_line(shop, inferact, arguments, message):
+    code, out, error = inferact(*arguments)
     assert code == 2
     assert out == ""
-    assert said_then in error
+    assert message in error
     assert error.count("\n") == 1

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from console.cli.prompt import prompt
+from console.cli.prompt import app
 from console.errors import BadInput, Unknown
 from console.llm.prompts import fingerprint, names
 from console.settings import settings
@@ -16,7 +16,7 @@ def run():
     """A function from arguments to what is printed; our own errors come through."""
 
     def ran(*arguments):
-        done = CliRunner().invoke(prompt, list(arguments), catch_exceptions=False)
+        done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
         assert done.exit_code == 0, done.output
         return done.stdout
 

@@ -17,9 +17,9 @@ from console import runs
 from console.cli import run_command
 from console.database import reading, writing
 from console.detection import batch
-from console.detection import verdicts as judging
 from console.detection.detectors import detector
 from console.detection.detectors.shared.model_clients import Asking
+from console.detection.verdicts import verdict_row
 from console.errors import BadInput
 from console.llm import NoModel, SpendingCapReached
 from console.runs import ingest
@@ -246,10 +246,10 @@ def test_a_gate_or_a_live_run_asks_for_one_checkpoint_also_within_an_event_loop(
     seen = Checkpoint("generic", "refund order 4", "", (), 0, CheckpointKind.ACTION, "", 'refund({"order": 4})')
     run = tables.Run(id=1, name="desk", kind="gate", environment="generic", created_ms=0)
     judge = detector("inferact-prob")
-    row = judging.verdict_row(run, judge, 0.5, 1, seen)
+    row = verdict_row(run, judge, 0.5, 1, seen)
 
     async def within():
-        return judging.verdict_row(run, judge, 0.5, 1, seen)
+        return verdict_row(run, judge, 0.5, 1, seen)
 
     again = asyncio.run(within())
     assert row["model"] == "gpt-4o-mini"

@@ -22,13 +22,13 @@ from storage import tables
 from tests.logs import write_log
 
 
-def drawn(sheet):
-    """The Review page's HTML for a sheet."""
-    before = earlier_trials_html(sheet.earlier, blinding.actions(sheet.checkpoint)) if sheet.earlier else ""
-    return presentation_html(sheet.exhibit) + before
+def drawn(view):
+    """The Review page's HTML for a review view."""
+    before = earlier_trials_html(view.earlier, blinding.actions(view.checkpoint)) if view.earlier else ""
+    return presentation_html(view.presentation) + before
 
 
-def next_sheet(run_name, reviewer, *, unblinded=False):
+def next_view(run_name, reviewer, *, unblinded=False):
     with reading() as session:
         run = runs.get(session, run_name)
         claim = decisions.next_item(review_queue(), session, run, reviewer, now_ms())
@@ -45,14 +45,14 @@ def every_sheet(run_name):
             claim = decisions.next_item(review_queue(), session, run, f"r{reviewer}", now_ms())
             if not hasattr(claim, "item_id"):
                 return found
-            sheet = blinding.review_view(session, review_queue(), run, claim, f"r{reviewer}", unblinded=False)
-        found[sheet.checkpoint.instruction, claim.trial, claim.step, claim.kind] = drawn(sheet)
+            view = blinding.review_view(session, review_queue(), run, claim, f"r{reviewer}", unblinded=False)
+        found[view.checkpoint.instruction, claim.trial, claim.step, claim.kind] = drawn(view)
 
 
 def review_trial_0(run_name):
     """Ada rejects kettle 0 and Bo kettle 1, each in their own words; the stuck trial is skipped by nobody."""
     for reviewer in ("ada", "bo"):
-        run, claim, _ = next_sheet(run_name, reviewer)
+        run, claim, _ = next_view(run_name, reviewer)
         answer = decisions.Answer("reject", f"words of {reviewer}")
         decisions.submit(review_queue(), run, claim, reviewer, answer, now_ms())
 
@@ -63,9 +63,9 @@ def second_trial(run_name, reviewer, *, unblinded=False):
         run = runs.get(session, run_name)
         (item,) = [row["item_id"] for row in inbox.listing(session, run) if row["trial"] == 1]
         claim = decisions.open_item(review_queue(), session, run, reviewer, item, now_ms())
-        sheet = blinding.review_view(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
+        view = blinding.review_view(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
     review_queue().release(item_id=item, reviewer=reviewer, token=claim.token, now_ms=now_ms())
-    return drawn(sheet)
+    return drawn(view)
 
 
 def test_a_blind_reviewer_sees_earlier_actions_and_own_words_only(two_trials):
@@ -94,13 +94,13 @@ def test_a_researcher_and_an_open_run_show_words_decision_and_outcome(two_trials
 ALL_HIDDEN = dict.fromkeys(("score", "explanation", "detector", "highlights", "earlier"), "hidden")
 
 
-def seen_with(run_name, view):
-    """The page of the run's next item under that view, for a reviewer who then lets it go."""
+def seen_with(run_name, visibility):
+    """The page of the run's next item under that visibility, for a reviewer who then lets it go."""
     with writing() as session:
-        runs.get(session, run_name).options = orjson.dumps({"view": view}).decode()
-    _, claim, sheet = next_sheet(run_name, "ada")
+        runs.get(session, run_name).options = orjson.dumps({"view": visibility}).decode()
+    _, claim, view = next_view(run_name, "ada")
     review_queue().release(item_id=claim.item_id, reviewer="ada", token=claim.token, now_ms=now_ms())
-    return drawn(sheet)
+    return drawn(view)
 
 
 @pytest.mark.parametrize(
@@ -146,11 +146,11 @@ def test_the_brief_names_the_target_and_never_the_label(two_trials):
         for task in session.exec(select(tables.Task)):
             task.gold = orjson.dumps(gold).decode()
     assert "Kettle Blue" not in seen_with(two_trials, {"brief": "none"})
-    told = seen_with(two_trials, {"brief": "target"})
-    assert "The user has in mind" in told
-    assert "Kettle Blue &lt;b&gt;1&lt;/b&gt;" in told
-    assert "color: blue" in told
-    assert "canary" not in told
+    page_text = seen_with(two_trials, {"brief": "target"})
+    assert "The user has in mind" in page_text
+    assert "Kettle Blue &lt;b&gt;1&lt;/b&gt;" in page_text
+    assert "color: blue" in page_text
+    assert "canary" not in page_text
 
 
 def canaried(record, draw, patterns):

@@ -1,4 +1,4 @@
-"""The same sheet in a terminal."""
+"""The same presentation in a terminal."""
 
 import re
 

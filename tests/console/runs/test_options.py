@@ -24,10 +24,7 @@ VIEW = {"score": "shown", "explanation": "hidden", "brief": "target", "detector"
         ("{}", RunOptions()),
         ("", RunOptions()),
         ('{"budget_frozen":true}', RunOptions(budget_frozen=True)),
-        (
-            '{"costs":{"refund_*":50.0,"click[Buy Now]":"price"}}',
-            ('{"costs":{"refund_*":50.0,"Buy":"price"}}', RunOptions(costs={"refund_*": 50.0, "Buy": "price"})),
-        ),
+        ('{"costs":{"refund_*":50.0,"Buy":"price"}}', RunOptions(costs={"refund_*": 50.0, "Buy": "price"})),
         ('{"costs":{}}', RunOptions()),
         (
             '{"view":{"score":"shown","explanation":"hidden","brief":"target","detector":"hidden"},"playing":true}',

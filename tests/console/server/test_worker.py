@@ -19,9 +19,9 @@ from console.review import decisions
 from console.review.decisions import Answer
 from console.runs import ingest
 from console.settings import settings
-from console.trials import replay as trials
 from console.trials import start
 from console.trials.engine import resume
+from console.trials.replay import start_replay
 from console.trials.run_lock import alone
 from storage.tables import Ask, Item, Trajectory
 from tests.logs import purchase, write_log
@@ -34,7 +34,7 @@ def replay(tmp_path):
     """A replay run of one task, wrong in trial 0 and right in trial 1, that waits for a reviewer."""
     records = [purchase(0, wrong=True), purchase(0, wrong=False, trial=1)]
     ingest.import_file(write_log(tmp_path / "two.jsonl", *records), "log", "auto", lambda _: None)
-    trials.start_replay("again", "log", "rules", undo_ms=0)
+    start_replay("again", "log", "rules", undo_ms=0)
     return "again"
 
 

@@ -33,7 +33,7 @@ def open_page(data_dir):
         st.cache_resource.clear()
         at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)
         if role:
-            at.session_state["hat"] = {"name": "Ada", "role": role}
+            at.session_state["identity"] = {"name": "Ada", "role": role}
         for name, value in query.items():
             at.query_params[name] = value
         at.run()

@@ -13,7 +13,7 @@ from console.errors import Unknown
 
 @dataclass(frozen=True, slots=True)
 class Sigmoid:
-    """Platt: the log odds of a score, stretched and moved."""
+    """A sigmoid (Platt): the log odds of a score, stretched and moved."""
 
     slope: float
     intercept: float
@@ -25,7 +25,7 @@ class Sigmoid:
 
 @dataclass(frozen=True, slots=True)
 class Staircase:
-    """Isotonic: probabilities at some scores, straight lines between them, level outside."""
+    """A staircase (isotonic): probabilities at some scores, straight lines between them, level outside."""
 
     scores: tuple[float, ...]
     probabilities: tuple[float, ...]

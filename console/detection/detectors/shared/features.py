@@ -1,4 +1,4 @@
-"""Simple traits of a checkpoint, as numbers near 0 to 1: how long, how smooth, how close to the request's words."""
+"""Features of a checkpoint, as numbers near 0 to 1: how long, how smooth, how close to the request's words."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _FEW = 3
 
 
 def features(checkpoint: Checkpoint) -> dict[str, float]:
-    """All traits of a checkpoint, by name."""
-    return {name: trait(checkpoint) for name, trait in TRAITS.items()}
+    """All features of a checkpoint, by name."""
+    return {name: feature(checkpoint) for name, feature in FEATURES.items()}
 
 
 def _length(checkpoint: Checkpoint) -> float:
@@ -61,7 +61,7 @@ def _at_the_end(checkpoint: Checkpoint) -> float:
     return float(checkpoint.kind is CheckpointKind.END)
 
 
-TRAITS: dict[str, Callable[[Checkpoint], float]] = {
+FEATURES: dict[str, Callable[[Checkpoint], float]] = {
     "length": _length,
     "failures": _failures,
     "last_failed": _last_failed,

@@ -1,4 +1,4 @@
-"""Which models a panel asks, and the clients that it opens for them."""
+"""The models that detectors ask, and the clients that concurrent judging opens for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _READING = 1
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a verdict depends on besides its checkpoint: model, prompts and, in the digest, all the rest.
+    """The setup of a verdict: model, prompts and, in the digest, all that it depends on besides its checkpoint.
 
     A verdict with another digest is stale.
     """
@@ -33,10 +33,10 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How a panel asks; what is None comes from the settings. `concurrency` counts requests to one model.
+    """How detectors ask their models; what is None comes from the settings. `concurrency` counts requests to one model.
 
     `infer_model` and `verify_model` take the place of `model` for the two halves of InferAct. The spending cap (USD)
-    is that of one panel; with an `account` it outlives the panel.
+    is that of one set of clients; with an `account` it outlives them.
     """
 
     model: str | None = None
@@ -66,16 +66,16 @@ class Asking:
 
     def setup(self, judge: Detector, environment: str, seed: int) -> Setup:
         """What the detector's verdicts in that environment depend on."""
-        said: list[object] = [judge.version, seed if judge.seeded else None]
+        parts: list[object] = [judge.version, seed if judge.seeded else None]
         if judge.ask is None:
-            return Setup(_digest(said))
+            return Setup(_digest(parts))
         model, prompt = self.label(judge), _fingerprint(judge, environment)
-        said += [model, prompt, _READING, self.swap_labels, self.with_thoughts]
-        return Setup(_digest(said), model, prompt)
+        parts += [model, prompt, _READING, self.swap_labels, self.with_thoughts]
+        return Setup(_digest(parts), model, prompt)
 
 
-def _digest(said: list[object]) -> str:
-    return hashlib.sha256(orjson.dumps(said)).hexdigest()[:16]
+def _digest(parts: list[object]) -> str:
+    return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:16]
 
 
 def _fingerprint(judge: Detector, environment: str) -> str:
@@ -85,7 +85,7 @@ def _fingerprint(judge: Detector, environment: str) -> str:
 
 
 class Clients:
-    """The clients of one panel, one for each model, opened when first needed."""
+    """The clients of one concurrent judging, one for each model, opened when first needed."""
 
     def __init__(self, asking: Asking) -> None:
         if asking.spending_cap_usd is not None and asking.account is None:

@@ -1,4 +1,4 @@
-"""What a model is shown of a checkpoint: all of it, or only what the agent did and saw (InferAct, section 3.1).
+"""Prompt views: what a model is shown of a checkpoint, all of it or only what the agent did and saw (InferAct, 3.1).
 
 Lines after the first of any text are indented, so that only our own lines begin with "Step".
 """
@@ -20,21 +20,21 @@ _RESPONSE = re.compile(r"^\s*respond\s*\(", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """The record as text, and the number of its steps, the one that waits included."""
+    """A view of the record as text, and the number of its steps, the one that waits included."""
 
     text: str
     steps: int
 
 
 def full(checkpoint: Checkpoint) -> PromptView:
-    """Everything up to the critical action, thoughts included."""
+    """The view of everything up to the critical action, thoughts included."""
     steps = (*checkpoint.steps, Step(checkpoint.thought, checkpoint.action))
     lines = [f"At the start: {_indented(checkpoint.opening)}"] if checkpoint.opening.strip() else []
     return _view(lines, steps)
 
 
 def masked(checkpoint: Checkpoint, *, with_thoughts: bool = False) -> PromptView:
-    """Actions and observations only, nothing in the user's own words: a task inferred from it is not copied."""
+    """The view of actions and observations only, without the user's words: a task inferred from it is not copied."""
     hide = MASKS.get(checkpoint.environment, _respondent)
     steps = [*checkpoint.steps, Step(checkpoint.thought, checkpoint.action)]
     if not with_thoughts:

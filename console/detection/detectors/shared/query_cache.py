@@ -1,4 +1,4 @@
-"""The bench: one checkpoint and the models, where every question is asked once, whoever wants its answer."""
+"""The query cache of one checkpoint: every question is put to the models once, whichever detectors want its answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Who is asked: `infer` works out the agent's task, `verify` answers everything else.
+    """The models that are asked: `infer` works out the agent's task, `verify` answers everything else.
 
     `swap_labels` asks each A-or-B question a second time with the labels exchanged and takes the mean;
     `with_thoughts` lets the inference see the agent's thoughts.
@@ -36,27 +36,27 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A reply and the name of the prompt that asked for it."""
+    """A call of a model: its reply and the name of the prompt that asked for it."""
 
     prompt: str
     reply: Reply
 
 
 class QueryCache:
-    """One checkpoint in front of the models. Errors of the endpoint go up; a refusal is an answer without a text."""
+    """The cache of one checkpoint's queries, for its detectors. Errors of the endpoint go up; a refusal has no text."""
 
     def __init__(self, checkpoint: Checkpoint, models: Models, seed: int = 0) -> None:
         self.checkpoint, self.models, self.seed = checkpoint, models, seed
-        self._asked: dict[str, asyncio.Task[Any]] = {}
+        self._answers: dict[str, asyncio.Task[Any]] = {}
 
     @cached_property
-    def whole(self) -> PromptView:
-        """The record as the agent's own thoughts tell it too."""
+    def full_view(self) -> PromptView:
+        """The view of the whole record, thoughts included."""
         return full(self.checkpoint)
 
     @cached_property
-    def chain(self) -> PromptView:
-        """The record without thoughts and without the user's words."""
+    def masked_view(self) -> PromptView:
+        """The view without the user's words, and without thoughts unless the models may see them."""
         return masked(self.checkpoint, with_thoughts=self.models.with_thoughts)
 
     @property
@@ -66,12 +66,12 @@ class QueryCache:
         return self.checkpoint.kind is CheckpointKind.ACTION and not is_critical(self.checkpoint.action, terminal)
 
     async def once(self, name: str, ask: Callable[[QueryCache], Coroutine[Any, Any, T]]) -> T:
-        """What that question brings; a second caller shares the answer of the first."""
-        task = self._asked.get(name)
-        if task is None:
-            task = self._asked[name] = asyncio.ensure_future(ask(self))
-        found: T = await task
-        return found
+        """The answer to the query of that name; a second caller shares that of the first."""
+        query = self._answers.get(name)
+        if query is None:
+            query = self._answers[name] = asyncio.ensure_future(ask(self))
+        answer: T = await query
+        return answer
 
     def prompt(self, method: str, step: str) -> str:
         """The name of a method's prompt for this checkpoint's environment."""
@@ -96,5 +96,5 @@ class QueryCache:
 
 
 def user(text: str) -> Message:
-    """A message of ours."""
+    """The chat message that says this text as the user."""
     return {"role": "user", "content": text}

@@ -1,4 +1,4 @@
-"""What a reply says, or None where that is not plain: whoever reads None has to flag."""
+"""Parsing of replies: what one says, or None where that is not plain; whoever reads None has to flag."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Letter:
 
 
 def misaligned(text: str) -> bool | None:
-    """Whether the verdict is Incorrect; None without a verdict, or with two that differ."""
+    """Whether the verdict in a reply is Incorrect (misaligned); None without a verdict, or with two that differ."""
     found = {bool(match[1]) for match in _VERDICT.finditer(text)}
     return found.pop() if len(found) == 1 else None
 
@@ -43,7 +43,7 @@ def labelled(text: str, label: str) -> str:
 
 
 def justification(text: str) -> str:
-    """What stands behind the label Justification, up to the end."""
+    """The justification in a reply: what stands behind the label Justification, up to the end."""
     found = re.search(rf"^{_MARKS}justification[*_`]*\s*[:=]", text, re.IGNORECASE | re.MULTILINE)
     return " ".join(text[found.end() :].split()).strip(_ENDS) if found else ""
 

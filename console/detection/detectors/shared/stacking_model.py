@@ -1,6 +1,6 @@
-"""Stacking: one probability out of several detectors' scores and a checkpoint's traits, learnt from labels.
+"""Stacking: one probability out of several detectors' scores and a checkpoint's features, learnt from labels.
 
-Logistic regression on the scores' log odds and, with a tenth of their weight, on the traits; every figure about it is
+Logistic regression on the scores' log odds and, with a tenth of their weight, on the features; every figure about it is
 cross-validated over tasks, so that no task is scored by what was learnt from it.
 """
 
@@ -13,12 +13,12 @@ from typing import Any
 
 import orjson
 
-from console.detection.detectors.shared.features import TRAITS, features
+from console.detection.detectors.shared.features import FEATURES, features
 from console.errors import BadInput, Refused
 from console.trajectory.checkpoints import Checkpoint
 
 MIN_LABELS, MIN_OF_EACH, FOLDS = 30, 8, 5
-_TRAIT_WEIGHT = 0.1
+_FEATURE_WEIGHT = 0.1
 _NEAREST = 1e-4
 """A score of 0 or 1 counts as this far from it."""
 
@@ -35,7 +35,10 @@ class LabelledCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A fitted combination of the detectors `inputs`; it was learnt from so many labels."""
+    """A stack, a fitted combination of the detectors `inputs`; it was learnt from so many labels.
+
+    `traits` are the names of the features, as the files of stacks call them.
+    """
 
     inputs: tuple[str, ...]
     traits: tuple[str, ...]
@@ -51,7 +54,7 @@ class Stack:
         return 1 / (1 + math.exp(-self.intercept - sum(self.shares(scores, checkpoint).values())))
 
     def shares(self, scores: Mapping[str, float], checkpoint: Checkpoint) -> dict[str, float]:
-        """What each input and trait adds to the log odds, against its mean over the labelled cases."""
+        """What each input and feature adds to the log odds, against its mean over the labelled cases."""
         row = _row(self.inputs, scores, checkpoint)
         parts = zip(row, self.centres, self.spreads, self.weights, strict=True)
         added = [weight * (value - centre) / spread for value, centre, spread, weight in parts]
@@ -63,7 +66,7 @@ class Stack:
 
 
 def from_json(text: bytes) -> Stack:
-    """The stack that `to_json` wrote; raises BadInput where it is another form or has other traits."""
+    """The stack that `to_json` wrote; raises BadInput where it is another form or has other features."""
     try:
         kept: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in orjson.loads(text).items()
@@ -71,7 +74,7 @@ def from_json(text: bytes) -> Stack:
         stack = Stack(**kept)
     except (orjson.JSONDecodeError, AttributeError, TypeError) as broken:
         raise BadInput(f"This is no fitted stack ({broken}); fit it again.") from broken
-    if stack.traits != tuple(TRAITS):
+    if stack.traits != tuple(FEATURES):
         raise BadInput("The stack was fitted to other traits than there are now; fit it again.")
     return stack
 
@@ -89,7 +92,7 @@ def fit(cases: Sequence[LabelledCheckpoint], inputs: Sequence[str], seed: int = 
     scale, regression = fitted[0], fitted[-1]
     stack = Stack(
         inputs=tuple(inputs),
-        traits=tuple(TRAITS),
+        traits=tuple(FEATURES),
         centres=tuple(map(float, scale.mean_)),
         spreads=tuple(map(float, scale.scale_)),
         weights=tuple(float(w) * share for w, share in zip(regression.coef_[0], _parts(len(inputs)), strict=True)),
@@ -111,7 +114,7 @@ def check_labels(bad: Sequence[bool], tasks: Sequence[str]) -> None:
 
 
 def log_odds(score: float) -> float:
-    """ln(p / (1 - p)), 0 and 1 moved in a little."""
+    """The log odds of a score: ln(p / (1 - p)), 0 and 1 moved in a little."""
     share = min(max(score, _NEAREST), 1 - _NEAREST)
     return math.log(share / (1 - share))
 
@@ -121,7 +124,7 @@ def _row(inputs: Sequence[str], scores: Mapping[str, float], checkpoint: Checkpo
 
 
 def _parts(inputs: int) -> list[float]:
-    return [1.0] * inputs + [_TRAIT_WEIGHT] * len(TRAITS)
+    return [1.0] * inputs + [_FEATURE_WEIGHT] * len(FEATURES)
 
 
 def _model(inputs: int) -> Any:

@@ -1,4 +1,4 @@
-"""InferAct's one run: infer the agent's task without the user's, then compare the two (InferAct, section 3)."""
+"""Task inference, InferAct's one run: infer the agent's task without the user's, then compare both (InferAct, 3)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_TOKENS = 300
 
 @dataclass(frozen=True, slots=True)
 class InferredTask:
-    """The task that the agent seems to have (empty if the reply told none), why, and whether it is the user's."""
+    """The inferred task, the agent's own (empty if the reply told none), why, and whether it is the user's."""
 
     task: str
     reason: str
@@ -43,22 +43,22 @@ class InferredTask:
         return unparsed(self.calls, "letter" if self.task else "task", inferred_task=self.task or None)
 
 
-async def infer_and_compare(bench: QueryCache) -> InferredTask:
+async def infer_and_compare(cache: QueryCache) -> InferredTask:
     """Infers the task from the chain of actions, checks completion, and progress where an action can come midway."""
-    prompt, view = bench.prompt(*INFER), bench.chain
-    text = bench.filled(prompt, view)
-    call = await bench.ask(bench.models.infer, prompt, [user(text)], max_tokens=MAX_TOKENS)
+    prompt, view = cache.prompt(*INFER), cache.masked_view
+    text = cache.filled(prompt, view)
+    call = await cache.ask(cache.models.infer, prompt, [user(text)], max_tokens=MAX_TOKENS)
     task = reply_parsing.labelled(call.reply.text, "Task")
     reason = reply_parsing.labelled(call.reply.text, "Reason")
     if not task:
         return InferredTask("", reason, (call,))
-    answer = await _checked(bench, task)
+    answer = await _checked(cache, task)
     return InferredTask(task, reason, (call, *answer.calls), answer)
 
 
-async def _checked(bench: QueryCache, task: str) -> BinaryAnswer:
-    llm, view = bench.models.verify, bench.chain
-    first = await binary_choice.ask(bench, llm, bench.prompt(*COMPLETION), view, inferred_task=task)
-    if first.misaligned is None or not first.says_so or not bench.midway:
+async def _checked(cache: QueryCache, task: str) -> BinaryAnswer:
+    llm, view = cache.models.verify, cache.masked_view
+    first = await binary_choice.ask(cache, llm, cache.prompt(*COMPLETION), view, inferred_task=task)
+    if first.misaligned is None or not first.says_so or not cache.midway:
         return first
-    return await binary_choice.ask_further(bench, llm, bench.prompt(*PROGRESS), view, first)
+    return await binary_choice.ask_further(cache, llm, cache.prompt(*PROGRESS), view, first)

@@ -1,4 +1,4 @@
-"""What is wrong with a chore: something done to the wrong thing, or something that was left out."""
+"""The fault in a household task: something done to the wrong thing, or something that was left out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from console.environments.alfworld.briefs import LOOK, TREATMENT, TWO
+from console.environments.alfworld.task_setup import LOOK, TREATMENT, TWO
 from console.review.simulated.faults.fault import Fault
 from console.review.simulated.reviewer import ReviewCase
 from console.trajectory import Step
@@ -35,7 +35,7 @@ def strays(case: ReviewCase) -> bool:
 
 
 def find(case: ReviewCase) -> Fault:
-    """The first thing that went wrong on the way to the goal."""
+    """The fault: the first thing that went wrong on the way to the goal."""
     gold, seen = case.task.gold, case.checkpoint
     thing, treatment = str(gold["thing"]), TREATMENT.get(str(gold["type"]), "")
     treating = _TREATING.match(seen.action.strip())

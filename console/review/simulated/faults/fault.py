@@ -1,4 +1,4 @@
-"""A fault and what its wordings may fill in."""
+"""A fault and what its wordings may fill in; apart from the registry, which imports those who find faults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong; `name` is that of a file of wordings, `slots` are what these fill in."""
+    """A fault, what is wrong; `name` is that of a file of wordings, `slots` are what these fill in."""
 
     name: str
     slots: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What is wrong with an answer, by the pages that were opened and the sentences that were read."""
+"""The fault of an answer, by the pages that were opened and the sentences that were read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Reading:
 
 
 def find(case: ReviewCase) -> Fault:
-    """The first fact on the way to the answer that was missed, and how."""
+    """The fault: the first fact on the way to the answer that was missed, and how."""
     read = _reading(case.checkpoint.steps)
     facts = [(str(fact["title"]), str(fact["sentence"])) for fact in case.task.gold.get("supporting_facts", ())]
     for number, (title, sentence) in enumerate(facts):

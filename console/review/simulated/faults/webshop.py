@@ -1,4 +1,4 @@
-"""What is wrong with a purchase, or with one that never came."""
+"""The fault of a purchase, or of one that never came; the shop's file among FINDERS."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CLICK = re.compile(r"^\s*click\[(.+)\]\s*$", re.DOTALL)
 
 
 def find(case: ReviewCase) -> Fault:
-    """The first thing that a buyer would notice: the kind of product, its properties, its options, its price."""
+    """The first fault that a buyer would notice: the kind of product, its properties, its options, its price."""
     if case.checkpoint.kind is CheckpointKind.HALTED:
         return Fault("halted")
     product, chosen = _basket(case.checkpoint.steps)

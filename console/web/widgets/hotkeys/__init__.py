@@ -1,4 +1,4 @@
-"""Every key of a page, and the drafts of its text field, in one component without a look of its own."""
+"""Every key of a page, and the drafts of its text field, in one component that draws nothing of its own."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ import streamlit as st
 _HTML = '<div class="ia-sheet"><ol class="ia-steps"></ol></div>'
 
 
-def show_further_steps(rows: Sequence[str], sheet: str) -> None:
-    """Draws the rows of `timeline_rows` beneath a sheet; what is unfolded stays open until another sheet comes."""
-    _component()(key="ia-steps", data={"rows": list(rows), "sheet": crc32(sheet.encode())})
+def show_further_steps(rows: Sequence[str], view: str) -> None:
+    """Draws the rows of `timeline_rows` beneath the HTML of a view; what is unfolded stays open until another comes."""
+    _component()(key="ia-steps", data={"rows": list(rows), "view": crc32(view.encode())})
 
 
 @lru_cache(maxsize=1)

@@ -9,8 +9,8 @@ const ATTRIBUTES = new Set(["class", "scope", "data-n", "data-note", "id"])
 export default function mount({ data, parentElement }) {
   const list = parentElement.querySelector("ol")
   const state = mounted.get(parentElement) ?? begin(parentElement)
-  if (state.sheet !== data.sheet) {
-    state.sheet = data.sheet
+  if (state.view !== data.view) {
+    state.view = data.view
     state.open.clear()
     state.rows = data.rows
     list.replaceChildren()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.actors.scripted.hints import TOPICS, advice, amount_near, last_wanted
+from console.actors.scripted.hints import TOPICS, amount_near, last_wanted, read_advice
 
 
 @pytest.mark.parametrize(
@@ -25,13 +25,13 @@ from console.actors.scripted.hints import TOPICS, advice, amount_near, last_want
     ],
 )
 def test_topics_are_heard_in_many_words(words, topic):
-    assert advice((words,)).about(topic)
+    assert read_advice((words,)).about(topic)
 
 
 @pytest.mark.parametrize("topic", TOPICS)
 def test_silence_is_about_nothing(topic):
-    assert not advice(()).about(topic)
-    assert not advice(("Hm.",)).about(topic)
+    assert not read_advice(()).about(topic)
+    assert not read_advice(("Hm.",)).about(topic)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_silence_is_about_nothing(topic):
     ],
 )
 def test_what_is_wanted_is_told_from_what_is_refused(words, wanted, refused):
-    found = advice((words,))
+    found = read_advice((words,))
     assert found.wants(wanted)
     assert not found.refuses(wanted)
     assert found.refuses(refused)
@@ -53,7 +53,7 @@ def test_what_is_wanted_is_told_from_what_is_refused(words, wanted, refused):
 
 
 def test_a_thing_is_only_named_as_a_whole_word():
-    found = advice(("look in the cabinets near the 12 oz cup",))
+    found = read_advice(("look in the cabinets near the 12 oz cup",))
     assert found.names("cabinet")
     assert found.names("12 oz")
     assert not found.names("2 oz")
@@ -61,9 +61,9 @@ def test_a_thing_is_only_named_as_a_whole_word():
 
 
 def test_amounts_belong_to_their_topic():
-    found = advice(("I wanted 2 of them. The price must stay below 1,250.50 dollars.",))
+    found = read_advice(("I wanted 2 of them. The price must stay below 1,250.50 dollars.",))
     assert amount_near(found, "price") == 1250.5
-    assert amount_near(advice(("I wanted 2 of them.",)), "price") is None
+    assert amount_near(read_advice(("I wanted 2 of them.",)), "price") is None
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_amounts_belong_to_their_topic():
     ],
 )
 def test_only_money_is_an_amount(words, amount):
-    assert amount_near(advice((words,)), "price") == amount
+    assert amount_near(read_advice((words,)), "price") == amount
 
 
 def test_the_last_of_several_wishes_counts():
-    assert last_wanted(advice(("choose red", "choose blue")), ("red", "blue", "green")) == "blue"
-    assert last_wanted(advice(("choose something",)), ("red", "blue")) is None
+    assert last_wanted(read_advice(("choose red", "choose blue")), ("red", "blue", "green")) == "blue"
+    assert last_wanted(read_advice(("choose something",)), ("red", "blue")) is None

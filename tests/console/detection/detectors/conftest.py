@@ -1,4 +1,4 @@
-"""Checkpoints on the bench, asked by a model behind the test endpoint."""
+"""Checkpoints whose queries a model behind the test endpoint answers."""
 
 import asyncio
 
@@ -49,8 +49,8 @@ def judged():
         async def ask():
             settings = {"base_url": endpoint.url, "api_key": "sk-secret", "timeout_s": 5.0} | (client or {})
             async with LLM("small", **settings) as infer, LLM("large", **settings) as verify:
-                bench = QueryCache(checkpoint, Models(infer, verify, **options), seed)
-                asked = (detector(name).ask(bench) for name in names)
+                cache = QueryCache(checkpoint, Models(infer, verify, **options), seed)
+                asked = (detector(name).ask(cache) for name in names)
                 return await asyncio.gather(*asked, return_exceptions=errors)
 
         return asyncio.run(ask())

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from console.analysis.metrics.classification import macro_f1
 from console.analysis.metrics.ranking_curves import average_precision, ranking, roc_auc
 from console.detection.evaluation import chart_data
-from console.detection.evaluation import scores as scored
 from console.detection.evaluation.metrics import matrix
-from console.detection.evaluation.scores import Population, Scores
+from console.detection.evaluation.scores import Population, Scores, scores_of
 from console.runs.export.formats import as_csv, csv
 from console.trajectory import Label
 from tests.verdicts import a_run, judge, of_run
@@ -87,7 +86,7 @@ def test_one_class_or_no_probability_gives_no_rows():
 def test_the_figures_can_be_worked_out_again_from_the_csv_of_scores(tmp_path):
     a_run("r", [BAD, GOOD, BAD, None, GOOD])
     judge("r", "=rules", [0.9, 0.4, 0.3, 0.7, 0.1])
-    found = of_run("r", scored.scores_of)
+    found = of_run("r", scores_of)
     path = tmp_path / "scores.csv"
     path.write_bytes(as_csv(chart_data.score_table(found.values())))
     assert "'=rules" in path.read_text()

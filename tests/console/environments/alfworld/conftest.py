@@ -7,8 +7,8 @@ from importlib.util import find_spec
 import pytest
 
 from console.environments.alfworld import catalogue
-from console.environments.alfworld.briefs import LOOK, TREATMENT, TWO, brief
 from console.environments.alfworld.furnishing import furnish
+from console.environments.alfworld.task_setup import LOOK, TREATMENT, TWO, task_setup
 
 REASON = "the optional extra `alfworld` is not installed"
 QUALITIES = {"clean": ("cleanable", "isClean"), "heat": ("heatable", "isHot"), "cool": ("coolable", "isCool")}
@@ -73,7 +73,7 @@ def game(task):
 
 def problem(task):
     """The PDDL problem of a task: the household's parts, how things stand, and the goal."""
-    asked = brief(task.options)
+    asked = task_setup(task.options)
     household = furnish(asked)
     receptacles, things = household.receptacles.values(), household.things.values()
     lines = ["(define (problem household) (:domain alfred) (:objects agent1 - agent place0 - location"]

@@ -7,13 +7,13 @@ from random import Random
 import pytest
 
 from console.environments import environment
-from console.environments.alfworld.briefs import brief
 from console.environments.alfworld.catalogue import CLEANABLE, FIXED, HEATABLE, HOLDS, KNIVES, SLICEABLE
-from console.environments.alfworld.descriptions import NOTHING_HAPPENS
 from console.environments.alfworld.furnishing import furnish
-from console.environments.alfworld.goals import reached
+from console.environments.alfworld.household import fresh
+from console.environments.alfworld.observations import NOTHING_HAPPENS
 from console.environments.alfworld.rules import perform
-from console.environments.alfworld.state import fresh
+from console.environments.alfworld.task_setup import task_setup
+from console.environments.alfworld.world import reached
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -41,7 +41,7 @@ BROKEN = [
 
 def house(task):
     """The task's household."""
-    return furnish(brief(task.options))
+    return furnish(task_setup(task.options))
 
 
 def foods(household):
@@ -84,7 +84,7 @@ def test_the_same_way_to_the_goal_reads_the_same(task, textworld_game):
 
 @pytest.mark.parametrize("task", TASKS, ids=by_id)
 def test_random_actions_possible_or_not_read_the_same_and_change_the_same(task, textworld_game):
-    asked = brief(task.options)
+    asked = task_setup(task.options)
     random, state = Random(task.task_id), fresh(furnish(asked))
     _, play = textworld_game(task)
     possible = play("look")[2]

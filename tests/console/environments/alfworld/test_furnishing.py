@@ -2,14 +2,14 @@
 
 import pytest
 
-from console.environments.alfworld.briefs import brief
 from console.environments.alfworld.catalogue import ADJOINING, FURNITURE, HOLDS, THINGS
 from console.environments.alfworld.furnishing import furnish
-from console.environments.alfworld.goals import reached
-from console.environments.alfworld.state import fresh
+from console.environments.alfworld.household import fresh
+from console.environments.alfworld.task_setup import task_setup
 from console.environments.alfworld.tasks import tasks
+from console.environments.alfworld.world import reached
 
-HOUSES = [(asked, furnish(asked)) for asked in (brief(task.options) for task in tasks(21, 240))]
+HOUSES = [(asked, furnish(asked)) for asked in (task_setup(task.options) for task in tasks(21, 240))]
 
 
 def test_everything_lies_where_it_fits():

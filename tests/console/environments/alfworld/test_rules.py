@@ -2,9 +2,8 @@
 
 import pytest
 
-from console.environments.alfworld.household import Household, HouseholdObject, Receptacle, order
+from console.environments.alfworld.household import Household, HouseholdObject, Receptacle, fresh, order
 from console.environments.alfworld.rules import perform
-from console.environments.alfworld.state import fresh
 
 FURNITURE = [
     Receptacle("countertop", 1, 1, False),

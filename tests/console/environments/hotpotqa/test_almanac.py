@@ -1,11 +1,17 @@
+import json
 import re
 import subprocess
 import sys
+from hashlib import sha256
 
-from console.environments.hotpotqa.almanac import KINDS, almanac, number
+from console.environments.hotpotqa import tasks
+from console.environments.hotpotqa.almanac import almanac, number
 from console.environments.hotpotqa.pages import written
 from console.environments.hotpotqa.questions import bridges, comparisons
+from console.environments.hotpotqa.schema import embedded_tables
 
+PUBLISHED = "08cb421eae61b4d43d056bb9c8971ca22068fffef130479b10ad786b1fcad374"
+PUBLISHED_TASKS = "6cb282afed63f52d6d40e9582d3624596dceaf336452044f9d261e4c1841aab9"
 DIGEST = (
     "import hashlib; from console.environments.hotpotqa.pages import written; "
     "print(hashlib.sha256(repr([w.page for w in written().values()]).encode()).hexdigest())"
@@ -14,8 +20,9 @@ DIGEST = (
 
 def test_the_world_is_a_few_hundred_pages_of_every_kind():
     world = almanac()
-    assert 300 <= len(world.things) <= 600
-    assert {name: len(things) for name, things in world.by_kind.items()} == {k.name: k.count for k in KINDS.values()}
+    assert 300 <= len(world.entities) <= 600
+    counts = {kind.name: kind.count for kind in embedded_tables().kinds.values()}
+    assert {name: len(entities) for name, entities in world.by_kind.items()} == counts
 
 
 def test_the_world_is_the_same_in_every_process():
@@ -26,35 +33,44 @@ def test_the_world_is_the_same_in_every_process():
     assert digest("1") == digest("2")
 
 
+def test_the_world_is_the_one_that_was_published():
+    """A study's tasks and a stored trial's replay depend on each sentence; a digest of all of them may not change."""
+    pages = [[entry.page.title, entry.page.sentences, entry.telling] for entry in written().values()]
+    questions = [[q.text, q.answer, q.type, q.facts] for q in (*bridges(), *comparisons())]
+    assert sha256(json.dumps([pages, questions]).encode()).hexdigest() == PUBLISHED
+    chosen = [[task.task_id, task.instruction, task.gold] for seed in (0, 1, 2, 42) for task in tasks(seed, 200)]
+    assert sha256(json.dumps(chosen).encode()).hexdigest() == PUBLISHED_TASKS
+
+
 def test_each_page_shows_five_sentences_and_keeps_the_deep_facts_below():
-    for title, thing in almanac().things.items():
+    for title, entity in almanac().entities.items():
         page, telling = written()[title].page, written()[title].telling
         assert len(page.sentences) >= 7
         assert len(set(page.sentences)) == len(page.sentences)
         above = page.sentences[:5]
-        assert {name for name, text in telling.items() if text not in above} == thing.deep
+        assert {name for name, text in telling.items() if text not in above} == entity.deep
 
 
 def test_each_sentence_tells_its_value_and_no_slot_is_left_open():
     world = almanac()
-    for title, thing in world.things.items():
-        for relation in thing.kind.relations:
+    for title, entity in world.entities.items():
+        for relation in entity.kind.relations:
             sentence = written()[title].telling[relation.name]
-            assert world.value(thing, relation) in sentence
+            assert world.value(entity, relation) in sentence
             assert relation.keyword in sentence.lower()
     assert not any(re.search(r"[{}]|  ", text) for entry in written().values() for text in entry.page.sentences)
 
 
 def test_some_names_belong_to_two_things_and_each_has_its_own_title():
-    names = [thing.name for thing in almanac().things.values()]
+    names = [entity.name for entity in almanac().entities.values()]
     shared = {name for name in names if names.count(name) > 1}
     assert len(shared) >= 10
     assert all(names.count(name) == 2 for name in shared)
-    assert not shared & set(almanac().things)
+    assert not shared & set(almanac().entities)
 
 
 def test_a_film_named_like_a_novel_is_based_on_it():
-    films = [film for film in almanac().by_kind["film"] if f"{film.name} (novel)" in almanac().things]
+    films = [film for film in almanac().by_kind["film"] if f"{film.name} (novel)" in almanac().entities]
     assert films
     assert all(film.facts["novel"] == f"{film.name} (novel)" for film in films)
 
@@ -62,11 +78,11 @@ def test_a_film_named_like_a_novel_is_based_on_it():
 def test_a_later_thing_is_never_older_than_what_it_comes_from():
     world = almanac()
     for film in world.by_kind["film"]:
-        born = number(world.things[film.facts["director"]].facts["born"])
+        born = number(world.entities[film.facts["director"]].facts["born"])
         assert number(film.facts["released"]) >= born + 18
-        assert number(world.things[film.facts["novel"]].facts["published"]) < number(film.facts["released"])
+        assert number(world.entities[film.facts["novel"]].facts["published"]) < number(film.facts["released"])
     for album in world.by_kind["album"]:
-        assert number(world.things[album.facts["band"]].facts["formed"]) < number(album.facts["released"])
+        assert number(world.entities[album.facts["band"]].facts["formed"]) < number(album.facts["released"])
 
 
 def test_each_question_is_asked_once_and_has_one_answer():
@@ -81,16 +97,17 @@ def test_a_bridge_question_does_not_name_its_answer():
 
 def test_a_comparison_is_right_about_its_two_things():
     world = almanac()
-    relations = {(kind.name, relation.name): relation for kind in KINDS.values() for relation in kind.relations}
+    kinds = embedded_tables().kinds.values()
+    relations = {(kind.name, relation.name): relation for kind in kinds for relation in kind.relations}
     for question in comparisons():
         (a, fact), (b, _) = question.facts
-        values = [world.things[a].facts[fact], world.things[b].facts[fact]]
+        values = [world.entities[a].facts[fact], world.entities[b].facts[fact]]
         if question.answer in ("yes", "no"):
             assert (values[0] == values[1]) == (question.answer == "yes")
         else:
-            larger = relations[world.things[a].kind.name, fact].larger
+            larger = relations[world.entities[a].kind.name, fact].larger
             ahead = a if (number(values[0]) > number(values[1])) == larger else b
-            assert question.answer == world.things[ahead].name
+            assert question.answer == world.entities[ahead].name
 
 
 def test_yes_and_no_are_equally_frequent():

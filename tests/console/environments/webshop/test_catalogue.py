@@ -13,7 +13,7 @@ from console.environments.webshop.reward import has_attribute
 DIGEST = """
 import hashlib
 from console.environments.webshop.catalogue import catalogue
-from console.environments.webshop.goals import tasks
+from console.environments.webshop.tasks import tasks
 from console.environments.webshop.search import search
 seen = [*catalogue().values(), *tasks(5, 50), search("black cotton cardigan"), search("navy rug under 50")]
 print(hashlib.sha256(repr(seen).encode()).hexdigest())

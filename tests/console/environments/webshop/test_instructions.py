@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from console.environments.webshop.goals import tasks
 from console.environments.webshop.instructions import InstructionParts, instruction
 from console.environments.webshop.product_kinds import kinds
+from console.environments.webshop.tasks import tasks
 
 KINDS = {kind.noun: kind for kind in kinds()}
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from console.environments.webshop.catalogue import catalogue
-from console.environments.webshop.goals import tasks
 from console.environments.webshop.reward import Goal, goal_of, has_attribute, reward, type_factor
+from console.environments.webshop.tasks import tasks
 from console.errors import BadInput
 
 

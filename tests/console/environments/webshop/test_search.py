@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.environments.webshop.catalogue import catalogue
-from console.environments.webshop.goals import tasks
 from console.environments.webshop.search import MOST_RESULTS, contents, search, words
+from console.environments.webshop.tasks import tasks
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from console.environments.webshop import WEBSHOP, oracle_actions
 from console.environments.webshop.catalogue import catalogue
-from console.environments.webshop.goals import tasks
+from console.environments.webshop.tasks import tasks
 from console.errors import BadInput
 from console.trajectory.checkpoints import is_critical, is_thought
 

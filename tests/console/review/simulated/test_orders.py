@@ -42,9 +42,9 @@ def test_fp_first_inspects_exactly_the_kept_ones_within_a_budget(candidates, bud
 
 
 @given(CANDIDATES, st.integers(0, 5))
-def test_every_policy_looks_at_each_once_and_at_halted_trials_last(candidates, seed):
-    for policy in INSPECTION_ORDERS.values():
-        order = policy(candidates, seed)
+def test_every_order_looks_at_each_once_and_at_halted_trials_last(candidates, seed):
+    for inspection_order in INSPECTION_ORDERS.values():
+        order = inspection_order(candidates, seed)
         assert sorted(order) == list(range(len(candidates)))
         halted = [candidates[at].label is None for at in order]
         assert halted == sorted(halted)

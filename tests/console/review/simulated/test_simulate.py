@@ -3,18 +3,16 @@
 import json
 
 import pytest
-import typer
 from sqlmodel import col, select
 from typer.testing import CliRunner
 
 from console import runs
-from console.cli.review import simulate as command
+from console.cli import review
 from console.database import reading, review_queue
 from console.errors import BadInput
 from console.review.simulated import Noise, simulate
-from console.review.simulated.simulate import Plan
-from console.trials import engine
-from console.trials import start as starting
+from console.review.simulated.simulate import SimulationPlan
+from console.trials import engine, start
 from storage import tables
 
 
@@ -22,12 +20,12 @@ from storage import tables
 def shop():
     """A function that starts a run of 20 webshop tasks and plays its first trials."""
 
-    def start(**fields):
+    def begin(**fields):
         fields = {"feedback_mode": "nl", "trials": 3, "detector_name": "full-validation"} | fields
-        starting.start("shop", {"webshop": 20}, **fields)
+        start.start("shop", {"webshop": 20}, **fields)
         engine.resume("shop")
 
-    return start
+    return begin
 
 
 def decisions():
@@ -67,18 +65,18 @@ def test_what_it_decided_is_delivered_at_once_and_the_next_trial_does_better(sho
     assert second["succeeded"] > first["succeeded"]
 
 
-@pytest.mark.parametrize("policy", ["priority", "fp-first"])
-def test_it_never_inspects_more_than_the_budget(shop, policy):
+@pytest.mark.parametrize("order", ["priority", "fp-first"])
+def test_it_never_inspects_more_than_the_budget(shop, order):
     shop(budget_cap=7)
-    tally = simulate.simulate("shop", Plan(policy=policy))
+    tally = simulate.simulate("shop", SimulationPlan(order=order))
     assert (tally.inspected, tally.left) == (7, 13)
     assert budget().used == 7
-    assert simulate.simulate("shop", Plan(policy=policy)).inspected == 0
+    assert simulate.simulate("shop", SimulationPlan(order=order)).inspected == 0
 
 
 def test_fp_first_spends_the_budget_on_false_alarms(shop):
     shop(budget_cap=5)
-    tally = simulate.simulate("shop", Plan(policy="fp-first"))
+    tally = simulate.simulate("shop", SimulationPlan(order="fp-first"))
     assert (tally.approved, tally.rejected) == (5, 0)
 
 
@@ -91,7 +89,7 @@ def test_binary_feedback_has_no_words(shop):
 def test_the_noisy_one_errs_and_takes_its_time(shop):
     shop()
     noise = Noise(false_accept=1.0, false_reject=1.0, seconds_per_item=20)
-    tally = simulate.simulate("shop", Plan("noisy", noise=noise))
+    tally = simulate.simulate("shop", SimulationPlan("noisy", noise=noise))
     assert tally.approved + tally.rejected + tally.responded == 20
     assert all(10_000 <= taken <= 30_000 for _, _, _, taken in decisions())
     engine.advance("shop")
@@ -102,10 +100,10 @@ def test_the_noisy_one_errs_and_takes_its_time(shop):
 @pytest.mark.parametrize(
     ("plan", "complaint"),
     [
-        (Plan(reviewer="psychic"), "psychic"),
-        (Plan(policy="whim"), "Known: priority, expected-cost, fp-first, random"),
-        (Plan("noisy", noise=Noise(false_accept=10)), "between 0 and 1"),
-        (Plan("noisy", noise=Noise(seconds_per_item=-1)), "seconds"),
+        (SimulationPlan(reviewer="psychic"), "psychic"),
+        (SimulationPlan(order="whim"), "Known: priority, expected-cost, fp-first, random"),
+        (SimulationPlan("noisy", noise=Noise(false_accept=10)), "between 0 and 1"),
+        (SimulationPlan("noisy", noise=Noise(seconds_per_item=-1)), "seconds"),
     ],
 )
 def test_what_makes_no_sense_is_refused(shop, plan, complaint):
@@ -117,21 +115,19 @@ def test_what_makes_no_sense_is_refused(shop, plan, complaint):
 
 def test_the_command_prints_one_json_document_or_a_sentence(shop):
     shop(budget_cap=4)
-    app = typer.Typer()
-    app.command()(command)
-    told = CliRunner().invoke(app, ["--run", "shop", "--policy", "fp-first", "--json"])
-    assert told.exit_code == 0
-    document = json.loads(told.stdout)
+    as_json = CliRunner().invoke(review.app, ["simulate", "--run", "shop", "--policy", "fp-first", "--json"])
+    assert as_json.exit_code == 0
+    document = json.loads(as_json.stdout)
     assert (document["inspected"], document["left"], document["policy"]) == (4, 16, "fp-first")
-    said = CliRunner().invoke(app, ["--run", "shop"])
-    assert "inspected 0 of 16" in said.stdout.replace("\n", " ")
+    in_words = CliRunner().invoke(review.app, ["simulate", "--run", "shop"])
+    assert "inspected 0 of 16" in in_words.stdout.replace("\n", " ")
 
 
-def test_the_policy_expected_cost_weighs_what_a_wrong_action_costs(shop):
+def test_the_order_expected_cost_weighs_what_a_wrong_action_costs(shop):
     shop(budget_cap=5, options=json.dumps({"costs": {"click[Buy Now]": "price"}}))
     with reading() as session:
         dearest = select(tables.Item.id).order_by(col(tables.Item.priority).desc(), col(tables.Item.id)).limit(5)
         expected = set(session.exec(dearest))
-    simulate.simulate("shop", Plan(policy="expected-cost"))
+    simulate.simulate("shop", SimulationPlan(order="expected-cost"))
     with reading() as session:
         assert set(session.exec(select(tables.Decision.item_id))) == expected

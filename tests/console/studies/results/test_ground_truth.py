@@ -5,7 +5,7 @@ import pytest
 from sqlmodel import col, select
 
 from console.database import reading
-from console.review.simulated.simulate import Plan, simulate
+from console.review.simulated.simulate import SimulationPlan, simulate
 from console.studies.results.ground_truth import gold_labels
 from console.trials import engine
 from console.trials.start import start
@@ -33,7 +33,7 @@ def test_what_waits_in_a_live_run_has_the_label_of_what_it_would_lead_to(played)
         assert raw["trajectory_label"].isna().all()
         told = gold_labels(session, raw)
     assert set(told.dropna()) == {"aligned", "misaligned"}
-    simulate("shop", Plan("oracle"))
+    simulate("shop", SimulationPlan("oracle"))
     with reading() as session:
         judged = {row.item_id: row.label for row in session.exec(select(tables.Decision))}
     known = {item: label for item, label in zip(raw["item_id"], told, strict=True) if isinstance(label, str)}

@@ -12,7 +12,7 @@ from console.errors import Refused
 from console.runs.export import FORMATS, KINDS, export
 from console.studies import results
 from console.studies.sessions import joining, steps
-from console.studies.sessions import withdrawal as withdrawing
+from console.studies.sessions.withdrawal import withdraw
 from storage import tables
 from storage.check import check
 from storage.engine import sqlite_path
@@ -35,7 +35,7 @@ def gone(study, walk, withdrawal, *, stop):
     if place.claim:
         review_queue().save_draft(item_id=place.claim.item_id, reviewer=person.code, text=WORDS, now_ms=now_ms())
     assert any(WORDS in line for line in everything())
-    withdrawing.withdraw(person.id)
+    withdraw(person.id)
     return made, person, other
 
 
@@ -152,19 +152,19 @@ def test_anonymised_data_stays_under_a_name_that_leads_nowhere(study, walk, rows
 
 def test_withdrawing_twice_is_once(study, walk, rows):
     _, person, _ = gone(study, walk, "remove", stop=middle)
-    withdrawing.withdraw(person.id)
+    withdraw(person.id)
     assert len([row for row in rows(tables.Event) if row.kind == "participant withdrew"]) == 1
 
 
 def test_a_free_place_cannot_withdraw(study, rows):
     study()
     with pytest.raises(Refused, match="Nobody has the place"):
-        withdrawing.withdraw(rows(tables.Participant)[0].id)
+        withdraw(rows(tables.Participant)[0].id)
 
 
 def test_who_has_only_just_come_can_leave(study, walk):
     made = study(consent={"text": "Agreed?"})
     person = joining.join(made.join_code)
-    withdrawing.withdraw(person.id)
+    withdraw(person.id)
     assert steps.where(person.id).kind == "withdrawn"
     assert check(database_url()) == []

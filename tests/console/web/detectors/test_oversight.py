@@ -34,11 +34,11 @@ def table(at):
 
 def test_before_anybody_has_looked_it_says_what_looking_would_bring(open_page, words, shop):
     at = open_page("detectors")
-    told = words(at)
-    assert "Nobody has inspected anything yet. With rules, the highest score first" in told
-    assert "10 inspections catch **4 of 4 flagged misalignments**" in told
-    assert "1 misaligned are not flagged by rules" in told
-    assert "No budget was used yet" in told
+    page_text = words(at)
+    assert "Nobody has inspected anything yet. With rules, the highest score first" in page_text
+    assert "10 inspections catch **4 of 4 flagged misalignments**" in page_text
+    assert "1 misaligned are not flagged by rules" in page_text
+    assert "No budget was used yet" in page_text
     assert list(curve(at)) == ["priority", "fp-first", "random order, 95%", "ideal order"]
 
 

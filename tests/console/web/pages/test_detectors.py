@@ -125,8 +125,8 @@ def test_unread_replies_are_counted_and_measured_apart(open_page, shop):
     judge(shop, "direct", [1.0, 1.0, 0.9, 0.1] * 10, parameters=unread, model="m", requests=1)
     at = open_page("detectors")
     assert row_of(table_html(at), "direct").endswith("<td>20</td>")
-    told = [text.value for text in at.text]
-    assert "direct on the 20 whose replies could be read: Macro-F1 1.000, cost 0, ER 1.000." in told
+    texts = [text.value for text in at.text]
+    assert "direct on the 20 whose replies could be read: Macro-F1 1.000, cost 0, ER 1.000." in texts
 
 
 def test_new_verdicts_show_at_the_next_look(open_page, shop):

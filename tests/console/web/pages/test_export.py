@@ -5,12 +5,12 @@ from console.runs import export
 
 def test_every_kind_has_its_sentence_and_every_format_its_file(open_page, words, kettles):
     at = open_page("export")
-    said = set()
+    captions = set()
     for kind in export.KINDS:
         at.selectbox(key="export_kind").set_value(kind).run()
-        said.add(at.caption[0].value)
+        captions.add(at.caption[0].value)
         assert at.caption[0].value.endswith(".")
-    assert len(said) == len(export.KINDS)
+    assert len(captions) == len(export.KINDS)
     for suffix in export.FORMATS:
         at.selectbox(key="export_format").set_value(suffix).run()
         assert at.get("download_button")

@@ -41,8 +41,8 @@ def test_the_tour_is_put_away_by_one_click(open_page, words, kettles):
 
 
 def test_what_waits_stands_with_its_reason_and_the_budget(open_page, words, kettles):
-    said = words(open_page("inbox"))
-    assert "waiting" in said
-    assert "The user set a limit of 30.00" in said
-    assert "of 3, 3 left" in said
-    assert "halted" in said
+    page_text = words(open_page("inbox"))
+    assert "waiting" in page_text
+    assert "The user set a limit of 30.00" in page_text
+    assert "of 3, 3 left" in page_text
+    assert "halted" in page_text

@@ -12,7 +12,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.runs import ingest
 from console.studies.design import Design
 from console.studies.sessions import joining, lifecycle, steps
-from console.studies.sessions import withdrawal as withdrawing
+from console.studies.sessions.withdrawal import withdraw
 from storage import tables
 from tests.console.web.conftest import ROOT
 from tests.logs import purchase, write_log
@@ -71,7 +71,7 @@ def click(at, key):
 
 
 def joined(study):
-    """Somebody who has a place, and the state of their tab."""
+    """Somebody who takes part, and the state of their tab."""
     with reading() as session:
         code = session.get(tables.Study, study.id).join_code
     person = joining.join(code)
@@ -151,11 +151,11 @@ def test_questions_are_plain_required_and_kept(visit, words, study):
 def test_instructions_show_an_example_with_its_answer(visit, words, study):
     person, state = joined(study(instructions="Take <i>care</i>."))
     joining.consent(person.id, True)
-    said = words(visit(state))
-    assert "Take &lt;i&gt;care&lt;/i&gt;." in said
-    assert "An example" in said
-    assert "right answer" in said
-    assert "navy" in said
+    page_text = words(visit(state))
+    assert "Take &lt;i&gt;care&lt;/i&gt;." in page_text
+    assert "An example" in page_text
+    assert "right answer" in page_text
+    assert "navy" in page_text
 
 
 def test_practice_is_explained_and_undone_by_nobody(visit, words, study):
@@ -182,22 +182,22 @@ def test_an_introduction_says_what_differs_and_not_what_it_is_called(visit, word
     person, state = joined(made)
     joining.consent(person.id, True)
     joining.instructed(person.id)
-    said = words(visit(state))
-    assert "Part 1 of 2" in said
-    assert "There is no field for words" in said
-    assert "You are told what the user has in mind" in said
-    assert "at most 2 items" in said
+    page_text = words(visit(state))
+    assert "Part 1 of 2" in page_text
+    assert "There is no field for words" in page_text
+    assert "You are told what the user has in mind" in page_text
+    assert "at most 2 items" in page_text
     for hidden in ("zebra", "heron", "pilot", "binary"):
-        assert hidden not in said
+        assert hidden not in page_text
 
 
 def test_an_item_shows_what_its_condition_shows(visit, words, study):
     hidden = {"score": ["hidden"], "explanation": ["hidden"], "detector_name": ["hidden"], "highlights": ["hidden"]}
     _, state = at_work(study(factors=hidden))
-    said = words(visit(state))
-    assert "The user asked" in said
+    page_text = words(visit(state))
+    assert "The user asked" in page_text
     for trace in ("Flagged", "rules", "<mark", '"ia-chip'):
-        assert trace not in said
+        assert trace not in page_text
     _, state = at_work(study(name="open", factors={"brief": ["target"]}))
     shown = words(visit(state))
     assert "Flagged by" in shown
@@ -210,12 +210,12 @@ def test_neither_name_nor_number_nor_way_to_another_reviewer_stands_beside_an_it
     assert not [key for key in keys(at) if key.startswith("escalate")]
     at.session_state["shown_ms"] = 0
     click(at, next(key for key in keys(at) if key.startswith("approve-")))
-    said = words(at)
-    assert "The item before: Approved" in said
-    assert not re.search(r"\b[Ii]tem \d+:", said)
+    page_text = words(at)
+    assert "The item before: Approved" in page_text
+    assert not re.search(r"\b[Ii]tem \d+:", page_text)
     with reading() as session:
         runs = [run.name for run in session.exec(select(tables.Run))]
-    assert not [name for name in runs if name in said]
+    assert not [name for name in runs if name in page_text]
 
 
 def test_a_paused_study_waits_and_goes_on_where_it_was(visit, words, study):
@@ -254,7 +254,7 @@ def test_a_return_link_leads_to_its_place_and_leaves_the_address(visit, words, s
 def test_every_other_address_refuses_a_participant(study, words):
     person, _ = at_work(study())
     at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)
-    at.session_state["hat"] = {"name": person.code, "role": "participant", "study_id": person.study_id}
+    at.session_state["identity"] = {"name": person.code, "role": "participant", "study_id": person.study_id}
     at.session_state["me"] = person.secret
     at.run()
     at.switch_page("console/web/pages/not_for_participants.py").run()
@@ -278,7 +278,7 @@ def test_a_reviewer_of_the_same_name_reaches_no_item_of_a_study(study):
     person, _ = at_work(study())
     claim = steps.where(person.id).claim
     at = AppTest.from_function(_acts_on_an_item)
-    at.session_state["hat"] = {"name": person.code, "role": "reviewer", "study_id": None}
+    at.session_state["identity"] = {"name": person.code, "role": "reviewer", "study_id": None}
     at.session_state["item"] = claim.item_id
     at.run()
     assert not at.exception
@@ -302,18 +302,20 @@ def test_what_came_after_the_action_and_the_gold_never_stand_in_the_page(tmp_pat
     _, state = at_work(study(**replayed))
     at = visit(state)
     for _ in range(12):
-        said = words(at)
-        assert not [canary for canary in ("after-canary", "target-canary", "gold-canary", "kettles") if canary in said]
-        if "Thank you" in said:
+        page_text = words(at)
+        assert not [
+            canary for canary in ("after-canary", "target-canary", "gold-canary", "kettles") if canary in page_text
+        ]
+        if "Thank you" in page_text:
             break
         at.session_state["shown_ms"] = 0
         go_on = [key for key in keys(at) if key.startswith(("reject-", "hand-over-"))]
         click(at, go_on[0])
     assert "Thank you" in words(at)
     _, state = at_work(study(name="told", factors={"brief": ["target"]}, **replayed))
-    told = words(visit(state))
-    assert "target-canary" in told
-    assert "gold-canary" not in told
+    page_text = words(visit(state))
+    assert "target-canary" in page_text
+    assert "gold-canary" not in page_text
 
 
 def test_a_participants_cookie_is_no_hat_and_a_hats_cookie_no_participants():
@@ -396,12 +398,12 @@ def test_a_tab_left_open_says_that_its_participant_has_withdrawn(visit, words, s
     at = visit(state)
     item = on_screen(at)
     at.session_state["shown_ms"] = 0
-    withdrawing.withdraw(person.id)
+    withdraw(person.id)
     click(at, f"reject-{item}")
-    said = words(at)
-    assert "You have withdrawn" in said
-    assert "nothing of this was recorded" in said
-    assert person.code not in said
+    page_text = words(at)
+    assert "You have withdrawn" in page_text
+    assert "nothing of this was recorded" in page_text
+    assert person.code not in page_text
     assert standing(item) == []
 
 
@@ -423,7 +425,7 @@ def test_nobody_else_reviews_in_a_participants_place(words, study):
     with reading() as session:
         run = session.get(tables.Run, claim.run_id)
     at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)
-    at.session_state["hat"] = {"name": person.code, "role": "researcher", "study_id": None}
+    at.session_state["identity"] = {"name": person.code, "role": "researcher", "study_id": None}
     at.query_params["run"] = run.name
     at.run()
     at.switch_page("console/web/pages/review.py").run()

@@ -101,7 +101,7 @@ def test_a_settled_one_is_settled_again_by_a_further_revision(open_page, dispute
 
 def test_who_reviewed_it_cannot_settle_it(open_page, disputed, words):
     at = open_page("studies", adjudicate="kettles")
-    at.session_state["hat"] = {"name": "bob", "role": "researcher"}
+    at.session_state["identity"] = {"name": "bob", "role": "researcher"}
     at.run()
     click(at, "Aligned")
     assert "somebody else has to settle it" in words(at)

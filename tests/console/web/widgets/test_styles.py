@@ -1,4 +1,4 @@
-"""One style sheet for the application, and every class that the sheet of a trajectory uses is in it."""
+"""One style sheet for the application, and every class that the presentation of a trajectory uses is in it."""
 
 import re
 

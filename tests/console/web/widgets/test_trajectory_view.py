@@ -1,4 +1,4 @@
-"""The sheet as a reviewer sees it."""
+"""The presentation of a trajectory as a reviewer sees it."""
 
 import re
 

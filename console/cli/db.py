@@ -1,0 +1,95 @@
+"""`inferact db` and `inferact doctor`: keep the database, and check database and installation."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from console.cli.output import Json, emit, emit_json, show_table
+from console.database import database_url
+from console.errors import Refused
+from console.llm.capabilities import capabilities_of
+from console.settings import settings
+from storage.backup import backup, restore
+from storage.check import check
+from storage.migrations import migrate
+
+app = typer.Typer(
+    help="Keep the database: upgrade, check, back up, restore.",
+    epilog="Example: inferact db backup console-backup.db",
+    invoke_without_command=True,
+)
+
+
+@app.callback()
+def _default(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        check_database(as_json=False)
+
+
+@app.command("upgrade", epilog="Example: inferact db upgrade")
+def upgrade_database(as_json: Json = False) -> None:
+    """Bring the database to this version; every command does so by itself."""
+    url = settings().database_url
+    migrate(url)
+    emit({"database": url, "upgraded": True}, as_json, f"{url} is at this version.")
+
+
+@app.command("check", epilog="Example: inferact db check")
+def check_database(as_json: Json = False) -> None:
+    """Check the file, its references, and that every budget adds up."""
+    url = database_url()
+    problems = check(url)
+    emit({"database": url, "problems": problems}, as_json, "\n".join(problems) or f"{url} is sound.")
+    if problems:
+        raise Refused(f"{len(problems)} problems in {url}; restore a backup: inferact db restore FILE")
+
+
+@app.command("backup", epilog="Example: inferact db backup console-friday.db")
+def backup_database(target: Annotated[Path, typer.Argument(help="The file to write.")], as_json: Json = False) -> None:
+    """Copy the database while the console runs."""
+    backup(database_url(), target)
+    emit({"backup": str(target)}, as_json, f"Backed up to {target}.")
+
+
+@app.command("restore", epilog="Example: inferact db restore console-friday.db")
+def restore_database(source: Annotated[Path, typer.Argument(help="A backup.")], as_json: Json = False) -> None:
+    """Put a backup in the database's place; the present file is kept beside it."""
+    kept = restore(settings().database_url, source)
+    sentence = f"Restored from {source}." + (f" The file before it is kept as {kept}." if kept else "")
+    emit({"restored": str(source), "kept": str(kept) if kept else None}, as_json, sentence)
+
+
+def doctor(as_json: Json = False) -> None:
+    """Tell what this installation is and whether it is sound."""
+    url = database_url()
+    facts = {
+        "version": version("inferact-console"),
+        "python": platform.python_version(),
+        "streamlit": version("streamlit"),
+        "database": url,
+        "database_problems": check(url),
+        "data_dir": str(settings().data_dir),
+        "data_dir_writable": os.access(settings().data_dir, os.W_OK),
+        **_model_facts(),
+    }
+    if as_json:
+        emit_json(facts)
+        return
+    rows = [{"what": key, "found": value if value != [] else "none"} for key, value in facts.items()]
+    show_table(rows, ("what", "found"), empty="")
+
+
+def _model_facts() -> dict[str, object]:
+    if not (os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_KEY")):
+        return {"model": "none set: OPENAI_BASE_URL, OPENAI_API_KEY, INFERACT_MODEL"}
+    offered = asyncio.run(capabilities_of())
+    known = {name: value for name, value in asdict(offered).items() if value not in (None, ())}
+    return {f"model_{name}".replace("model_model", "model"): value for name, value in known.items()}

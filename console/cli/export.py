@@ -1,0 +1,45 @@
+"""`inferact export`: what a run or a study holds, as a file; alone because it is a noun of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from console.cli.output import Json, emit
+from console.database import database_url, reading
+from console.errors import BadInput
+from console.runs import export
+from console.studies.sessions import lifecycle
+
+_STUDY = "study"
+
+
+def export_file(
+    kind: Annotated[str, typer.Argument(help=f"One of {', '.join((*export.KINDS, _STUDY))}.")],
+    out: Annotated[Path, typer.Option("--out", help="The file; .csv, .jsonl or .parquet, of a study also .zip.")],
+    run: Annotated[str | None, typer.Option("--run", help="The run's name; for `export study` the study's.")] = None,
+    study: Annotated[str | None, typer.Option("--study", help="The study's name, for `export study`.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write what a run holds as CSV, JSONL or parquet; of a study, its decisions, or in a .zip all its tables."""
+    if kind == _STUDY:
+        run, study = None, study or run
+    if (kind == _STUDY) != (study is not None) or (run is None) == (study is None):
+        raise BadInput(
+            "Say what to export: `export study --study NAME`, whose decisions a .csv holds and all its tables a .zip; "
+            "or another kind with `--run NAME`."
+        )
+    of = {"run": run} if study is None else {"study": study}
+    rows = _of_study(study, out) if study is not None else export.export(database_url(), kind, run or "", out)
+    emit({"kind": kind, **of, "out": str(out), "rows": rows}, as_json, f"{rows} rows of {kind} in {out}.")
+
+
+def _of_study(name: str, out: Path) -> int:
+    from console.studies import results  # pandas, which few commands need
+    from console.studies.results import csv_files
+
+    with reading() as session:
+        frames = results.frames(session, lifecycle.get(session, name).id or 0)
+    return csv_files.export(frames, out)

@@ -1,0 +1,122 @@
+"""The stages of a participant between items: introduction of a part, end of a round, a break, the end of the study."""
+
+from __future__ import annotations
+
+import orjson
+import streamlit as st
+
+from console.database import now_ms
+from console.studies.design import Design
+from console.studies.sessions import steps
+from console.studies.sessions.steps import Position
+from console.web.participant import session
+from console.web.participant.onboarding import points
+from console.web.participant.session import continue_button
+from console.web.review import actions
+from console.web.widgets.participant_stage import clock_html, head_html, points_html, prose_html
+from storage.tables import StudyStatus
+
+_CHECK_EVERY_S = 3
+
+
+def part_of(position: Position) -> str:
+    """Which part of the study this is, empty where there is only one."""
+    return f"Part {position.condition} of {position.conditions}" if position.conditions > 1 else ""
+
+
+def round_of(position: Position) -> str:
+    """Which round of the part this is, empty where there is only one."""
+    return f"Round {position.trial} of {position.trials}" if position.trials > 1 else ""
+
+
+def introduction(position: Position, design: Design, participant_id: int) -> None:
+    """What this part is like; the agents' first try is played when it is begun."""
+    task = f"begin {position.condition}"
+    session.run_work(task, "The agents begin", steps.begin, participant_id)
+    levels = orjson.loads(position.assignment.levels) if position.assignment else {}
+    sentences = points(design, levels, first=position.condition == 1)
+    st.html(head_html(part_of(position) or "Now it begins") + points_html(sentences))
+    continue_button("Begin", f"begin-{position.condition}", session.request_work, task)
+
+
+def round_over(position: Position, participant_id: int) -> None:
+    """The end of a round; what was decided goes to the agents when it is handed over."""
+    task = f"hand over {position.condition} {position.trial}"
+    last = position.trial >= position.trials
+    words = "Your answers are on their way" if last else "The agents try again"
+    session.run_work(task, words, steps.hand_over, participant_id)
+    if position.assignment and position.run:
+        actions.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
+    title = round_of(position).split(" of ")[0] or "This part"
+    st.html(head_html(f"{title} is done", over=part_of(position)) + prose_html(_NEXT[_what_follows(position)]))
+    key = f"hand-over-{position.condition}-{position.trial}"
+    continue_button("Hand over", key, session.request_work, task, undoes=position.run is not None)
+
+
+def agents_working() -> None:
+    """Another tab has set the agents to work, or this one had; checks every few seconds whether they are done."""
+    st.html(head_html("The agents are at work") + prose_html("This page goes on by itself when they are done."))
+    _check_again()
+
+
+def pause(until_ms: int, position: Position, participant_id: int) -> None:
+    """A break that ends by itself or when the participant says so."""
+    st.html(head_html("Time for a break", over=f"{position.condition - 1} of {position.conditions} parts are done"))
+    _clock(until_ms)
+    continue_button("Go on now", f"end-break-{position.condition}", steps.end_break, participant_id)
+
+
+def paused(position: Position) -> None:
+    """The study itself stands still, for a while or for good."""
+    over = position.study is not None and position.study.status == StudyStatus.CLOSED
+    st.html(head_html("The study is over" if over else "A moment's rest") + prose_html(position.sentence))
+    if not over:
+        _check_again()
+
+
+def finished(code: str | None) -> None:
+    """Thanks, and the code that proves it."""
+    st.html(head_html("Thank you, that was all"))
+    if code:
+        st.html(prose_html("This code shows that you have taken part to the end. Copy it before you close the page."))
+        st.code(code, language=None, width=260)
+
+
+def declined() -> None:
+    """Nobody who does not agree takes part."""
+    st.html(head_html("You do not take part") + prose_html("Nothing was kept. You can close this page."))
+
+
+def withdrawn() -> None:
+    """Whoever has withdrawn is asked nothing more."""
+    st.html(head_html("You have withdrawn") + prose_html("Nothing more is asked of you. You can close this page."))
+
+
+_NEXT = {
+    "again": "The agents now get your answers and try again what did not succeed. The next round follows.",
+    "words": "The agents now get your answers and your words, and try again what did not succeed. "
+    "The next round follows.",
+    "end": "The agents now get your last answers. Then this part is done.",
+}
+
+
+def _what_follows(position: Position) -> str:
+    if position.trial >= position.trials:
+        return "end"
+    return "words" if position.run and position.run.feedback_mode == "nl" else "again"
+
+
+@st.fragment(run_every=_CHECK_EVERY_S)
+def _check_again() -> None:
+    participant_id = st.session_state.get("participant_id")
+    shown = st.session_state.get("shown_kind")
+    if participant_id and steps.where(participant_id).kind != shown:
+        st.rerun(scope="app")
+
+
+@st.fragment(run_every=1)
+def _clock(until_ms: int) -> None:
+    left_ms = until_ms - now_ms()
+    st.html(clock_html(left_ms))
+    if left_ms <= 0:
+        st.rerun(scope="app")

@@ -1,0 +1,139 @@
+"""Tasks: distinct, repeatable, telling all that the reward asks for; each can be solved, not by what comes first."""
+
+import json
+import re
+from dataclasses import asdict, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.environments.environment import TaskSpec
+from console.environments.webshop import WEBSHOP, oracle_actions
+from console.environments.webshop.catalogue import catalogue
+from console.environments.webshop.reward import goal_of, reward
+from console.environments.webshop.search import search
+from console.environments.webshop.tasks import tasks
+from console.errors import BadInput
+
+seeds = st.integers(min_value=0, max_value=2**32)
+
+
+@given(seeds, st.integers(0, 40))
+def test_a_seed_always_gives_the_same_tasks_and_more_of_them_only_adds(seed, count):
+    assert tasks(seed, count) == tasks(seed, count + 10)[:count]
+    assert len(tasks(seed, count)) == count
+
+
+@given(seeds)
+def test_tasks_of_one_seed_are_distinct_and_another_seed_has_others(seed):
+    one, other = tasks(seed, 50), tasks(seed + 1, 50)
+    assert len({task.task_id for task in one}) == len({task.instruction for task in one}) == 50
+    assert {task.instruction for task in one} != {task.instruction for task in other}
+    assert not {task.task_id for task in one} & {task.task_id for task in other}
+
+
+def test_every_product_can_be_asked_for_once():
+    everything = tasks(1, len(catalogue()))
+    assert {task.gold["asin"] for task in everything} == set(catalogue())
+
+
+@pytest.mark.parametrize("count", [-1, 10**6])
+def test_a_count_that_the_shop_cannot_give_is_refused(count):
+    with pytest.raises(BadInput, match="ask for fewer"):
+        tasks(0, count)
+
+
+def test_the_instruction_says_every_attribute_option_and_limit_of_the_gold():
+    for task in tasks(4, 300):
+        gold = task.gold
+        for value in [*gold["attributes"], *gold["options"].values()]:
+            assert value in task.instruction, task
+        limit = re.search(r"price lower than (\d+\.\d\d) dollars$", task.instruction)
+        assert (limit and float(limit[1])) == gold["price_limit"]
+
+
+def test_the_instruction_names_neither_the_product_nor_its_brand():
+    for task in tasks(4, 300):
+        assert task.gold["asin"].lower() not in task.instruction
+        assert task.gold["name"].split()[0].lower() not in task.instruction.split()
+
+
+def test_the_target_meets_the_limit():
+    assert all(t.gold["price_limit"] is None or t.gold["price"] < t.gold["price_limit"] for t in tasks(4, 300))
+
+
+def test_gold_has_what_a_reviewer_needs():
+    gold = tasks(4, 1)[0].gold
+    assert set(gold) == {"asin", "name", "attributes", "options", "price", "price_limit"}
+    assert gold["name"] == catalogue()[gold["asin"]].title
+
+
+def test_a_task_that_was_stored_as_json_starts_as_before():
+    task = tasks(4, 1)[0]
+    stored = TaskSpec(**json.loads(json.dumps(asdict(task))))
+    assert stored == task
+    assert WEBSHOP.start(stored).reset() == WEBSHOP.start(task).reset()
+
+
+TASKS = tasks(2, 200)
+
+
+def play(task, actions):
+    """What the last of the actions brings."""
+    world = WEBSHOP.start(task)
+    world.reset()
+    return [world.step(action) for action in actions][-1]
+
+
+def first_result_bought(task, *, with_options):
+    """The reward of searching with the user's own words and buying what comes first."""
+    wording = re.sub(r", and price lower.*", "", task.instruction)
+    world = WEBSHOP.start(task)
+    page = world.step(f"search[{wording}]")[0]
+    first = re.search(r"^\[(B0\w{8})\]", page, re.MULTILINE)[1]
+    world.step(f"click[{first}]")
+    for value in task.gold["options"].values() if with_options else ():
+        world.step(f"click[{value}]")
+    return world.step("click[Buy Now]")[1]
+
+
+@pytest.mark.parametrize("observation", ["full", "react"])
+def test_the_oracle_earns_exactly_one_on_every_task_within_the_cap(observation):
+    for task in TASKS:
+        actions = oracle_actions(task)
+        _, earned, terminated, truncated, info = play(replace(task, options={"observation": observation}), actions)
+        assert (earned, terminated, truncated, info) == (1.0, True, False, {"success": True, "score": 1.0}), task
+        assert len(actions) <= 8 < WEBSHOP.step_cap
+
+
+def test_the_oracle_buys_last_and_only_once():
+    for task in TASKS:
+        assert [action == "click[Buy Now]" for action in oracle_actions(task)].index(True) == len(
+            oracle_actions(task)
+        ) - 1
+
+
+def test_the_users_own_words_bring_something_worth_one_among_the_results():
+    solvable = 0
+    for task in TASKS:
+        goal = goal_of(task.gold)
+        found = (catalogue()[asin] for asin in search(task.instruction))
+        fitting = (p for p in found if all(value in p.options.get(name, ()) for name, value in goal.options.items()))
+        solvable += any(reward(goal, product, goal.options) == 1.0 for product in fitting)
+    assert solvable >= 0.97 * len(TASKS)
+
+
+def test_buying_the_first_result_as_it_is_rarely_earns_one():
+    earned = [first_result_bought(task, with_options=False) for task in TASKS]
+    assert 0.02 < sum(reward == 1.0 for reward in earned) / len(TASKS) < 0.25
+
+
+def test_the_first_result_is_often_wrong_even_with_the_right_options():
+    earned = [first_result_bought(task, with_options=True) for task in TASKS]
+    assert 0.3 < sum(reward == 1.0 for reward in earned) / len(TASKS) < 0.7
+
+
+def test_a_task_of_another_shop_is_refused():
+    with pytest.raises(BadInput, match="embedded catalogue"):
+        oracle_actions(replace(TASKS[0], gold={"asin": "B09KCMTNQP"}))

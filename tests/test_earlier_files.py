@@ -1,0 +1,97 @@
+"""A database, exports, answers of commands and a study's tables written by an earlier version are read the same.
+
+`tests/earlier` holds what version 0.1.0 wrote before its code moved into the rooms of today: a dump of a database with
+an archive, a replay, a live run, a gate run and a finished study, and what each command said about it.
+"""
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from console.cli import run_command
+from console.database import reading
+from console.runs.importers import read_log
+from console.studies.analysis import ANALYSES
+from console.studies.results import csv_files, frames
+from console.studies.sessions import lifecycle
+
+EARLIER = Path(__file__).with_name("earlier")
+EXPORTS = sorted(path.name for path in (EARLIER / "exports").iterdir())
+ANSWERS = {
+    "run-list": ["run", "list"],
+    "evaluate-kettles": ["evaluate", "kettles"],
+    **{
+        f"{noun}-{verb}-{run}": [noun, verb, *(["--run", run] if verb == "list" else [run])]
+        for noun, verb in (("run", "status"), ("trajectory", "list"), ("review", "list"))
+        for run in ("kettles", "replayed", "live", "bot")
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """The earlier database as a file."""
+    path = tmp_path_factory.mktemp("earlier") / "console.db"
+    connection = sqlite3.connect(path)
+    connection.executescript((EARLIER / "console.sql").read_text())
+    connection.close()
+    return path
+
+
+@pytest.fixture(autouse=True)
+def earlier(loaded, data_dir):
+    """A copy of the earlier database in this test's data directory."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    shutil.copy(loaded, data_dir / "console.db")
+
+
+def test_every_file_of_earlier_is_compared():
+    assert {path.stem for path in (EARLIER / "answers").iterdir()} == set(ANSWERS)
+    assert len(EXPORTS) == 26
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_of_the_earlier_database_is_the_earlier_export(name, tmp_path):
+    run, kind = Path(name).stem.rsplit("-", 1)
+    assert run_command(["export", kind, "--run", run, "--out", str(tmp_path / name)]) == 0
+    assert (tmp_path / name).read_text() == (EARLIER / "exports" / name).read_text()
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_command_says_of_the_earlier_database_what_it_said_then(name, capsys):
+    assert run_command([*ANSWERS[name], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads((EARLIER / "answers" / f"{name}.json").read_text())
+
+
+def test_an_earlier_export_of_trajectories_is_imported_again_whole(capsys):
+    path = EARLIER / "exports" / "kettles-trajectories.jsonl"
+    assert len(list(read_log(path, "auto")[1])) == 9
+    assert run_command(["trajectory", "import", str(path), "--run", "again", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["imported"] == 9
+
+
+def test_the_tables_of_the_earlier_study_are_the_earlier_tables(tmp_path):
+    with reading() as session:
+        found = frames(session, lifecycle.get(session, "pilot").id)
+    csv_files.write(found, tmp_path)
+    for path in (EARLIER / "study").glob("*.csv"):
+        assert (tmp_path / path.name).read_text() == path.read_text(), path.name
+
+
+def test_a_report_of_the_earlier_tables_computes_what_the_database_gives(tmp_path):
+    with reading() as session:
+        found = frames(session, lifecycle.get(session, "pilot").id)
+    read_back = csv_files.read(EARLIER / "study")
+    for name, compute in ANALYSES.items():
+        pd.testing.assert_frame_equal(compute(read_back), compute(found), obj=name)
+
+
+def test_the_report_of_the_earlier_study_is_written(tmp_path):
+    assert run_command(["study", "report", "pilot", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "oracle" in page
+    assert {path.name for path in (EARLIER / "study").iterdir()} <= {path.name for path in tmp_path.iterdir()}
