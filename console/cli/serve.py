@@ -22,7 +22,7 @@ def serve_console(
     url = database_url()
     serve.refuse_taken_port(address, number)
     reviewer, researcher = serve.links(address, number, sign_in.researcher_key())
-    agents = serve.door(address, number)
+    agents = serve.api_address(address, number)
     typer.echo(f"Database    {url}\nReviewers   {reviewer}\nResearcher  {researcher}\nAgents      {agents}")
     typer.echo("Stop with Ctrl+C.")
     serve.serve(address, number)

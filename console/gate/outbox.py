@@ -1,4 +1,4 @@
-"""Which decisions are to be sent, when again, and what became of each attempt."""
+"""The outbox of webhooks: which decisions are to be sent, when again, and what became of each attempt."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def news(session: Session, url: str, look_from: int, now_ms: int) -> News:
         .where(col(decision.deliverable_ms) <= now_ms, col(decision.deliverable_ms) > now_ms - _PAST_MS)
         .order_by(col(decision.id))
     )
-    found = tuple(id for id in session.exec(due) if id is not None)
+    decision_ids = tuple(id for id in session.exec(due) if id is not None)
     open_from = session.exec(select(func.min(decision.id)).where(current, col(decision.deliverable_ms) > now_ms)).one()
     last = session.exec(select(func.max(decision.id))).one() or 0
     # On a server, a lower id may be committed after a higher one.
-    return News(found, min(open_from or last, last) - _MARGIN)
+    return News(decision_ids, min(open_from or last, last) - _MARGIN)
 
 
 def collect(session: Session, url: str, decision_ids: Sequence[int], now_ms: int) -> None:

@@ -1,6 +1,6 @@
-"""What tokens cost: a table as data, which a file of the user's own completes and overrides.
+"""The budget of a model client: what tokens cost, what was spent, and what may still be.
 
-What was spent, and what may still be.
+Prices are a table as data, which a file of the user's own completes and overrides.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from console.llm.messages import Request, Usage
 PACKAGED = Path(__file__).with_name("prices.toml")
 _MILLION = 1_000_000
 _VERSION = re.compile(r"[-@:](\d[\d-]*|latest|preview)$")
+_BYTES_A_TOKEN = 2
+_FRAME_TOKENS = 8
+"""What a chat adds around each message, generously."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +78,6 @@ def _price(path: Path, name: str, table: object) -> Price:
 
 def _amount(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
-
-
-_BYTES_A_TOKEN = 2
-_FRAME_TOKENS = 8
-"""What a chat adds around each message, generously."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Replies on disk, so that a question that was answered once is never paid for again.
+"""The cache of replies on disk, so that a question that was answered once is never paid for again.
 
 One SQLite file, safe for any number of threads and processes. It holds replies and digests of requests: no request, and
 no key. What each call used and cost stands beside its reply.

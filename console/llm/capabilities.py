@@ -1,4 +1,4 @@
-"""What an endpoint offers, found out by asking it."""
+"""Capabilities of an endpoint: what it offers, found out by asking it."""
 
 from __future__ import annotations
 

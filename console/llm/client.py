@@ -1,4 +1,4 @@
-"""The client: a question is answered from the cache, joined to the same question that is already out, or paid for."""
+"""The model client: a question is answered from the cache, joined to the same one that is already out, or paid for."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LLM:
         if not model:
             raise NoModel("No model is named: set INFERACT_MODEL, or give --model.")
         self.model = model
-        self._line = Transport(Endpoint(base_url, api_key), Limits(concurrency, timeout_s, deadline_s, retries))
+        self._transport = Transport(Endpoint(base_url, api_key), Limits(concurrency, timeout_s, deadline_s, retries))
         self._price = price_of(load_prices() if prices is None else prices, model)
         self._replies = Replies(cache_dir) if cache_dir else None
         self._purse = Purse(spending_cap_usd, account, self._replies)
@@ -53,12 +53,12 @@ class LLM:
     @property
     def endpoint(self) -> str:
         """The endpoint's address, without anything secret."""
-        return self._line.endpoint.name
+        return self._transport.endpoint.name
 
     @property
     def tally(self) -> ClientUsage:
         """What this client has done so far."""
-        return self._line.tally
+        return self._transport.tally
 
     @property
     def spent_usd(self) -> float:
@@ -73,7 +73,7 @@ class LLM:
 
     async def aclose(self) -> None:
         """Closes the connections and the cache."""
-        await self._line.aclose()
+        await self._transport.aclose()
         if self._replies is not None:
             self._replies.close()
 
@@ -103,16 +103,16 @@ class LLM:
         if kept is not None:
             self.tally.cached += 1
             return kept
-        return await self._shared(await self._line.desk(), key, request)
+        return await self._shared(await self._transport.loop_state(), key, request)
 
-    async def _shared(self, desk: LoopState, key: str, request: Request) -> Reply:
-        task = desk.out.get(key)
+    async def _shared(self, loop_state: LoopState, key: str, request: Request) -> Reply:
+        task = loop_state.out.get(key)
         if task is not None:
             self.tally.cached += 1
             return (await asyncio.shield(task)).as_cached()
         task = asyncio.create_task(self._ask(key, request))
-        desk.out[key] = task
-        task.add_done_callback(lambda done: _forget(desk, key, done))
+        loop_state.out[key] = task
+        task.add_done_callback(lambda done: _forget(loop_state, key, done))
         return await asyncio.shield(task)
 
     async def _ask(self, key: str, request: Request) -> Reply:
@@ -127,11 +127,11 @@ class LLM:
 
     async def _choices(self, request: Request) -> Reply:
         """A reply with all the choices, however many requests that takes."""
-        first = [await self._pay(request)] if request.n == 1 or "n" not in self._line.without else []
+        first = [await self._pay(request)] if request.n == 1 or "n" not in self._transport.without else []
         got = sum(len(reply.texts) for reply in first)
         if got >= request.n:
             return first[0]
-        self._line.without |= {"n"}
+        self._transport.without |= {"n"}
         singles = request.singles(request.n - got, got)
         others = await asyncio.gather(*(self._pay(single) for single in singles), return_exceptions=True)
         for other in others:
@@ -142,7 +142,7 @@ class LLM:
 
     async def _pay(self, request: Request) -> Reply:
         with self._purse.reserving(request, self._price) as bill:
-            reply = await self._line.exchange(request)
+            reply = await self._transport.exchange(request)
             cost = self._price.cost_usd(reply.usage) if self._price else None
             bill.usd = cost or 0.0
         self.tally.prompt_tokens += reply.usage.prompt_tokens
@@ -156,8 +156,8 @@ def _sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple({name: text.encode("utf-8", "replace").decode() for name, text in each.items()} for each in messages)
 
 
-def _forget(desk: LoopState, key: str, done: asyncio.Task[Reply]) -> None:
-    desk.out.pop(key, None)
+def _forget(loop_state: LoopState, key: str, done: asyncio.Task[Reply]) -> None:
+    loop_state.out.pop(key, None)
     if not done.cancelled():
         # Whoever asked may be gone; the error is theirs, not the event loop's.
         done.exception()

@@ -82,9 +82,9 @@ class Endpoint:
         if not self._speaks_azure:
             return AsyncOpenAI(base_url=self._url, api_key=key, max_retries=0)
         parts = urlsplit(self._url)
-        told = parse_qs(parts.query).get("api-version", [_env("OPENAI_API_VERSION") or _AZURE_VERSION])[0]
+        version = parse_qs(parts.query).get("api-version", [_env("OPENAI_API_VERSION") or _AZURE_VERSION])[0]
         bare = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
-        return AsyncAzureOpenAI(azure_endpoint=bare, api_key=key, api_version=told, max_retries=0)
+        return AsyncAzureOpenAI(azure_endpoint=bare, api_key=key, api_version=version, max_retries=0)
 
     def cleaned(self, text: str) -> str:
         """The start of a message, without the key."""

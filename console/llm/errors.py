@@ -1,4 +1,4 @@
-"""Why a model gave no reply, as facts.
+"""Errors of the model client: why a model gave no reply, as facts.
 
 ConsoleError
 ├── ModelError                 asked, and no reply that can be used came back

@@ -1,4 +1,4 @@
-"""What a model is asked and what it answers, as values."""
+"""Messages to a model, requests and replies, as values."""
 
 from __future__ import annotations
 

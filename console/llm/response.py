@@ -1,4 +1,4 @@
-"""A chat completion, from its bytes."""
+"""The response of an endpoint: a chat completion read from its bytes, as a reply."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def _text(choice: Mapping[str, Any]) -> str:
 def _refusal(choice: Mapping[str, Any]) -> str:
     if _text(choice):
         return ""
-    told = choice["message"].get("refusal")
-    return str(told or ("a content filter stopped it" if choice.get("finish_reason") == "content_filter" else ""))
+    refusal = choice["message"].get("refusal")
+    return str(refusal or ("a content filter stopped it" if choice.get("finish_reason") == "content_filter" else ""))
 
 
 def _tokens(choice: Mapping[str, Any]) -> tuple[Token, ...] | None:

@@ -1,4 +1,8 @@
-"""One request after the other over the wire: free slots, deadlines, asking again, leaving out what is not offered."""
+"""The transport of requests to one endpoint: free slots, deadlines, retries, leaving out what is not offered.
+
+The retries are our own. The openai client knows neither garbled replies nor a deadline over all attempts, and would
+hold the slot while it pauses; with tenacity each hook (what counts, pause, stop, sleep, tally) would still be ours.
+"""
 
 from __future__ import annotations
 
@@ -72,21 +76,21 @@ class Transport:
         self.endpoint, self.limits = endpoint, limits
         self.tally = ClientUsage()
         self.without: frozenset[str] = frozenset()
-        self._desks: dict[asyncio.AbstractEventLoop, tuple[LoopState, AsyncGenerator[LoopState, None]]] = {}
+        self._loops: dict[asyncio.AbstractEventLoop, tuple[LoopState, AsyncGenerator[LoopState, None]]] = {}
 
-    async def desk(self) -> LoopState:
+    async def loop_state(self) -> LoopState:
         """What the running event loop has of connections; loops, and threads with their loops, cannot share them."""
         loop = asyncio.get_running_loop()
-        if loop not in self._desks:
-            for ended in [other for other in list(self._desks) if other.is_closed()]:
-                del self._desks[ended]
+        if loop not in self._loops:
+            for ended in [other for other in list(self._loops) if other.is_closed()]:
+                del self._loops[ended]
             opened = _opened(self.endpoint, self.limits)
-            self._desks[loop] = (await anext(opened), opened)
-        return self._desks[loop][0]
+            self._loops[loop] = (await anext(opened), opened)
+        return self._loops[loop][0]
 
     async def aclose(self) -> None:
         """Closes the connections of the running event loop."""
-        held = self._desks.pop(asyncio.get_running_loop(), None)
+        held = self._loops.pop(asyncio.get_running_loop(), None)
         if held is not None:
             await held[1].aclose()
 
@@ -96,8 +100,8 @@ class Transport:
         while True:
             try:
                 return await self._once(request, clock)
-            except NotOffered as told:
-                self.without |= {told.parameter}
+            except NotOffered as refusal:
+                self.without |= {refusal.parameter}
             except ModelError as failure:
                 failures += 1
                 pause_s = _pause_s(failures, failure.retry_after_s)
@@ -108,14 +112,14 @@ class Transport:
                     await asyncio.sleep(pause_s)
 
     async def _once(self, request: Request, clock: _Clock) -> Reply:
-        desk = await self.desk()
-        async with desk.slots:
+        loop_state = await self.loop_state()
+        async with loop_state.slots:
             without = self.without
             body = request.body(without)
             self.tally.requests += 1
             started = time.perf_counter()
             with clock.running():
-                content = await self._within(desk, body, min(self.limits.timeout_s, clock.left_s))
+                content = await self._within(loop_state, body, min(self.limits.timeout_s, clock.left_s))
             latency_ms = (time.perf_counter() - started) * 1_000
         # Read after the slot is free: the next request is on its way meanwhile.
         reply = read_reply(content, request.model)
@@ -123,10 +127,10 @@ class Transport:
         missing = request.left_out(without) | lacking
         return replace(reply, latency_ms=latency_ms, without=tuple(sorted(missing)))
 
-    async def _within(self, desk: LoopState, body: dict[str, Any], limit_s: float) -> bytes:
+    async def _within(self, loop_state: LoopState, body: dict[str, Any], limit_s: float) -> bytes:
         try:
             async with asyncio.timeout(limit_s):
-                return await desk.connection.post(body, limit_s)
+                return await loop_state.connection.post(body, limit_s)
         except TimeoutError:
             raise too_slow(self.endpoint.name, limit_s) from None
 

@@ -1,4 +1,4 @@
-"""What a browser may load: only what this server sends, so that no text of an agent can call home."""
+"""Content security, what a browser may load: only what this server sends, so no text of an agent can call home."""
 
 from __future__ import annotations
 

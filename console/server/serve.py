@@ -1,4 +1,4 @@
-"""Starts the console: Streamlit and the HTTP door on the installed app, every setting passed explicitly."""
+"""Serving the console: Streamlit and the HTTP API as one app, every setting passed explicitly."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def links(host: str, port: int, key: str) -> tuple[str, str]:
     return base, f"{base}?key={key}"
 
 
-def door(host: str, port: int) -> str:
-    """Where agents that are not in Python knock, and whether they need the token."""
+def api_address(host: str, port: int) -> str:
+    """The API's address for agents that are not in Python, and whether they need the token."""
     address = f"{links(host, port, '')[0]}api/v1"
     if api_token.is_needed(host):
         return f"{address} (token: {api_token.whereabouts()})"
@@ -64,7 +64,7 @@ def door(host: str, port: int) -> str:
 
 
 def serve(host: str, port: int) -> None:
-    """Runs the console and the HTTP door in this process until it is stopped; raises BadInput for a bad webhook."""
+    """Runs the console and its HTTP API in this process until it is stopped; raises BadInput for a bad webhook."""
     # These take half a second, which only this command should pay.
     import uvicorn
     from streamlit import config as streamlit_config

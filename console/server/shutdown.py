@@ -1,4 +1,4 @@
-"""Whether the server was told to stop: answers that wait for a person are then given as they stand."""
+"""The shutdown of the server: once it is asked to stop, answers that wait for a person are given as they stand."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_told = threading.Event()
+_stopping = threading.Event()
 
 
 def is_set() -> bool:
     """Whether waiting is over."""
-    return _told.is_set()
+    return _stopping.is_set()
 
 
 @contextmanager
 def heard() -> Iterator[None]:
     """Listens to the signals that end a server, which would otherwise wait for every open request."""
-    _told.clear()
+    _stopping.clear()
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def hear(number: int, frame: FrameType | None) -> None:
-        _told.set()
+        _stopping.set()
         handler = before[signal.Signals(number)]
         if callable(handler):
             handler(number, frame)

@@ -1,4 +1,7 @@
-"""The loop beside the console: frees lapsed claims, expires what no agent waits for, advances runs, sends webhooks."""
+"""The worker, a loop beside the console.
+
+It frees lapsed claims, expires what no agent waits for, advances runs and sends webhooks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may use the API: anybody on this machine while the server listens to it alone, otherwise whoever has the token.
+"""Admission to the API: anybody on this machine while the server listens to it alone, otherwise who has the token.
 
 A browser's page of another site may not, with or without the token: there is no cookie that it could borrow.
 """
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from console.auth import api_token
-from console.server.api.wire import problem
+from console.server.api.errors import problem
 
 _WITHOUT_TOKEN = ("/api/v1/health", "/api/v1/openapi.json")
 _PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")

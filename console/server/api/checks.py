@@ -1,12 +1,13 @@
-"""Asking for permission: submit a check, wait for its decision, take it back, report what came of it."""
+"""Checks: submit one, wait for its decision, take it back, report what came of it."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from typing import Annotated, Any
 
-from starlette.requests import Request
-from starlette.responses import Response
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import BeforeValidator
 
 from console.database import database_url, now_ms, reading, writing
 from console.errors import BadInput
@@ -14,51 +15,87 @@ from console.gate import Gate, GateDecision, checks
 from console.gate.checks import CheckId
 from console.gate.wait import Wait
 from console.server import shutdown
+from console.server.api.body import JsonRoute
+from console.server.api.errors import refusals
 from console.server.api.schema import Check, CheckSent, Decision, Result, ResultSent, StepSent, ToolCall
-from console.server.api.wire import answer, in_thread, read_json
+from console.server.api.threads import in_thread
 
 LONGEST_WAIT_S = 60.0
 _FIRST_LOOKS_S, _LATER_LOOKS_S = 0.1, 0.4
+_DECIDED = "Decided."
+_WAITING: dict[int | str, dict[str, Any]] = {
+    202: {"model": Check, "description": "A person has to look; wait for the check."}
+}
+
+router = APIRouter(prefix="/checks", route_class=JsonRoute, responses=refusals(401, 422))
 
 
-async def submit(request: Request) -> Response:
+def _seconds(text: object) -> float:
+    try:
+        seconds = float(str(text))
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds <= LONGEST_WAIT_S:
+        raise BadInput(f"wait is {text!r}; it is a number of seconds from 0 to {LONGEST_WAIT_S:g}.")
+    return seconds
+
+
+async def _check_id(check_id: str) -> CheckId:
+    return checks.check_id(check_id)
+
+
+CheckAt = Annotated[CheckId, Depends(_check_id)]
+Seconds = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    Query(
+        alias="wait",
+        description="Seconds to wait for the decision.",
+        json_schema_extra={"minimum": 0, "maximum": LONGEST_WAIT_S},
+    ),
+]
+
+
+@router.post("", response_description=_DECIDED, responses=_WAITING | refusals(400, 404, 409, 413))
+async def submit(sent: CheckSent, response: Response) -> Check:
     """Asks whether an action may run: decided at once, or 202 and a check to wait for."""
-    sent = await read_json(request, CheckSent)
-    return _answered(await in_thread(_submit, sent))
+    return _answered(await in_thread(_submit, sent), response)
 
 
-async def wait(request: Request) -> Response:
+@router.get("/{check_id}", response_description=_DECIDED, responses=_WAITING | refusals(404))
+async def wait(at: CheckAt, request: Request, response: Response, seconds: Seconds = 0.0) -> Check:
     """The decision of a check; with `wait=SECONDS` the answer comes as soon as it is there, 202 if it is not."""
-    seconds, started = _seconds(request), time.monotonic()
-    at = checks.check_id(request.path_params["check_id"])
-    found = await in_thread(_reopen, at)
-    while isinstance(found, Wait):
+    started = time.monotonic()
+    answer = await in_thread(_reopen, at)
+    while isinstance(answer, Wait):
         # A go-ahead is given once, so it must not be given to somebody who has hung up.
         if await request.is_disconnected():
             break
-        decision = await in_thread(found.look)
+        decision = await in_thread(answer.look)
         if decision is not None:
-            found = decision
+            answer = decision
             break
         waited = time.monotonic() - started
         if waited >= seconds or shutdown.is_set():
             break
         await asyncio.sleep(min(_FIRST_LOOKS_S if waited < 5 else _LATER_LOOKS_S, seconds - waited))
-    return _answered(_check(found, at))
+    return _answered(_check(answer, at), response)
 
 
-async def withdraw(request: Request) -> Response:
+@router.delete("/{check_id}", response_description=_DECIDED, responses=_WAITING | refusals(404))
+async def withdraw(at: CheckAt, response: Response) -> Check:
     """Takes a check back that nobody waits for any more; a decision that is there already is the answer."""
-    at = checks.check_id(request.path_params["check_id"])
-    return _answered(await in_thread(_withdraw, at))
+    return _answered(await in_thread(_withdraw, at), response)
 
 
-async def report(request: Request) -> Response:
+@router.post(
+    "/{check_id}/result",
+    response_description="Recorded, now or before.",
+    responses=refusals(400, 404, 409, 413),
+)
+async def report(at: CheckAt, sent: ResultSent) -> Result:
     """Records what came of an action that was let run; sent again, it changes nothing."""
-    at = checks.check_id(request.path_params["check_id"])
-    sent = await read_json(request, ResultSent)
-    recorded = await in_thread(_report, at, sent.observation)
-    return answer(Result(check_id=str(at), recorded=recorded))
+    return Result(check_id=str(at), recorded=await in_thread(_report, at, sent.observation))
 
 
 def _submit(sent: CheckSent) -> Check:
@@ -75,11 +112,11 @@ def _submit(sent: CheckSent) -> Check:
         agent=sent.agent,
     )
     steps = [_step(step) for step in sent.steps]
-    found = gate.ask(sent.task, steps, _action(sent.action), task_id=sent.task_id, trial=sent.trial)
-    if isinstance(found, Wait):
-        return _check(found, CheckId(found.case.ask.trajectory_id, found.case.question.step))
+    answer = gate.ask(sent.task, steps, _action(sent.action), task_id=sent.task_id, trial=sent.trial)
+    if isinstance(answer, Wait):
+        return _check(answer, CheckId(answer.case.ask.trajectory_id, answer.case.question.step))
     with reading() as session:
-        return _check(found, checks.check_id_of(session, found))
+        return _check(answer, checks.check_id_of(session, answer))
 
 
 def _reopen(at: CheckId) -> Wait | GateDecision:
@@ -89,8 +126,8 @@ def _reopen(at: CheckId) -> Wait | GateDecision:
 
 
 def _withdraw(at: CheckId) -> Check:
-    found = _reopen(at)
-    return _check((found.withdraw() or found) if isinstance(found, Wait) else found, at)
+    answer = _reopen(at)
+    return _check((answer.withdraw() or answer) if isinstance(answer, Wait) else answer, at)
 
 
 def _report(at: CheckId, observation: str) -> bool:
@@ -98,26 +135,27 @@ def _report(at: CheckId, observation: str) -> bool:
         return checks.record_result(session, at, observation, now_ms())
 
 
-def _check(found: Wait | GateDecision, at: CheckId | None) -> Check:
+def _check(answer: Wait | GateDecision, at: CheckId | None) -> Check:
     name = None if at is None else str(at)
-    if isinstance(found, Wait):
+    if isinstance(answer, Wait):
         return Check(check_id=name, status="waiting")
-    call = found.call
+    call = answer.call
     decision = Decision(
-        approved=found.approved,
-        action=found.action,
+        approved=answer.approved,
+        action=answer.action,
         call=None if call is None else ToolCall(name=call.name, arguments=dict(call.arguments)),
-        feedback=found.feedback,
-        reason=found.reason,
-        item_id=found.item_id,
-        decision_id=found.decision_id,
-        score=found.score,
+        feedback=answer.feedback,
+        reason=answer.reason,
+        item_id=answer.item_id,
+        decision_id=answer.decision_id,
+        score=answer.score,
     )
     return Check(check_id=name, status="decided", decision=decision)
 
 
-def _answered(check: Check) -> Response:
-    return answer(check, 202 if check.status == "waiting" else 200)
+def _answered(check: Check, response: Response) -> Check:
+    response.status_code = 202 if check.status == "waiting" else 200
+    return check
 
 
 def _step(step: StepSent) -> dict[str, object]:
@@ -126,14 +164,3 @@ def _step(step: StepSent) -> dict[str, object]:
 
 def _action(action: str | ToolCall) -> str | dict[str, object]:
     return action if isinstance(action, str) else action.model_dump()
-
-
-def _seconds(request: Request) -> float:
-    text = request.query_params.get("wait", "0")
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0.0 <= seconds <= LONGEST_WAIT_S:
-        raise BadInput(f"wait is {text!r}; it is a number of seconds from 0 to {LONGEST_WAIT_S:g}.")
-    return seconds

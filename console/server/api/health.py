@@ -1,27 +1,35 @@
-"""Whether the console can do its work, for whoever watches over it."""
+"""Health: whether the console can do its work, for whoever watches over it."""
 
 from __future__ import annotations
 
 import logging
 from importlib.metadata import version
 
+from fastapi import APIRouter, Response
 from sqlalchemy.exc import DBAPIError
-from starlette.requests import Request
-from starlette.responses import Response
 
 from console.database import now_ms, reading
 from console.gate import checks
 from console.server.api.schema import Health
-from console.server.api.wire import answer, in_thread
+from console.server.api.threads import in_thread
 from storage.errors import StorageError
 
+router = APIRouter()
 _log = logging.getLogger(__name__)
 
 
-async def health(_request: Request) -> Response:
+@router.head("/health", include_in_schema=False)
+@router.get(
+    "/health",
+    response_description="The console works.",
+    responses={503: {"model": Health, "description": "Its database does not answer."}},
+    openapi_extra={"security": [{}]},
+)
+async def health(response: Response) -> Health:
     """Whether the database answers, and how long the oldest item has waited; 503 where it does not."""
-    found = await in_thread(_health)
-    return answer(found, 200 if found.database else 503)
+    state = await in_thread(_health)
+    response.status_code = 200 if state.database else 503
+    return state
 
 
 def _health() -> Health:

@@ -1,35 +1,66 @@
-"""Importing a log that is sent as the body of a request."""
+"""Imports: a log that is sent as the body of a request."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from starlette.requests import Request
-from starlette.responses import Response
+from fastapi import APIRouter, Query, Request, Response
 
 from console.errors import BadInput
 from console.runs import ingest
 from console.runs.ingest import FileReport
+from console.server.api.body import as_file
+from console.server.api.errors import refusals
 from console.server.api.schema import FileImported, Imported
-from console.server.api.wire import answer, as_file, in_thread
+from console.server.api.threads import in_thread
+
+router = APIRouter()
+
+_SENT = {
+    # Read by hand, so that a request without it is told what to add.
+    "parameters": [
+        {
+            "name": "run",
+            "in": "query",
+            "required": True,
+            "description": "The run's name.",
+            "schema": {"type": "string"},
+        }
+    ],
+    "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {"type": "string"}}}},
+}
+_REJECTED = {"model": Imported, "description": "Rejected: the file with its reason and line."}
 
 
-async def import_log(request: Request) -> Response:
+@router.post(
+    "/trajectories",
+    response_description="Imported.",
+    responses=refusals(401, 409, 413) | {422: _REJECTED},
+    response_model_exclude_unset=True,
+    openapi_extra=_SENT,
+)
+async def import_log(
+    request: Request,
+    response: Response,
+    format: Annotated[str, Query(description="The log's format; found out without it.")] = "auto",
+    name: Annotated[str, Query(description="The file's name, for the report.")] = "body",
+) -> Imported:
     """Imports the body into `run`, whole or not at all; 422 with the reason and its line where it is rejected."""
-    query = request.query_params
-    run = query.get("run")
+    run = request.query_params.get("run")
     if not run:
         raise BadInput("Name the run that the log belongs to: ?run=NAME.")
-    name, format = query.get("name", "body"), query.get("format", "auto")
     async with as_file(request, name) as path:
         report = await in_thread(_import, path, name, run, format)
-    said = [sentence for good, sentence in ingest.sentences(report) if not good]
-    file = FileImported.model_validate(report.to_dict())
-    document = Imported(
-        files=[file], imported=report.imported, rejected=int(bool(report.rejected)), error="; ".join(said) or None
+    imported = Imported(
+        files=[FileImported.model_validate(report.to_dict())],
+        imported=report.imported,
+        rejected=int(bool(report.rejected)),
     )
-    return answer(document.model_dump(mode="json", exclude_none=not said), 422 if said else 200)
+    if faults := [sentence for good, sentence in ingest.sentences(report) if not good]:
+        imported.error, response.status_code = "; ".join(faults), 422
+    return imported
 
 
 def _import(path: Path, name: str, run: str, format: str) -> FileReport:

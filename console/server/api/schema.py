@@ -1,4 +1,4 @@
-"""What agents send and what they are answered; the OpenAPI document is made from these."""
+"""The schema of the API: what agents send and what they are answered, in requests and in the OpenAPI document."""
 
 from __future__ import annotations
 

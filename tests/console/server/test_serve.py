@@ -30,10 +30,10 @@ def test_every_setting_reaches_streamlit_by_its_name():
     ],
 )
 def test_the_start_says_whether_agents_need_a_token(data_dir, host, said):
-    assert serve.door(host, 8501) == said.format(data=data_dir)
+    assert serve.api_address(host, 8501) == said.format(data=data_dir)
 
 
 def test_the_start_names_a_token_of_the_settings_without_its_text(monkeypatch):
     monkeypatch.setenv("INFERACT_API_TOKEN", "a-token-of-24-characters")
     settings.cache_clear()
-    assert serve.door("127.0.0.1", 8501) == "http://127.0.0.1:8501/api/v1 (token: INFERACT_API_TOKEN)"
+    assert serve.api_address("127.0.0.1", 8501) == "http://127.0.0.1:8501/api/v1 (token: INFERACT_API_TOKEN)"

@@ -7,8 +7,10 @@ import httpx
 import jsonschema
 import pytest
 
-from console.server.api.openapi import OPERATIONS, document
-from console.server.api.routes import PREFIX
+from console.server.api.app import API
+
+DOCUMENT = API.openapi()
+OPERATIONS = [(method, path) for path, item in DOCUMENT["paths"].items() for method in item]
 
 
 def test_health_tells_how_long_the_oldest_item_has_waited(serve, question):
@@ -23,7 +25,7 @@ def test_health_tells_how_long_the_oldest_item_has_waited(serve, question):
 def test_the_document_is_served_and_names_every_operation(api):
     said = api.get("/openapi.json")
     assert said.status_code == 200
-    assert said.json() == document(OPERATIONS, PREFIX)
+    assert said.json() == DOCUMENT
     assert set(said.json()["paths"]) == {
         "/api/v1/checks",
         "/api/v1/checks/{check_id}",
@@ -34,32 +36,47 @@ def test_the_document_is_served_and_names_every_operation(api):
 
 
 def test_the_document_holds_together():
-    whole = document(OPERATIONS, PREFIX)
-    assert whole["openapi"] == "3.1.0"
-    for name, schema in whole["components"]["schemas"].items():
+    assert DOCUMENT["openapi"] == "3.1.0"
+    for name, schema in DOCUMENT["components"]["schemas"].items():
         jsonschema.Draft202012Validator.check_schema(schema)
         assert schema.get("description"), name
-    names = [one["operationId"] for path in whole["paths"].values() for one in path.values()]
+    names = [one["operationId"] for path in DOCUMENT["paths"].values() for one in path.values()]
     assert len(names) == len(set(names))
-    for reference in _references(whole):
-        found = whole
+    for reference in _references(DOCUMENT):
+        found = DOCUMENT
         for part in reference.removeprefix("#/").split("/"):
             found = found[part]
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: f"{one.method} {one.path}")
-def test_every_operation_says_what_it_does_and_how_it_refuses(operation):
-    said = document(OPERATIONS, PREFIX)["paths"][PREFIX + operation.path][operation.method.lower()]
-    assert said["summary"].endswith(".")
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_every_operation_says_what_it_does_and_how_it_refuses(method, path):
+    said = DOCUMENT["paths"][path][method]
+    assert said["description"].endswith(".")
     assert "403" in said["responses"]
-    assert ("401" in said["responses"]) == operation.needs_token
+    assert ("401" in said["responses"]) == (path != "/api/v1/health")
     assert {one["name"] for one in said.get("parameters", []) if one["in"] == "path"} == (
-        {"check_id"} if "{check_id}" in operation.path else set()
+        {"check_id"} if "{check_id}" in path else set()
     )
 
 
+def test_the_document_names_the_token_the_bodies_and_the_parameters():
+    assert DOCUMENT["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
+    assert DOCUMENT["security"] == [{"token": []}, {}]
+    assert DOCUMENT["paths"]["/api/v1/health"]["get"]["security"] == [{}]
+    check = DOCUMENT["paths"]["/api/v1/checks"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert check == {"$ref": "#/components/schemas/CheckSent"}
+    imported = DOCUMENT["paths"]["/api/v1/trajectories"]["post"]
+    assert set(imported["requestBody"]["content"]) == {"application/octet-stream"}
+    assert {one["name"]: one["required"] for one in imported["parameters"]} == {
+        "run": True,
+        "format": False,
+        "name": False,
+    }
+    waited = DOCUMENT["paths"]["/api/v1/checks/{check_id}"]["get"]["parameters"]
+    assert {one["name"] for one in waited} == {"check_id", "wait"}
+
+
 def test_what_is_answered_is_what_the_document_says(api, question):
-    whole = document(OPERATIONS, PREFIX)
     waiting = api.post("/checks", json=question()).json()
     for schema, found in (
         ("Check", waiting),
@@ -67,7 +84,7 @@ def test_what_is_answered_is_what_the_document_says(api, question):
         ("Health", api.get("/health").json()),
         ("Problem", api.get("/checks/0-0").json()),
     ):
-        jsonschema.validate(found, {"$ref": f"#/components/schemas/{schema}", "components": whole["components"]})
+        jsonschema.validate(found, {"$ref": f"#/components/schemas/{schema}", "components": DOCUMENT["components"]})
 
 
 def test_every_answer_carries_the_policy(shared):

@@ -1,6 +1,7 @@
-"""Where webhooks go, and their signature (Standard Webhooks 1.0).
+"""Webhooks: decisions on agents' actions, sent to a server of theirs, signed (Standard Webhooks 1.0) and tried again.
 
-Sending what is due: no call within a transaction, no redirect followed, no receiver waited for long.
+A webhook tells that a check is decided; the go-ahead itself is what the agent gets when it asks for the check. No call
+is made within a transaction, no redirect followed, no receiver waited for long.
 """
 
 from __future__ import annotations
@@ -8,16 +9,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import hashlib
-import hmac
 import logging
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib.metadata import version
 from urllib.parse import urlsplit
 
 import httpx
 from sqlalchemy.exc import IntegrityError
+from standardwebhooks import Webhook
 
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
@@ -27,6 +28,13 @@ from console.settings import settings
 
 _PREFIX = "whsec_"
 _SHORTEST = 16
+"""Bytes of the shortest secret that is taken."""
+_AT_ONCE = 8
+_WHOLE_S = 10.0
+_EVERY_S = 0.5
+_GONE = 410
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +59,8 @@ def receiver() -> Receiver | None:
 
 
 def signature(secret: bytes, message_id: str, timestamp_s: int, body: bytes) -> str:
-    """The value of the header webhook-signature: `v1,` and the base64 of HMAC-SHA256 over id.timestamp.body."""
-    signed = f"{message_id}.{timestamp_s}.".encode() + body
-    return "v1," + base64.b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()
+    """The value of the header webhook-signature: `v1,` and the base64 of HMAC-SHA256 over id.timestamp.body (UTF-8)."""
+    return Webhook(secret).sign(message_id, datetime.fromtimestamp(timestamp_s, UTC), body.decode())
 
 
 def _key(secret: str) -> bytes:
@@ -66,14 +73,6 @@ def _key(secret: str) -> bytes:
     if len(key) < _SHORTEST:
         raise BadInput(f"INFERACT_WEBHOOK_SECRET is too short to sign with; it needs at least {_SHORTEST} bytes.")
     return key
-
-
-_AT_ONCE = 8
-_WHOLE_S = 10.0
-_EVERY_S = 0.5
-_GONE = 410
-
-_log = logging.getLogger(__name__)
 
 
 async def keep_sending(every_s: float = _EVERY_S) -> None:
@@ -115,14 +114,14 @@ async def _round(client: httpx.AsyncClient, to: Receiver, look_from: int) -> tup
 def _take(to: Receiver, look_from: int) -> tuple[int, list[Message]]:
     at_ms = now_ms()
     with reading() as session:
-        found = outbox.news(session, to.url, look_from, at_ms)
-        if not found.decision_ids and not outbox.is_anything_due(session, to.url, at_ms):
-            return found.look_from, []
+        news = outbox.news(session, to.url, look_from, at_ms)
+        if not news.decision_ids and not outbox.is_anything_due(session, to.url, at_ms):
+            return news.look_from, []
     try:
         with writing() as session:
-            found = outbox.news(session, to.url, look_from, at_ms)
-            outbox.collect(session, to.url, found.decision_ids, at_ms)
-            return found.look_from, outbox.take(session, to.url, at_ms, _AT_ONCE)
+            news = outbox.news(session, to.url, look_from, at_ms)
+            outbox.collect(session, to.url, news.decision_ids, at_ms)
+            return news.look_from, outbox.take(session, to.url, at_ms, _AT_ONCE)
     except IntegrityError:
         # On a server, another process collected the same in this moment.
         return look_from, []
@@ -149,9 +148,9 @@ async def _attempt(client: httpx.AsyncClient, to: Receiver, message: Message) ->
         # A receiver may drip its answer byte by byte, so the whole attempt has a limit too.
         async with (
             asyncio.timeout(_WHOLE_S),
-            client.stream("POST", to.url, content=message.body, headers=headers) as said,
+            client.stream("POST", to.url, content=message.body, headers=headers) as response,
         ):
-            status = said.status_code
+            status = response.status_code
     except TimeoutError:
         return f"no answer within {_WHOLE_S:g} seconds"
     except (httpx.HTTPError, httpx.InvalidURL) as failure:
