@@ -17,6 +17,7 @@ from console.gate.store import intend, intent_of, move
 from console.gate.types import GateDecision, Reason
 from console.review.resolution import RUNS_ACTION, current_answers
 from console.runs import audit_log
+from console.runs.current_decisions import is_current
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import digest
 from storage import tables
@@ -212,7 +213,7 @@ def _withdrawn(session: Session, case: OpenCheck, reason: Reason, policy: str, n
 def _delivered(session: Session, case: OpenCheck, now_ms: int) -> GateDecision:
     """Marks the decisions as delivered and writes the intent to run what they allow."""
     decision = tables.Decision
-    due = select(decision.id).where(decision.item_id == case.ask.item_id, col(decision.superseded).is_(False))
+    due = select(decision.id).where(decision.item_id == case.ask.item_id, is_current())
     answering.deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
     found = resolve(case, current_answers(session, case.ask.item_id))
     if found.action is not None:
@@ -252,7 +253,7 @@ def _is_spent(session: Session, item: tables.Item) -> bool:
 def _is_due(session: Session, item_id: int, now_ms: int) -> bool:
     decision = tables.Decision
     last = select(func.max(decision.deliverable_ms)).where(
-        decision.item_id == item_id, col(decision.superseded).is_(False), col(decision.delivered_ms).is_(None)
+        decision.item_id == item_id, is_current(), col(decision.delivered_ms).is_(None)
     )
     due_ms = session.exec(last).one()
     return due_ms is None or due_ms <= now_ms

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col
 
+from console.runs.current_decisions import current_decisions
 from console.trajectory import Label
 from storage import tables
 from storage.queue import HALTED
@@ -18,8 +19,8 @@ RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
 def current_answers(session: Session, item_id: int | None) -> Sequence[tables.Decision]:
     """The answers to an item that stand, escalations left out."""
     decision = tables.Decision
-    statement = select(decision).where(decision.item_id == item_id, col(decision.superseded).is_(False))
-    return [row for row in session.exec(statement.order_by(col(decision.id))) if row.decision != DecisionKind.ESCALATE]
+    statement = current_decisions().where(decision.item_id == item_id).order_by(col(decision.id))
+    return [row for row in session.exec(statement) if row.decision != DecisionKind.ESCALATE]
 
 
 def is_feedback(answer: tables.Decision, kind: str) -> bool:

@@ -10,6 +10,7 @@ from sqlalchemy import select as sa_select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
+from console.runs.current_decisions import is_current
 from console.trajectory import Label, Outcome
 from storage import tables
 from storage.queue import HALTED
@@ -41,7 +42,7 @@ def reviewed(session: Session, run: tables.Run) -> pd.DataFrame:
         .join(item, col(item.id) == col(decision.item_id))
         .join(record, col(record.id) == col(item.trajectory_id))
         .outerjoin(following, _is_next(following))
-        .where(col(item.run_id) == run.id, col(item.kind) != HALTED, col(decision.superseded).is_(False))
+        .where(col(item.run_id) == run.id, col(item.kind) != HALTED, is_current())
         .group_by(col(record.id))
     )
     columns = ["trajectory_id", "inspected_ms", "reported", "corrected"]

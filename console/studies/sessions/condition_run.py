@@ -22,6 +22,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.errors import ConsoleError, Refused
 from console.review import decisions
 from console.runs import audit_log
+from console.runs.current_decisions import is_current
 from console.runs.options import RunOptions, run_options
 from console.studies.design import Design
 from console.studies.design.factors import unattended, view
@@ -225,7 +226,7 @@ def _settle(run_id: int | None, code: str) -> None:
     with writing() as session:
         session.execute(
             update(decision)
-            .where(*mine, col(decision.superseded).is_(False), col(decision.deliverable_ms) > now_ms())
+            .where(*mine, is_current(), col(decision.deliverable_ms) > now_ms())
             .values(deliverable_ms=now_ms())
         )
 
