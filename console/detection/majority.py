@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from sqlalchemy import Select, SelectBase, select
+from sqlalchemy import Executable, Select, select
 from sqlmodel import Session, col
 
 from console.runs.current_decisions import is_current
@@ -17,7 +17,7 @@ Key = tuple[int, int, str]
 """A checkpoint: trajectory, step, kind."""
 
 
-def majority_labels(session: Session, labels: SelectBase, *, tie: bool | None = None) -> dict[Key, tuple[bool, str]]:
+def majority_labels(session: Session, labels: Executable, *, tie: bool | None = None) -> dict[Key, tuple[bool, str]]:
     """For each labelled checkpoint whether it is misaligned, and its task; where half say so, `tie` or none at all.
 
     `labels` selects trajectory id, step, kind, label and task key, one row for each label.
