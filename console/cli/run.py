@@ -11,11 +11,11 @@ from console import runs
 from console.actors import ACTORS
 from console.cli.output import Json, emit, emit_json, progress, say, show_table
 from console.database import now_ms, reading, writing
+from console.environments import playable
 from console.errors import BadInput, Refused
 from console.runs import ingest
 from console.trials import engine, release, replay, start
 from console.trials.round import Advance
-from console.trials.start import playable
 from storage.tables import RunKind
 
 

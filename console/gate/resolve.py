@@ -15,6 +15,7 @@ from console.gate.store import FAILED, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
 from console.review.resolution import Resolution, ResolutionReason, current_answers, resolution
 from console.runs import audit_log
+from console.runs.current_decisions import is_current
 from console.runs.trajectory_rows import intend
 from console.trajectory import Outcome
 from storage import tables
@@ -158,7 +159,7 @@ def _withdrawn(session: Session, check: OpenCheck, reason: Reason, policy: str, 
 def _delivered(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     """Marks the decisions as delivered and writes the intent to run what they allow."""
     decision = tables.Decision
-    due = select(decision.id).where(decision.item_id == check.ask.item_id, col(decision.superseded).is_(False))
+    due = select(decision.id).where(decision.item_id == check.ask.item_id, is_current())
     answering.deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
     agreed, reason = _agreed(session, check)
     if agreed.action is not None:
@@ -212,7 +213,7 @@ def _is_spent(session: Session, item: tables.Item) -> bool:
 def _is_due(session: Session, item_id: int, now_ms: int) -> bool:
     decision = tables.Decision
     last = select(func.max(decision.deliverable_ms)).where(
-        decision.item_id == item_id, col(decision.superseded).is_(False), col(decision.delivered_ms).is_(None)
+        decision.item_id == item_id, is_current(), col(decision.delivered_ms).is_(None)
     )
     due_ms = session.exec(last).one()
     return due_ms is None or due_ms <= now_ms

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sqlmodel import Session, col, select
 
 from console.errors import BadInput, Refused, Unknown
+from console.runs.current_decisions import current_decisions
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
 from storage import tables
@@ -173,10 +174,9 @@ def last_decision(session: Session, run: tables.Run, reviewer: str) -> tables.De
     """The reviewer's latest answer in this run that has not been delivered or taken back."""
     decision, item = tables.Decision, tables.Item
     statement = (
-        select(decision)
+        current_decisions()
         .join(item, col(item.id) == decision.item_id)
-        .where(item.run_id == run.id, decision.reviewer == reviewer)
-        .where(col(decision.superseded).is_(False), col(decision.delivered_ms).is_(None))
+        .where(item.run_id == run.id, decision.reviewer == reviewer, col(decision.delivered_ms).is_(None))
         .order_by(col(decision.id).desc())
         .limit(1)
     )
@@ -186,9 +186,7 @@ def last_decision(session: Session, run: tables.Run, reviewer: str) -> tables.De
 def last_answer(session: Session, item_id: int, reviewer: str) -> tables.Decision | None:
     """The reviewer's standing answer to an item, or None."""
     decision = tables.Decision
-    statement = select(decision).where(
-        decision.item_id == item_id, decision.reviewer == reviewer, col(decision.superseded).is_(False)
-    )
+    statement = current_decisions().where(decision.item_id == item_id, decision.reviewer == reviewer)
     return session.exec(statement).first()
 
 

@@ -11,9 +11,10 @@ from console.review.presentation import (
     Flag,
     Presentation,
     ShownStep,
+    is_long,
+    preview,
     record_presentation,
 )
-from console.review.presentation_text import is_long, preview
 from console.trajectory import Trajectory
 
 ODD = re.compile(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col
 
+from console.runs.current_decisions import current_decisions
 from console.trajectory import Label
 from console.trajectory.checkpoints import digest
 from storage import tables
@@ -79,8 +80,8 @@ def _wanted(answer: tables.Decision, action: str) -> str | None:
 def current_answers(session: Session, item_id: int | None) -> Sequence[tables.Decision]:
     """The answers to an item that stand, escalations left out."""
     decision = tables.Decision
-    statement = select(decision).where(decision.item_id == item_id, col(decision.superseded).is_(False))
-    return [row for row in session.exec(statement.order_by(col(decision.id))) if row.decision != DecisionKind.ESCALATE]
+    statement = current_decisions().where(decision.item_id == item_id).order_by(col(decision.id))
+    return [row for row in session.exec(statement) if row.decision != DecisionKind.ESCALATE]
 
 
 def is_feedback(answer: tables.Decision, kind: str) -> bool:

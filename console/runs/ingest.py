@@ -1,7 +1,4 @@
-"""Importing a file into a run, start to end: read it whole, then one short write transaction.
-
-Logs in, trajectories out: import all or nothing per file, list, open.
-"""
+"""Ingest: a log file into a run, all or nothing: it is read whole first; then one short transaction inserts it."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import orjson
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlmodel import Session, col
 
 from console import runs
@@ -28,6 +25,24 @@ from storage import tables
 _BATCH = 1_000
 _IN_MEMORY = 64 * 2**20
 _TOO_DEEP = "the JSON is nested too deeply; flatten it, or leave out what no reviewer would read"
+
+_TASK = """
+INSERT INTO task (run_id, task_key, environment, instruction, instruction_digest)
+VALUES (:run_id, :task_key, :environment, :instruction, :instruction_digest)
+ON CONFLICT (run_id, task_key, instruction_digest) DO NOTHING"""
+
+_TRAJECTORY = """
+INSERT INTO trajectory (run_id, task_id, trial, environment, outcome, recorded_outcome, label, carried_over,
+                        critical_action, n_steps, n_critical, digest, source, created_ms)
+VALUES (:run_id,
+        (SELECT id FROM task
+         WHERE run_id = :run_id AND task_key = :task_key AND instruction_digest = :instruction_digest),
+        :trial, :environment, :outcome, :recorded_outcome, :label, :carried_over, :critical_action, :n_steps,
+        :n_critical, :digest, :source, :created_ms)"""
+
+_BODY = """
+INSERT INTO trajectory_body (trajectory_id, body)
+VALUES ((SELECT id FROM trajectory WHERE run_id = :run_id AND digest = :digest), :body)"""
 
 
 @dataclass(slots=True)
@@ -143,15 +158,17 @@ def _prepared(head: bytes, body: bytes) -> Prepared:
 
 
 def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared], known: set[str]) -> list[Prepared]:
-    digests = [record.row["digest"] for record in batch]
-    column = col(tables.Trajectory.digest)
-    statement = select(column).where(col(tables.Trajectory.run_id) == run.id, column.in_(digests))
-    known.update(session.execute(statement).scalars())
+    record = tables.Trajectory
+    digests = [one.row["digest"] for one in batch]
+    # One parameter for all digests: a thousand would each be looked at by SQLAlchemy before they are sent.
+    among = col(record.digest).in_(bindparam("digests", expanding=True))
+    statement = select(col(record.digest)).where(col(record.run_id) == run.id, among)
+    known.update(session.execute(statement, {"digests": digests}).scalars())
     fresh = []
-    for record, digest in zip(batch, digests, strict=True):
+    for one, digest in zip(batch, digests, strict=True):
         if digest not in known:
             known.add(digest)
-            fresh.append(record)
+            fresh.append(one)
     return fresh
 
 

@@ -18,7 +18,7 @@ from console.environments import environment
 from console.environments.environment import TaskSpec
 from console.trajectory import Trajectory, checkpoints
 from storage import tables
-from storage.intake import insert_trajectories
+from storage.queue.transaction import Transaction
 
 # Written for every step of every trial, so they are put together once.
 _TRAJECTORY, _TEXT = tables.Trajectory, tables.TrajectoryBody
@@ -33,6 +33,24 @@ _ROW = (
     )
 )
 _BODY = update(_TEXT).where(col(_TEXT.trajectory_id) == bindparam("trajectory")).values(body=bindparam("body"))
+
+_INSERT_TASK = """
+INSERT INTO task (run_id, task_key, environment, instruction, instruction_digest)
+VALUES (:run_id, :task_key, :environment, :instruction, :instruction_digest)
+ON CONFLICT (run_id, task_key, instruction_digest) DO NOTHING"""
+
+_INSERT_TRAJECTORY = """
+INSERT INTO trajectory (run_id, task_id, trial, environment, outcome, recorded_outcome, label, carried_over,
+                        critical_action, n_steps, n_critical, digest, source, created_ms)
+VALUES (:run_id,
+        (SELECT id FROM task
+         WHERE run_id = :run_id AND task_key = :task_key AND instruction_digest = :instruction_digest),
+        :trial, :environment, :outcome, :recorded_outcome, :label, :carried_over, :critical_action, :n_steps,
+        :n_critical, :digest, :source, :created_ms)"""
+
+_INSERT_BODY = """
+INSERT INTO trajectory_body (trajectory_id, body)
+VALUES ((SELECT id FROM trajectory WHERE run_id = :run_id AND digest = :digest), :body)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +99,17 @@ def insert_prepared(session: Session, run: tables.Run, records: Sequence[Prepare
 
 
 def insert_rows(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> None:
-    """Inserts trajectories with their tasks and bodies."""
+    """Inserts trajectories with their tasks and bodies, none of which the run may hold; tasks that are there are kept.
+
+    A task or trajectory is found by what identifies it, so that no id travels back and forth.
+    """
+    if not records:
+        return
     common = {"run_id": run.id, "created_ms": now_ms}
-    insert_trajectories(session, [{**one.task, **one.row, **common, "body": one.body} for one in records])
+    rows = [{**one.task, **one.row, **common, "body": one.body} for one in records]
+    db = Transaction.joined(session)
+    for statement in (_INSERT_TASK, _INSERT_TRAJECTORY, _INSERT_BODY):
+        db.run_many(statement, rows)
 
 
 def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:

@@ -18,6 +18,7 @@ from console.detection.batch import detect
 from console.errors import Refused
 from console.review.resolution import current_answers, is_feedback, resolution
 from console.runs import audit_log
+from console.runs.current_decisions import current_decisions
 from console.runs.trajectory_rows import Prepared, insert_prepared
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -253,9 +254,9 @@ def _reveal(session: Session, run: tables.Run, records: Sequence[tuple[tables.Tr
 def _decisions(session: Session, trajectory_id: int | None) -> list[dict[str, Any]]:
     decision, item = tables.Decision, tables.Item
     statement = (
-        select(decision)
+        current_decisions()
         .join(item, col(item.id) == decision.item_id)
-        .where(item.trajectory_id == trajectory_id, col(decision.superseded).is_(False))
+        .where(item.trajectory_id == trajectory_id)
         .order_by(col(decision.id))
     )
     return [

@@ -14,7 +14,7 @@ from console import runs
 from console.actors import Actor, actor
 from console.database import now_ms, writing
 from console.detection.detectors import detector
-from console.environments import ENVIRONMENTS
+from console.environments import ENVIRONMENTS, playable
 from console.environments.environment import Environment, TaskSpec
 from console.errors import BadInput, Unknown
 from console.runs.trajectory_rows import prepare
@@ -92,11 +92,6 @@ class ActorAndEnvironments:
             known = ", ".join(playable(self.environments))
             raise BadInput(f"No agent can act in {name}: it is known from logs only. Use one of {known}.")
         return found
-
-
-def playable(environments: Mapping[str, Environment] = ENVIRONMENTS) -> list[str]:
-    """Names of the environments that have tasks and can be started."""
-    return [name for name, found in environments.items() if found.start and found.tasks]
 
 
 FEEDBACK = ("nl", "binary", "none")

@@ -16,12 +16,14 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, or_, select
 
 from console.detection.evaluation import scores
-from console.detection.routing_lock import routing_name
+from console.detection.verdicts import routing_name
 from console.environments import ENVIRONMENTS
 from console.environments.environment import TaskSpec
 from console.errors import BadInput
 from console.review.simulated.ground_truth import awaited, true_label
 from console.runs import costs
+from console.runs.current_decisions import is_current
+from console.runs.options import run_options
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, Outcome, from_json
 from console.trajectory.checkpoints import Checkpoint
@@ -63,7 +65,7 @@ def pool(session: Session, run: tables.Run, labels: str = "gold") -> Pool:
     rows = _judged(session, run)
     rows["label"] = _labels(session, run, rows, labels)
     rows["expected_cost"] = _expected_costs(session, run, rows)
-    rows["priority"] = rows["expected_cost" if costs.of_run(run) else "score"]
+    rows["priority"] = rows["expected_cost" if run_options(run).costs else "score"]
     rows = rows.merge(reviewed(session, run), on="trajectory_id", how="left")
     rows["reported"] = rows["reported"].eq(True)
     return Pool(run.name, routing_name(run), labels, rows)
@@ -113,7 +115,7 @@ def reviewed(session: Session, run: tables.Run) -> pd.DataFrame:
         .join(item, col(item.id) == col(decision.item_id))
         .join(record, col(record.id) == col(item.trajectory_id))
         .outerjoin(following, _is_next(following))
-        .where(col(item.run_id) == run.id, col(item.kind) != HALTED, col(decision.superseded).is_(False))
+        .where(col(item.run_id) == run.id, col(item.kind) != HALTED, is_current())
         .group_by(col(record.id))
     )
     columns = ["trajectory_id", "inspected_ms", "reported", "corrected"]
@@ -248,7 +250,7 @@ def _instead(labels: pd.Series[Any], keys: pd.Series[Any], better: Mapping[Any, 
 def _expected_costs(session: Session, run: tables.Run, rows: pd.DataFrame) -> pd.Series[float]:
     """The probability, or the score where there is none, times what the action costs if it is wrong."""
     worth = rows["probability"].fillna(rows["score"])
-    stated = costs.of_run(run)
+    stated = run_options(run).costs
     if not stated or rows.empty:
         return worth
     seen = checkpoints_of(session, _keys(rows[rows["flagged"]]))

@@ -16,6 +16,7 @@ from console.review import decisions
 from console.review.simulated import INSPECTION_ORDERS, Noise, ReviewCase, SimulatedAnswer, reviewer
 from console.review.simulated.orders import Candidate
 from console.runs import costs
+from console.runs.options import run_options
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -110,7 +111,7 @@ def _judged(session: Session, run: tables.Run, plan: SimulationPlan) -> list[_Wa
         .where(item.run_id == run.id, item.open_slots > 0)
         .order_by(col(item.trial), col(item.id))
     )
-    judge, stated = reviewer(plan.reviewer).judge, costs.of_run(run)
+    judge, stated = reviewer(plan.reviewer).judge, run_options(run).costs
     found = []
     for waiting, asked, text, chance in session.exec(statement).all():
         session.expunge(waiting)

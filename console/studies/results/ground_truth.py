@@ -15,6 +15,7 @@ from sqlmodel import Session, col
 
 from console.environments import ENVIRONMENTS
 from console.review.simulated.ground_truth import awaited, true_label
+from console.runs.current_decisions import is_current
 from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, from_json
 from storage import tables
@@ -85,7 +86,7 @@ def labelled(study_id: int | None, run_id: int | None, reviewer: str | None = No
         .join(decision, col(decision.item_id) == col(item.id))
         .join(record, col(record.id) == item.trajectory_id)
         .join(task, col(task.id) == record.task_id)
-        .where(col(decision.superseded).is_(False), col(decision.label).is_not(None))
+        .where(is_current(), col(decision.label).is_not(None))
         .group_by(*map(col, place))
     )
     if reviewer is not None:

@@ -7,8 +7,15 @@ from itertools import islice
 
 import streamlit as st
 
-from console.review.presentation import Block, Flag, Presentation, checkpoint_presentation, record_presentation
-from console.review.presentation_text import LIMITS, WORDS
+from console.review.presentation import (
+    LIMITS,
+    WORDS,
+    Block,
+    Flag,
+    Presentation,
+    checkpoint_presentation,
+    record_presentation,
+)
 from console.trajectory import Trajectory
 from console.trajectory.checkpoints import Checkpoint
 from console.trajectory.terms import Term
