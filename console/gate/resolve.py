@@ -19,7 +19,7 @@ from console.runs.current_decisions import is_current
 from console.runs.trajectory_rows import intend
 from console.trajectory import Outcome
 from storage import tables
-from storage.queue import answering, places
+from storage.queue import answering, claims
 from storage.queue.transaction import Transaction
 from storage.tables import DecisionKind, ItemStatus, SlotStatus
 
@@ -105,7 +105,7 @@ def anything_new(session: Session, item_id: int, now_ms: int) -> bool:
 def resolve(session: Session, check: OpenCheck, state: WaitState) -> GateDecision | None:
     """The answer if there is one now, written as handed out; None while the agent has to wait."""
     item_id = check.ask.item_id or 0
-    places.locked_item(Transaction.joined(session), item_id)
+    claims.locked_item(Transaction.joined(session), item_id)
     session.refresh(check.ask)
     item = session.get_one(tables.Item, item_id)
     if check.ask.answer is not None:
@@ -143,7 +143,7 @@ def _withdrawn(session: Session, check: OpenCheck, reason: Reason, policy: str, 
     objected = any(answer.decision != DecisionKind.APPROVE for answer in answers)
     broken = _detector_failed(session, item_id)
     status = ItemStatus.EXPIRED if reason is Reason.TIMEOUT else ItemStatus.CANCELLED
-    places.withdraw_items(Transaction.joined(session), [item_id], status, now_ms)
+    claims.withdraw_items(Transaction.joined(session), [item_id], status, now_ms)
     runs = policy == APPROVE and not objected and not broken
     if broken and (policy == APPROVE or reason is Reason.BUDGET_SPENT):
         reason = Reason.DETECTOR_FAILED
