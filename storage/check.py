@@ -1,6 +1,7 @@
 """What is wrong with a database, in words: the file itself, its schema, and the sums that must agree."""
 
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from sqlalchemy import Connection, text
 
 from storage.engine import engine, sqlite_path
 from storage.migrations import head, revision
+from storage.queue.values import FAR_MS
 
 _SHOWN = 20
 """Problems of one kind that are listed; the rest are only counted."""
@@ -48,6 +50,12 @@ _RULES = {
     "Item {0} stands delivered, but decision {1} is not.": """
         SELECT i.id, d.id FROM item i JOIN decision d ON d.item_id = i.id
         WHERE i.status = 'delivered' AND NOT d.superseded AND d.delivered_ms IS NULL""",
+    "Review slot {0} is leased for longer than any lease; the clock stood wrong, and `inferact worker` frees it.": """
+        SELECT id FROM slot WHERE status = 'claimed' AND lease_until_ms > :far_ms""",
+    "Item {0} has a deadline further away than any; the clock stood wrong, and `inferact worker` expires it.": """
+        SELECT i.id FROM item i JOIN ask a ON a.item_id = i.id
+        WHERE i.status IN ('pending', 'claimed') AND a.deadline_ms > :far_ms""",
+    "Decision {0} was made before its claim.": "SELECT id FROM decision WHERE decided_ms < claimed_ms",
     "Trajectory {0} has lost its text.": """
         SELECT t.id FROM trajectory t LEFT JOIN trajectory_body b ON b.trajectory_id = t.id
         WHERE b.trajectory_id IS NULL""",
@@ -79,6 +87,7 @@ def file_problems(path: Path) -> list[str]:
 
 
 def _broken(connection: Connection, sentence: str) -> list[str]:
-    rows = connection.execute(text(_RULES[sentence])).all()
+    bounds = {"far_ms": time.time_ns() // 1_000_000 + FAR_MS} if ":far_ms" in _RULES[sentence] else {}
+    rows = connection.execute(text(_RULES[sentence]), bounds).all()
     problems = [sentence.format(*row) for row in rows[:_SHOWN]]
     return problems + [f"... and {len(rows) - _SHOWN} more of this kind."] * (len(rows) > _SHOWN)

@@ -1,11 +1,11 @@
-"""The token of the HTTP API, and when it is asked for."""
+"""The token of the settings for the HTTP API: INFERACT_API_TOKEN, or the file api.token of an earlier console."""
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
 
-from console.auth.kept_secrets import kept_secret, path_of
+from console.auth.kept_secrets import path_of
 from console.errors import BadInput
 from console.settings import settings
 
@@ -13,11 +13,12 @@ _FILE = "api.token"
 _SHORTEST = 16
 
 
-def token() -> str:
-    """The token of the settings, or one made on first use and kept in the data directory; raises BadInput."""
+def token() -> str | None:
+    """The token, None where none was ever set; raises BadInput for one that protects nothing."""
     given = settings().api_token
     if given is None:
-        return kept_secret(_FILE)
+        kept = path_of(_FILE)
+        return (kept.read_text().strip() or None) if kept.exists() else None
     if len(given.get_secret_value()) < _SHORTEST:
         raise BadInput(
             f"INFERACT_API_TOKEN is too short to protect anything; it needs at least {_SHORTEST} characters."
@@ -27,18 +28,15 @@ def token() -> str:
 
 def is_token(text: str) -> bool:
     """Whether it is the token; takes as long for a wrong one."""
-    return hmac.compare_digest(text.encode(), token().encode())
+    known = token()
+    return known is not None and hmac.compare_digest(text.encode(), known.encode())
 
 
-def whereabouts() -> str:
-    """Where a person finds the token, which is made if there is none."""
-    token()
+def whereabouts() -> str | None:
+    """Where a person finds the token, None where there is none."""
+    if token() is None:
+        return None
     return "INFERACT_API_TOKEN" if settings().api_token is not None else str(path_of(_FILE))
-
-
-def is_needed(address: str | None) -> bool:
-    """Whether a server at that address asks everybody for the token: it is in the settings, or others can reach it."""
-    return settings().api_token is not None or not is_loopback(address)
 
 
 def is_loopback(host: str | None) -> bool:

@@ -7,7 +7,21 @@ from typing import Any
 
 import typer
 
-from console.cli import db, demo, detect, export, output, oversight, prompt, review, run, serve, study, trajectory
+from console.cli import (
+    agent,
+    db,
+    demo,
+    detect,
+    export,
+    output,
+    oversight,
+    prompt,
+    review,
+    run,
+    serve,
+    study,
+    trajectory,
+)
 from console.errors import ConsoleError
 from console.review.plain_text import visible
 from storage.errors import StorageError
@@ -49,6 +63,7 @@ app.command("tune", epilog="Example: inferact tune hotpot --method rules", rich_
 app.command(
     "export", epilog="Example: inferact export decisions --run hotpot --out decisions.csv", rich_help_panel=_WORK
 )(export.export_file)
+app.add_typer(agent.app, name="agent", rich_help_panel=_KEEP)
 app.command("worker", epilog="Example: inferact worker --once", rich_help_panel=_KEEP)(serve.run_worker)
 app.add_typer(prompt.app, name="prompt", rich_help_panel=_KEEP)
 app.add_typer(db.app, name="db", rich_help_panel=_KEEP)

@@ -1,80 +1,95 @@
-"""Checks of the gate by their ids (trajectory and step), for callers that do not hold the request itself."""
+"""Checks of the gate by their ids, which only their own agents know, for callers that hold no request."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, func, select
-from sqlmodel.sql.expression import SelectOfScalar
 
+from console.database import now_ms, reading, writing
 from console.errors import Refused, Unknown
 from console.gate import store
-from console.gate.request import CheckRequest
-from console.gate.resolve import OpenCheck, Policies
+from console.gate.request import Asker, CheckRequest
+from console.gate.resolve import OpenCheck, Policies, begin, begun_before, stored_answer
 from console.gate.types import GateDecision, Reason
 from console.gate.wait import Wait
 from console.trajectory import Outcome, from_json
-from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
+
+_ID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckId:
-    """The trajectory and the number of the step that a check is about."""
+    """The name of a check: 128 random bits, written as hexadecimal digits, which cannot be guessed."""
 
-    trajectory_id: int
-    step: int
+    token: str
 
     def __str__(self) -> str:
-        return f"{self.trajectory_id}-{self.step}"
+        return self.token
 
 
 def check_id(text: str) -> CheckId:
     """The check that such a text names; raises Unknown."""
-    first, dash, second = text.partition("-")
-    if not dash or not all(part.isascii() and part.isdecimal() and len(part) < 16 for part in (first, second)):
+    if not _ID.fullmatch(text):
         raise Unknown("check", text)
-    return CheckId(int(first), int(second))
+    return CheckId(text)
 
 
-def check_id_of(session: Session, decision: GateDecision) -> CheckId | None:
-    """The check that the decision answers, None where nothing was stored."""
-    intent = session.get(tables.Intent, decision.intent_id) if decision.intent_id else None
-    item = session.get(tables.Item, decision.item_id) if decision.item_id else None
-    stored = intent or item
-    return CheckId(stored.trajectory_id, stored.step) if stored else None
+def check_id_of_item(session: Session, item_id: int) -> CheckId | None:
+    """The check whose item it is, None where no agent asked about it."""
+    ask = tables.Ask
+    token = session.exec(select(ask.token).where(ask.item_id == item_id).order_by(col(ask.id).desc())).first()
+    return None if token is None else CheckId(token)
 
 
-def reopened(session: Session, url: str, at: CheckId) -> Wait | GateDecision:
-    """The wait for the answer to a check; the reply itself where the detector let the action through. Raises Unknown.
+def reopened(url: str, at: CheckId, asker: Asker, *, beats: bool) -> Wait | GateDecision:
+    """The wait for the answer to a check, or the reply where there is one; raises Unknown for another agent's.
 
     Whatever the asking agent said, a check that nobody answers in time lets nothing run here.
     """
-    item = session.exec(_item(at)).first()
-    if item is None:
-        return _unflagged(session, at)
-    ask = session.exec(
-        select(tables.Ask).where(tables.Ask.item_id == item.id).order_by(col(tables.Ask.id).desc())
-    ).first()
-    if ask is None:
-        raise Unknown("check", str(at))
-    run = session.get_one(tables.Run, item.run_id)
-    check = OpenCheck(run, _request(session, at, ask.digest), ask, Policies())
-    session.expunge_all()
-    return Wait(url, check, ask.deadline_ms, beaten_ms=ask.heartbeat_ms)
+    with reading(url) as session:
+        check = _opened(session, at, asker)
+        if check.ask.item_id is None:
+            return stored_answer(session, check) or _repeated(session, check)
+        session.expunge_all()
+    return Wait(url, check, check.ask.deadline_ms or 0, beaten_ms=check.ask.heartbeat_ms, beats=beats)
 
 
-def record_result(session: Session, at: CheckId, observation: str, now_ms: int) -> bool:
-    """Stores what came of the action; False where it was in already. Raises Unknown and, with no go-ahead, Refused."""
-    intent = _intent(session, at)
+def begun(url: str, at: CheckId, asker: Asker) -> GateDecision:
+    """The go-ahead with its intent written; a second time it is `already_handed_out` and its execution unknown.
+
+    Raises Unknown for another agent's check, Refused where there is no go-ahead.
+    """
+    try:
+        with writing(url) as session:
+            check = _opened(session, at, asker)
+            decision = begin(session, check, now_ms())
+            if decision.reason is Reason.ALREADY_HANDED_OUT and decision.intent_id is not None:
+                store.lose(session, check.run, decision.intent_id, now_ms())
+            return decision
+    except IntegrityError:
+        # On a server, another process of the agent began in the same moment.
+        with reading(url) as session:
+            return _repeated(session, _opened(session, at, asker))
+
+
+def record_result(session: Session, at: CheckId, asker: Asker, observation: str, now_ms: int) -> bool:
+    """Stores what came of the action; False where it was in already.
+
+    Raises Unknown for another agent's check and Refused where no action has begun.
+    """
+    check = _opened(session, at, asker)
+    intent = store.intent_of(session, check.request, check.ask.trajectory_id)
+    if intent is None and check.ask.action is not None:
+        raise Refused(f"Check {at} has not begun: POST /api/v1/checks/{at}/begin just before the action runs.")
     if intent is None:
-        if session.exec(_item(at)).first() is None:
-            raise Unknown("check", str(at))
         raise Refused(f"Check {at} has no go-ahead, so there is no result to record.")
     if intent.finished_ms is not None:
         return False
-    record = session.get_one(tables.Trajectory, at.trajectory_id)
-    store.finish(session, session.get_one(tables.Run, record.run_id), intent.id or 0, observation, now_ms)
+    store.finish(session, check.run, intent.id or 0, observation, now_ms)
     return True
 
 
@@ -83,32 +98,28 @@ def oldest_waiting_ms(session: Session) -> int | None:
     return session.exec(select(func.min(tables.Item.created_ms)).where(tables.Item.open_slots > 0)).one()
 
 
-def _item(at: CheckId) -> SelectOfScalar[tables.Item]:
-    item = tables.Item
-    return select(item).where(
-        item.trajectory_id == at.trajectory_id, item.step == at.step, item.kind == str(CheckpointKind.ACTION)
-    )
-
-
-def _intent(session: Session, at: CheckId) -> tables.Intent | None:
-    intent = tables.Intent
-    return session.exec(select(intent).where(intent.trajectory_id == at.trajectory_id, intent.step == at.step)).first()
-
-
-def _unflagged(session: Session, at: CheckId) -> GateDecision:
-    intent = _intent(session, at)
-    if intent is None:
+def _opened(session: Session, at: CheckId, asker: Asker) -> OpenCheck:
+    ask = session.exec(select(tables.Ask).where(tables.Ask.token == at.token)).first()
+    if ask is None or ask.agent_id != asker.agent_id:
         raise Unknown("check", str(at))
-    return GateDecision(False, intent.action, "", Reason.ALREADY_HANDED_OUT, intent_id=intent.id)
+    run = session.get_one(tables.Run, ask.run_id)
+    return OpenCheck(run, replace(_request(session, ask), asker=asker), ask, Policies())
 
 
-def _request(session: Session, at: CheckId, digest: str) -> CheckRequest:
+def _repeated(session: Session, check: OpenCheck) -> GateDecision:
+    intent = store.intent_of(session, check.request, check.ask.trajectory_id)
+    if intent is None:
+        raise Unknown("check", check.ask.token)
+    return begun_before(session, check, intent)
+
+
+def _request(session: Session, ask: tables.Ask) -> CheckRequest:
     """The request as it came in, cut back where the trajectory has gone on since."""
-    record = from_json(session.get_one(tables.TrajectoryBody, at.trajectory_id).body)
+    record = from_json(session.get_one(tables.TrajectoryBody, ask.trajectory_id).body)
     action = record.critical_action or ""
-    if len(record.steps) > at.step:
-        taken = record.steps[at.step]
+    if len(record.steps) > ask.step:
+        taken = record.steps[ask.step]
         action = str(taken.extra.get("instead_of") or taken.action)
-    before = record.steps[: at.step]
+    before = record.steps[: ask.step]
     asked = replace(record, steps=before, critical_action=action, outcome=Outcome.PAUSED)
-    return CheckRequest(asked, action, True, digest)
+    return CheckRequest(asked, action, True, ask.digest)

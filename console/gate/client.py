@@ -8,7 +8,7 @@ import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
 import orjson
@@ -20,10 +20,12 @@ from console.database import now_ms, reading, writing
 from console.detection.detectors import detector as detector_named
 from console.environments import environment as environment_named
 from console.errors import BadInput, Refused
-from console.gate import store
-from console.gate.request import ActionLike, CheckRequest, StepLike, check_request
+from console.gate import checks, store
+from console.gate.checks import CheckId
+from console.gate.http_client import ServedConsole, is_served
+from console.gate.request import ActionLike, Asker, CheckRequest, StepLike, check_request
 from console.gate.resolve import APPROVE, REJECT, Policies
-from console.gate.submit import SubmitOptions, submit
+from console.gate.submit import DEADLINE_S, SubmitOptions, submit
 from console.gate.types import GateDecision, Reason
 from console.gate.wait import Cancellation, Wait
 from console.settings import Settings, settings
@@ -49,6 +51,10 @@ class Gate:
     `critical` are globs over actions, tool names and arguments (`refund_*`, `transfer.amount=*`); without any, those of
     the environment count, and where it has none, every action that is checked. A gate may be shared by threads and made
     again in any process: the run of that name is one, and its stored settings stand. Raises BadInput.
+
+    A person has 30 minutes to decide, or `timeout_s` where that is less; what is decided later never lets the action
+    run. With a `url` of http or https and an agent's `token` (`inferact agent add NAME`) it asks a served console
+    instead of a database.
     """
 
     def __init__(
@@ -68,6 +74,7 @@ class Gate:
         undo_s: float = 5.0,
         url: str | None = None,
         agent: str | None = None,
+        token: str | None = None,
     ) -> None:
         runs.check_name(run)
         detector_named(detector)
@@ -81,12 +88,20 @@ class Gate:
         patterns = tuple(critical) or environment_named(environment).critical or ("*",)
         undo_ms = round(undo_s * 1_000)
         self._spec = RunSpec(run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent)
-        self._policies = Policies(on_timeout, on_spent_budget)
+        self._policies, self._asker = Policies(on_timeout, on_spent_budget), Asker(name=agent or "agent")
         self._timeout_s, self._poll_s = timeout_s, poll_s
         self._given_url, self._url = url, ""
+        self._served = ServedConsole(url or "", token, self._question(critical)) if is_served(url) else None
+        if token is not None and self._served is None:
+            raise BadInput("A token is for a served console: give its address, such as http://127.0.0.1:8501, as url.")
 
     def open(self) -> str:
-        """Makes the run if there is none yet and returns the database's URL; the first check does so by itself."""
+        """Makes the run if there is none yet and returns the database's URL; the first check does so by itself.
+
+        Where a served console is asked, it makes the run, and its address is returned.
+        """
+        if self._served is not None:
+            return self._served.address
         if not self._url:
             url = Settings(database_url=self._given_url).database_url if self._given_url else settings().database_url
             open_run(url, self._spec)
@@ -100,34 +115,64 @@ class Gate:
 
         Give each task a `task_id` of its own: it lets the gate know a request again after a crash.
         """
-        answer = self.ask(task, steps, action, **waiting)
+        request = self._request(task, steps, action, waiting)
+        if self._served is not None:
+            return self._served.check(request, self._timeout_of(waiting), waiting.get("cancel"))
+        answer = self._asked(request, waiting, begins=True)
         if isinstance(answer, GateDecision):
-            return answer
+            return self.begin(answer)
         try:
             while (decision := answer.look()) is None:
                 time.sleep(self._poll_s)
         except KeyboardInterrupt:
             answer.withdraw()
             raise
-        return decision
+        return self.begin(decision)
 
     def ask(
         self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
     ) -> GateDecision | Wait:
-        """As `check`, but where a person has to decide, the wait itself, to be looked at when the caller likes."""
+        """As `check`, but where a person has to decide, the wait itself, to be looked at when the caller likes.
+
+        Whatever it lets run has not begun: say `begin` just before. Raises BadInput where a served console is asked.
+        """
+        if self._served is not None:
+            raise BadInput("Over HTTP there is no wait to hand out; use check or acheck, or the API itself.")
+        return self._asked(self._request(task, steps, action, waiting), waiting, begins=False)
+
+    def ask_for(
+        self, asker: Asker, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
+    ) -> GateDecision | Wait:
+        """As `ask`, for an agent that showed its token, and that has said nothing of a heartbeat yet."""
         request = self._request(task, steps, action, waiting)
         if not is_critical(request.action, self._spec.critical):
             return _not_critical(request)
-        return submit(self._options(waiting), request)
+        return submit(replace(self._options(waiting), asker=asker, beats=False), request)
+
+    def _asked(self, request: CheckRequest, waiting: Waiting, *, begins: bool) -> GateDecision | Wait:
+        if not is_critical(request.action, self._spec.critical):
+            return _not_critical(request)
+        return submit(replace(self._options(waiting), begins=begins), request)
+
+    def begin(self, decision: GateDecision) -> GateDecision:
+        """Says that the action runs now, once: a second time it is `already_handed_out`. `check` does so by itself.
+
+        A decision that lets nothing run, or has begun, comes back as it is.
+        """
+        if not decision.approved or decision.check_id is None or decision.intent_id is not None:
+            return decision
+        return checks.begun(self.open(), CheckId(decision.check_id), self._asker)
 
     async def acheck(
         self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
     ) -> GateDecision:
         """As `check`, without ever blocking the event loop; a cancelled task takes its item out of the queue."""
         request = self._request(task, steps, action, waiting)
+        if self._served is not None:
+            return await self._served.acheck(request, self._timeout_of(waiting), waiting.get("cancel"))
         if not is_critical(request.action, self._spec.critical):
             return _not_critical(request)
-        options, cancellable = self._options(waiting), _CancellableSubmit()
+        options, cancellable = replace(self._options(waiting), begins=True), _CancellableSubmit()
         try:
             answer = await asyncio.to_thread(cancellable.submit, options, request)
             while not isinstance(answer, GateDecision):
@@ -136,10 +181,13 @@ class Gate:
         except asyncio.CancelledError:
             await asyncio.shield(asyncio.to_thread(cancellable.cancel))
             raise
-        return answer
+        return await asyncio.to_thread(self.begin, answer)
 
     def done(self, decision: GateDecision, observation: str = "") -> None:
         """Records what came of an action that was let run; safe to repeat. Raises BadInput where none was."""
+        if self._served is not None and decision.approved and decision.check_id is not None:
+            self._served.done(decision.check_id, observation)
+            return
         if decision.intent_id is None:
             raise BadInput("This decision let no stored action run, so there is no result to record.")
         with writing(self.open()) as session:
@@ -157,10 +205,29 @@ class Gate:
         )
 
     def _options(self, waiting: Waiting) -> SubmitOptions:
+        timeout_ms = round(self._timeout_of(waiting) * 1_000)
+        url, cancel = self.open(), waiting.get("cancel")
+        return SubmitOptions(url, self._spec.name, self._policies, timeout_ms, cancel, self._asker)
+
+    def _timeout_of(self, waiting: Waiting) -> float:
+        """Seconds that a person has, at most the half hour that nobody exceeds."""
         seconds = waiting.get("timeout_s", self._timeout_s)
         _refuse_number("timeout_s", seconds, 0)
-        timeout_ms = None if seconds is None else round(seconds * 1_000)
-        return SubmitOptions(self.open(), self._spec.name, self._policies, timeout_ms, waiting.get("cancel"))
+        return DEADLINE_S if seconds is None else min(seconds, DEADLINE_S)
+
+    def _question(self, critical: Sequence[str]) -> dict[str, Any]:
+        """What a served console is told of the run with every question."""
+        spec = self._spec
+        return {
+            "run": spec.name,
+            "environment": spec.environment,
+            "critical": list(critical),
+            "detector": spec.detector,
+            "threshold": spec.threshold,
+            "budget": spec.budget_cap,
+            "reviews_per_item": spec.reviews_per_item,
+            "undo_s": spec.undo_ms / 1_000,
+        }
 
 
 class _CancellableSubmit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -20,6 +20,18 @@ ActionLike = str | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks: an agent with a token of its own has an id; without one it is whoever has the database open."""
+
+    agent_id: int | None = None
+    name: str = ""
+
+
+NOBODY = Asker()
+"""Whoever has the database open and gives no name."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckRequest:
     """May the action at the end of this trajectory run? `named` says that the caller gave the task an id."""
 
@@ -29,6 +41,7 @@ class CheckRequest:
     digest: str
     follows: int | None = None
     """The id of the ask that nobody answered and that this one takes the place of."""
+    asker: Asker = NOBODY
 
     @property
     def own_digest(self) -> str:
@@ -74,6 +87,14 @@ def check_request(
         outcome=Outcome.PAUSED,
     )
     return CheckRequest(record, text, task_id is not None, _digest(record))
+
+
+def asked_by(request: CheckRequest, asker: Asker) -> CheckRequest:
+    """The request as that agent's own: another agent that asks the very same asks something else."""
+    if asker.agent_id is None:
+        return replace(request, asker=asker)
+    own = hashlib.sha256(f"agent {asker.agent_id}: {request.digest}".encode()).hexdigest()
+    return replace(request, asker=asker, digest=own)
 
 
 def action_text(action: ActionLike) -> str:

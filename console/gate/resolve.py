@@ -1,6 +1,7 @@
-"""Resolving an open check: its answer is handed out once, the delivery and the intent to run in one transaction.
+"""Resolving an open check: what its agent is answered, and how a go-ahead begins.
 
-What the reviewers' answers come to is `console.review.resolution`; here it becomes the decision that the agent gets.
+What the reviewers' answers come to is `console.review.resolution`; here it becomes the decision that the agent gets. A
+go-ahead may be fetched again until its agent says that it begins, which is the intent to run: that is said once.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 from sqlmodel import Session, col, func, select
 
+from console.errors import Refused
 from console.gate.request import CheckRequest
 from console.gate.store import FAILED, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
@@ -40,7 +42,7 @@ _WORDS = {
     Reason.BUDGET_SPENT: "The inspection budget is spent, so nobody could look at this action.",
     Reason.CANCELLED: "The question was taken back before anybody decided, so the action was not let run.",
     Reason.DETECTOR_FAILED: "The detector failed and nobody looked at this action, so it was not let run.",
-    Reason.ALREADY_HANDED_OUT: "The go-ahead for exactly this action was given before and is not given twice: "
+    Reason.ALREADY_HANDED_OUT: "The go-ahead for exactly this action has begun before and is not given twice: "
     "find out whether it ran. If this is another task, give it a task_id of its own.",
 }
 
@@ -84,14 +86,49 @@ def stored_answer(session: Session, check: OpenCheck) -> GateDecision | None:
     """
     ask = check.ask
     intent = intent_of(session, check.request, ask.trajectory_id)
-    if ask.answer == Reason.NOT_FLAGGED and not check.request.named:
-        return _decision(session, check, Reason.NOT_FLAGGED, approved=True, intent_id=intent.id if intent else None)
+    if intent is not None and ask.answer == Reason.NOT_FLAGGED and not check.request.named:
+        return None
     if intent is not None:
-        given = {"action": intent.action, "decision_id": intent.decision_id, "intent_id": intent.id}
-        return _decision(session, check, Reason.ALREADY_HANDED_OUT, **given)
+        return begun_before(session, check, intent)
+    if ask.action is not None:
+        return _fetched_again(session, check, ask.action)
     if ask.answer is None or ask.answer in _ANEW:
         return None
     return _repeated(session, check)
+
+
+def begun_before(session: Session, check: OpenCheck, intent: tables.Intent) -> GateDecision:
+    """What is answered about a go-ahead that has begun."""
+    given = {"action": intent.action, "decision_id": intent.decision_id, "intent_id": intent.id}
+    return _decision(session, check, Reason.ALREADY_HANDED_OUT, **given)
+
+
+def _fetched_again(session: Session, check: OpenCheck, action: str) -> GateDecision:
+    """The go-ahead as it was given, for an agent that lost it on the way and has not begun."""
+    feedback = resolution(current_answers(session, check.ask.item_id), check.request.action).feedback
+    given = {"action": action, "decision_id": check.ask.decision_id, "feedback": feedback}
+    return _decision(session, check, Reason(check.ask.answer or Reason.APPROVED), approved=True, **given)
+
+
+def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
+    """Writes the intent to run the action that was allowed, once; a second time it is `already_handed_out`.
+
+    Raises Refused where the check has no go-ahead.
+    """
+    if check.ask.item_id is not None:
+        claims.locked_item(Transaction.joined(session), check.ask.item_id)
+        session.refresh(check.ask)
+    intent = intent_of(session, check.request, check.ask.trajectory_id)
+    if intent is not None:
+        return begun_before(session, check, intent)
+    if check.ask.action is None:
+        raise Refused(f"Check {check.ask.token} has no go-ahead, so nothing may begin.")
+    if session.get_one(tables.Trajectory, check.ask.trajectory_id).n_steps > check.ask.step:
+        # The agent went on as if the action had run, so it may have.
+        return _decision(session, check, Reason.ALREADY_HANDED_OUT, action=check.ask.action)
+    given = (check.ask.action, check.ask.decision_id, now_ms)
+    intent_id = intend(session, check.ask.trajectory_id, check.ask.step, *given)
+    return replace(_fetched_again(session, check, check.ask.action), intent_id=intent_id)
 
 
 def anything_new(session: Session, item_id: int, now_ms: int) -> bool:
@@ -112,6 +149,8 @@ def resolve(session: Session, check: OpenCheck, state: WaitState) -> GateDecisio
         return stored_answer(session, check) or _decision(session, check, Reason(check.ask.answer))
     if item.status in _WAITING:
         return _unanswered(session, check, item, state)
+    if item.status == ItemStatus.DECIDED and _is_decided_late(session, check):
+        return _too_late(session, check, state.now_ms)
     if item.status == ItemStatus.DECIDED and not _is_due(session, item_id, state.now_ms):
         # An answer that came in time is waited for, even beyond the deadline, since it may be a no.
         return _decision(session, check, Reason.CANCELLED) if state.cancelled else None
@@ -143,7 +182,8 @@ def _withdrawn(session: Session, check: OpenCheck, reason: Reason, policy: str, 
     objected = any(answer.decision != DecisionKind.APPROVE for answer in answers)
     broken = _detector_failed(session, item_id)
     status = ItemStatus.EXPIRED if reason is Reason.TIMEOUT else ItemStatus.CANCELLED
-    claims.withdraw_items(Transaction.joined(session), [item_id], status, now_ms)
+    if not (reason is Reason.TIMEOUT and _is_held(session, item_id)):
+        claims.withdraw_items(Transaction.joined(session), [item_id], status, now_ms)
     runs = policy == APPROVE and not objected and not broken
     if broken and (policy == APPROVE or reason is Reason.BUDGET_SPENT):
         reason = Reason.DETECTOR_FAILED
@@ -156,8 +196,25 @@ def _withdrawn(session: Session, check: OpenCheck, reason: Reason, policy: str, 
     return _closed(session, check, reason, now_ms, feedback=resolution(answers, check.request.action).feedback)
 
 
+def _is_decided_late(session: Session, check: OpenCheck) -> bool:
+    """Whether an answer came after the deadline; one that did makes the whole late."""
+    deadline_ms = check.ask.deadline_ms
+    answers = current_answers(session, check.ask.item_id)
+    return deadline_ms is not None and any(answer.decided_ms > deadline_ms for answer in answers)
+
+
+def _too_late(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
+    """The decision stays recorded, and its words reach the agent; it lets nothing run."""
+    answers, item_id = current_answers(session, check.ask.item_id), check.ask.item_id
+    detail = {"item_id": item_id, "decided after the deadline": True, "let run": False}
+    kind = f"gate: {Reason.TIMEOUT}"
+    audit_log.record(session, check.run, kind, now_ms, actor="gate", subject=f"item {item_id}", detail=detail)
+    feedback = resolution(answers, check.request.action).feedback
+    return _closed(session, check, Reason.TIMEOUT, now_ms, feedback=feedback)
+
+
 def _delivered(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
-    """Marks the decisions as delivered and writes the intent to run what they allow."""
+    """Marks the decisions as delivered and keeps what they allow, to be fetched until it begins."""
     decision = tables.Decision
     due = select(decision.id).where(decision.item_id == check.ask.item_id, is_current())
     answering.deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
@@ -169,7 +226,7 @@ def _delivered(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
 
 
 def _repeated(session: Session, check: OpenCheck) -> GateDecision:
-    """What the reviewers said, as often as it is asked for; a go-ahead is not repeated."""
+    """What the reviewers said, as often as it is asked for; no go-ahead comes of what another check was given."""
     agreed, reason = _agreed(session, check)
     if agreed.action is not None:
         given = {"action": agreed.action, "decision_id": agreed.decision_id}
@@ -191,23 +248,29 @@ def _let_run(
     now_ms: int,
     feedback: str = "",
 ) -> GateDecision:
-    intent_id = intend(session, check.ask.trajectory_id, check.request.step, action, decision_id, now_ms)
+    check.ask.action, check.ask.decision_id = action, decision_id
     set_outcome(session, check.run, check.ask.trajectory_id, Outcome.RUNNING)
-    given = {"action": action, "decision_id": decision_id, "intent_id": intent_id, "feedback": feedback}
+    given = {"action": action, "decision_id": decision_id, "feedback": feedback}
     return _closed(session, check, reason, now_ms, approved=True, **given)
 
 
 def _is_spent(session: Session, item: tables.Item) -> bool:
     """Whether a review is missing that nobody has begun and no unit is left for."""
-    slot, budget = tables.Slot, tables.Budget
+    budget = tables.Budget
     if not item.open_slots:
         return False
     of_trial = select(budget).where(budget.run_id == item.run_id, budget.trial == item.trial, budget.scope == "")
     state = session.exec(of_trial).first()
     if state is None or state.cap is None or state.used < state.cap:
         return False
-    begun = select(func.count()).where(col(slot.item_id) == item.id, col(slot.status) == SlotStatus.CLAIMED)
-    return session.exec(begun).one() == 0
+    return not _is_held(session, item.id or 0)
+
+
+def _is_held(session: Session, item_id: int) -> bool:
+    """Whether a reviewer is at work on the item."""
+    slot = tables.Slot
+    held = select(func.count()).where(col(slot.item_id) == item_id, col(slot.status) == SlotStatus.CLAIMED)
+    return session.exec(held).one() > 0
 
 
 def _is_due(session: Session, item_id: int, now_ms: int) -> bool:
@@ -234,7 +297,8 @@ def _closed(session: Session, check: OpenCheck, reason: Reason, now_ms: int, **m
 
 def _decision(session: Session, check: OpenCheck, reason: Reason, **more: Any) -> GateDecision:
     """A decision that lets nothing run unless `more` says so; where no person left words, ours stand there."""
-    bare = GateDecision(False, check.request.action, "", reason, check.ask.item_id, score=_score(session, check))
+    score, token = _score(session, check), check.ask.token
+    bare = GateDecision(False, check.request.action, "", reason, check.ask.item_id, score=score, check_id=token)
     decision = replace(bare, **more)
     return decision if decision.feedback else replace(decision, feedback=_WORDS.get(reason, ""))
 

@@ -5,11 +5,12 @@ Each function is part of the caller's transaction.
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, and_, bindparam
+from sqlalchemy import Integer, Select, and_, bindparam
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select, update
 
@@ -115,8 +116,10 @@ def store_request(
     run: tables.Run,
     request: CheckRequest,
     verdict: dict[str, Any],
-    deadline_ms: int | None,
+    deadline_ms: int,
     now_ms: int,
+    *,
+    beats: bool = False,
 ) -> tables.Ask:
     """Writes the request with its verdict and, where flagged, its item; raises IntegrityError where it is there."""
     flagged = verdict["flagged"]
@@ -124,7 +127,7 @@ def store_request(
     if request.follows is not None:
         ask = tables.Ask
         session.execute(update(ask).where(col(ask.id) == request.follows).values(digest=request.own_digest))
-    trajectory_id = _store_trajectory(session, run, record, request.own_digest, now_ms)
+    trajectory_id = _store_trajectory(session, run, request, record, now_ms)
     row = verdict | {"trajectory_id": trajectory_id}
     row["id"] = insert_row(session, "verdict", row)
     asked: dict[str, Any] = {
@@ -137,6 +140,12 @@ def store_request(
         "deadline_ms": deadline_ms,
         "answer": None if flagged else Reason.NOT_FLAGGED.value,
         "answered_ms": None if flagged else now_ms,
+        "token": secrets.token_hex(16),
+        "step": request.step,
+        "agent_id": request.asker.agent_id,
+        "asker": request.asker.name,
+        "beats": beats,
+        "action": None if flagged else request.action,
     }
     return tables.Ask(id=insert_row(session, "ask", asked), **asked)
 
@@ -154,9 +163,9 @@ def _enqueued(session: Session, run: tables.Run, request: CheckRequest, verdict:
     return session.exec(at).one() or 0
 
 
-def _store_trajectory(session: Session, run: tables.Run, asked: Trajectory, digest: str, now_ms: int) -> int:
+def _store_trajectory(session: Session, run: tables.Run, request: CheckRequest, asked: Trajectory, now_ms: int) -> int:
     """The id of the trial's latest trajectory grown to what is asked, or of a new one where it does not continue it."""
-    task_id, trajectory_id, body = _latest_of_trial(session, run, asked)
+    task_id, trajectory_id, body = _latest_of_trial(session, run, asked, request.asker.agent_id)
     if trajectory_id is not None:
         before = from_json(body)
         if _continues(session, trajectory_id, before, asked):
@@ -164,7 +173,7 @@ def _store_trajectory(session: Session, run: tables.Run, asked: Trajectory, dige
             grown = replace(reopened(before), steps=steps, critical_action=asked.critical_action, outcome=asked.outcome)
             write(session, trajectory_id, grown, runs.patterns(run))
             return trajectory_id
-    return _inserted(session, run, task_id, prepare(asked, runs.patterns(run)), digest, now_ms)
+    return _inserted(session, run, task_id, prepare(asked, runs.patterns(run)), request.own_digest, now_ms)
 
 
 def _inserted(session: Session, run: tables.Run, task_id: int | None, ready: Prepared, digest: str, now_ms: int) -> int:
@@ -176,17 +185,23 @@ def _inserted(session: Session, run: tables.Run, task_id: int | None, ready: Pre
     return trajectory_id
 
 
-def _latest_of_trial(session: Session, run: tables.Run, asked: Trajectory) -> tuple[int | None, int | None, str]:
-    """Ids of the task and of its trial's latest trajectory, None where there is none yet, with the body."""
+def _latest_of_trial(
+    session: Session, run: tables.Run, asked: Trajectory, agent_id: int | None
+) -> tuple[int | None, int | None, str]:
+    """Ids of the task and of its trial's latest trajectory of that agent, None where there is none, with the body."""
     trial = {"run_id": run.id, "task": asked.task_id, "instruction": asked.instruction, "trial": asked.trial}
+    trial["agent_id"] = agent_id
     found = session.connection().execute(_latest_trajectory(), trial).first()
     return (None, None, "") if found is None else (found[0], found[1], found[2])
 
 
 @cache
 def _latest_trajectory() -> Select[Any]:
-    record, task, body = (tables.Table.metadata.tables[name].c for name in ("trajectory", "task", "trajectory_body"))
-    tried = and_(record.task_id == task.id, record.trial == bindparam("trial"))
+    names = ("trajectory", "task", "trajectory_body", "ask")
+    record, task, body, ask = (tables.Table.metadata.tables[name].c for name in names)
+    own = ask.agent_id.is_not_distinct_from(bindparam("agent_id", type_=Integer))
+    is_own = sa_select(ask.id).where(ask.trajectory_id == record.id, own).correlate(record.id.table).exists()
+    tried = and_(record.task_id == task.id, record.trial == bindparam("trial"), is_own)
     return (
         sa_select(task.id, record.id, body.body)
         .select_from(task.id.table)

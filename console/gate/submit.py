@@ -12,35 +12,45 @@ from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import Detector, Verdict, detector
 from console.detection.verdicts import verdict_row
-from console.gate.request import CheckRequest
+from console.gate.request import NOBODY, Asker, CheckRequest, asked_by
 from console.gate.resolve import OpenCheck, Policies, stored_answer
 from console.gate.store import FAILED, current_run, latest_ask, lose, store_request
 from console.gate.types import GateDecision, Reason
-from console.gate.wait import Cancellation, Wait, expire_abandoned
+from console.gate.wait import Cancellation, Wait
 from console.runs.trajectory_rows import intend
 from storage import tables
 from storage.errors import StorageError
 
+DEADLINE_S = 1_800
+"""The longest that anybody waits for a person; what is decided later does not count."""
 _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
-    """Where and how a request is submitted: the database, the run, how long the agent waits, and what follows then."""
+    """Where and how a request is submitted: the database, the run, how long the agent waits, and what follows then.
+
+    `begins` lets an action that is not flagged begin at once; `beats` says that the agent waits with a heartbeat.
+    """
 
     url: str
     run: str
     policies: Policies
     timeout_ms: int | None = None
     cancel: Cancellation | None = None
+    asker: Asker = NOBODY
+    begins: bool = False
+    beats: bool = True
 
-    def deadline_ms(self, at_ms: int) -> int | None:
-        """When an agent that asks at `at_ms` stops waiting, None for never."""
-        return None if self.timeout_ms is None else at_ms + self.timeout_ms
+    def deadline_ms(self, at_ms: int) -> int:
+        """When an agent that asks at `at_ms` stops waiting: its own time, at most `DEADLINE_S`."""
+        longest_ms = DEADLINE_S * 1_000
+        return at_ms + (longest_ms if self.timeout_ms is None else min(self.timeout_ms, longest_ms))
 
 
 def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait:
     """The answer where there is one at once, otherwise the wait for it; raises Unknown and StorageError."""
+    request = asked_by(request, options.asker)
     for _ in range(_TRIES):
         with reading(options.url) as session:
             run = current_run(session, options.run)
@@ -81,13 +91,16 @@ def _lose_unreported(options: SubmitOptions, run: tables.Run, known: GateDecisio
 
 
 def _reconnected(options: SubmitOptions, check: OpenCheck) -> Wait:
+    """The wait taken up again; who asks again may give up sooner, and never moves the deadline of the first time."""
     at_ms = now_ms()
-    deadline_ms = options.deadline_ms(at_ms)
     with writing(options.url) as session:
         ask = session.get_one(tables.Ask, check.ask.id)
-        ask.heartbeat_ms, ask.deadline_ms = at_ms, deadline_ms
+        ask.heartbeat_ms, ask.beats = at_ms, options.beats
         session.add(ask)
-    return Wait(options.url, check, deadline_ms, options.cancel, at_ms)
+        deadline_ms = ask.deadline_ms
+    own_ms = options.deadline_ms(at_ms)
+    deadline_ms = own_ms if deadline_ms is None else min(own_ms, deadline_ms)
+    return Wait(options.url, check, deadline_ms, options.cancel, at_ms, options.beats)
 
 
 def _judged(options: SubmitOptions, run: tables.Run, request: CheckRequest) -> GateDecision | Wait | None:
@@ -96,20 +109,22 @@ def _judged(options: SubmitOptions, run: tables.Run, request: CheckRequest) -> G
     at_ms = now_ms()
     if verdict["flagged"]:
         _open_budget(options.url, run, request.record.trial)
-        expire_abandoned(options.url, run.id or 0, at_ms)
+        review_queue(options.url).expire_overdue(run_id=run.id or 0, now_ms=at_ms)
     deadline_ms = options.deadline_ms(at_ms)
     try:
         with writing(options.url) as session:
-            ask = store_request(session, run, request, verdict, deadline_ms, at_ms)
+            ask = store_request(session, run, request, verdict, deadline_ms, at_ms, beats=options.beats)
             if not verdict["flagged"]:
-                intent_id = intend(session, ask.trajectory_id, request.step, request.action, None, at_ms)
-                return GateDecision(
-                    True, request.action, "", Reason.NOT_FLAGGED, score=verdict["score"], intent_id=intent_id
-                )
+                intent_id = None
+                if options.begins:
+                    intent_id = intend(session, ask.trajectory_id, request.step, request.action, None, at_ms)
+                given = {"score": verdict["score"], "intent_id": intent_id, "check_id": ask.token}
+                return GateDecision(True, request.action, "", Reason.NOT_FLAGGED, **given)
     except IntegrityError:
         # Two agents wrote the same request or task in the same moment; the second looks again.
         return None
-    return Wait(options.url, OpenCheck(run, request, ask, options.policies), deadline_ms, options.cancel, at_ms)
+    check = OpenCheck(run, request, ask, options.policies)
+    return Wait(options.url, check, deadline_ms, options.cancel, at_ms, options.beats)
 
 
 def _judge(run: tables.Run, request: CheckRequest) -> dict[str, Any]:

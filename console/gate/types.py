@@ -21,6 +21,7 @@ class Reason(StrEnum):
     BUDGET_SPENT = "budget_spent"
     CANCELLED = "cancelled"
     ALREADY_HANDED_OUT = "already_handed_out"
+    UNREACHABLE = "unreachable"
     DETECTOR_FAILED = "detector_failed"
 
 
@@ -28,7 +29,8 @@ class Reason(StrEnum):
 class GateDecision:
     """Whether to run `action`, which is the reviewer's where `reason` is edited; `feedback` is for the agent's memory.
 
-    `score` is the detector's P(misaligned) in [0, 1]. `intent_id` names the written intent to run the action.
+    `score` is the detector's P(misaligned) in [0, 1]. `check_id` is the check's name to its agent. `intent_id` names
+    the written intent to run the action, which is there once somebody has said that it begins.
     """
 
     approved: bool
@@ -39,6 +41,7 @@ class GateDecision:
     decision_id: int | None = None
     score: float | None = None
     intent_id: int | None = None
+    check_id: str | None = None
 
     @property
     def call(self) -> Call | None:

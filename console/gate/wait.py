@@ -1,13 +1,14 @@
-"""The wait of an agent for a person: look, say that the agent lives, look again; and what agents left behind."""
+"""The wait of an agent for a person: look, say that the agent lives, look again."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sqlalchemy.exc import DBAPIError
-from sqlmodel import col, select, update
+from sqlmodel import col, update
 
 from console.database import now_ms, reading, review_queue, writing
 from console.gate.resolve import OpenCheck, WaitState, anything_new, resolve
@@ -16,8 +17,6 @@ from storage import tables
 from storage.errors import StorageError
 
 HEARTBEAT_MS = 2_000
-ABANDONED_MS = 60_000
-"""An agent that is silent for so long after its deadline does not come back for the answer."""
 
 _log = logging.getLogger(__name__)
 
@@ -32,18 +31,24 @@ class Cancellation(Protocol):
 
 @dataclass(slots=True)
 class Wait:
-    """One agent waiting for one answer; `deadline_ms` is None where it waits for ever."""
+    """One agent waiting for one answer until `deadline_ms`; `beats` says that it does so with a heartbeat."""
 
     url: str
     check: OpenCheck
-    deadline_ms: int | None
+    deadline_ms: int
     cancel: Cancellation | None = None
     beaten_ms: int = 0
+    beats: bool = True
+    _gives_up_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Measured here, so that a clock that is set back keeps nobody waiting.
+        self._gives_up_s = time.monotonic() + (self.deadline_ms - now_ms()) / 1_000
 
     def look(self) -> GateDecision | None:
         """The answer if there is one now; raises when the database stays away beyond the deadline."""
         at_ms = now_ms()
-        late = self.deadline_ms is not None and at_ms >= self.deadline_ms
+        late = at_ms >= self.deadline_ms or time.monotonic() >= self._gives_up_s
         cancelled = self.cancel is not None and self.cancel.is_set()
         try:
             if late or cancelled or self._anything_new(at_ms):
@@ -73,23 +78,10 @@ class Wait:
             return resolve(session, replace(self.check, ask=ask), state)
 
     def _beat(self, at_ms: int) -> None:
-        if at_ms - self.beaten_ms < HEARTBEAT_MS:
+        if 0 <= at_ms - self.beaten_ms < HEARTBEAT_MS:
             return
         self.beaten_ms = at_ms
+        beaten = {"heartbeat_ms": at_ms} | ({"beats": True} if self.beats else {})
         with writing(self.url) as session:
             ask = tables.Ask
-            session.execute(update(ask).where(col(ask.id) == self.check.ask.id).values(heartbeat_ms=at_ms))
-
-
-def expire_abandoned(url: str, run_id: int, at_ms: int) -> int:
-    """Expires the items whose agents went away before their deadline; returns how many."""
-    ask, item = tables.Ask, tables.Item
-    statement = (
-        select(item.id)
-        .join(ask, col(ask.item_id) == col(item.id))
-        .where(ask.run_id == run_id, col(ask.answer).is_(None), col(item.status).in_(["pending", "claimed"]))
-        .where(col(ask.deadline_ms) < at_ms - ABANDONED_MS, col(ask.heartbeat_ms) < at_ms - ABANDONED_MS)
-    )
-    with reading(url) as session:
-        abandoned = [item_id for item_id in session.exec(statement) if item_id is not None]
-    return review_queue(url).expire(item_ids=abandoned, now_ms=at_ms) if abandoned else 0
+            session.execute(update(ask).where(col(ask.id) == self.check.ask.id).values(**beaten))

@@ -30,17 +30,18 @@ def my_decisions(session: Session, run: tables.Run, reviewer: str) -> tuple[int,
 
 def listing(session: Session, run: tables.Run, limit: int | None = None) -> list[dict[str, Any]]:
     """The run's items, the next to be offered first, in the shape of `review list --json`."""
-    item, verdict = tables.Item, tables.Verdict
+    item, verdict, ask = tables.Item, tables.Verdict, tables.Ask
     statement = (
-        select(item, verdict)
+        select(item, verdict, ask)
         .join(verdict, col(verdict.id) == item.verdict_id, isouter=True)
+        .join(ask, col(ask.item_id) == item.id, isouter=True)
         .where(item.run_id == run.id)
         .order_by(col(item.trial), col(item.priority).desc(), col(item.id))
         .limit(limit)
     )
-    pairs = list(session.exec(statement))
-    holders = _holders(session, [row.id or 0 for row, _ in pairs])
-    return [_listed(row, judged, holders.get(row.id or 0)) for row, judged in pairs]
+    found = list(session.exec(statement))
+    holders = _holders(session, [row.id or 0 for row, *_ in found])
+    return [_listed(row, judged, holders.get(row.id or 0)) | _waiter(asked) for row, judged, asked in found]
 
 
 def waiting(session: Session, run: tables.Run, limit: int) -> list[dict[str, Any]]:
@@ -81,6 +82,15 @@ def _listed(item: tables.Item, verdict: tables.Verdict | None, holder: tables.Sl
         "detector": verdict.detector if verdict else None,
         "claimed_by": holder.reviewer if holder else None,
         "claim_expires_at": runs.iso(holder.lease_until_ms) if holder else None,
+    }
+
+
+def _waiter(ask: tables.Ask | None) -> dict[str, Any]:
+    """Which agent waits for the item, until when, and when it was last heard of; None where no agent asked."""
+    return {
+        "agent": ask.asker or None if ask else None,
+        "deadline": runs.iso(ask.deadline_ms) if ask else None,
+        "heartbeat": runs.iso(ask.heartbeat_ms) if ask else None,
     }
 
 

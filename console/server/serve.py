@@ -56,11 +56,10 @@ def links(host: str, port: int, key: str) -> tuple[str, str]:
 
 
 def api_address(host: str, port: int) -> str:
-    """The API's address for agents that are not in Python, and whether they need the token."""
-    address = f"{links(host, port, '')[0]}api/v1"
-    if api_token.is_needed(host):
-        return f"{address} (token: {api_token.whereabouts()})"
-    return f"{address} (open to this machine, no token needed)"
+    """The API's address for agents that are not in Python, and how they get in."""
+    address, kept = f"{links(host, port, '')[0]}api/v1", api_token.whereabouts()
+    also = "" if kept is None else f"; also the token of {kept}"
+    return f"{address} (a token each: inferact agent add NAME{also})"
 
 
 def serve(host: str, port: int) -> None:

@@ -16,9 +16,8 @@ from anyio.from_thread import start_blocking_portal
 from sqlalchemy.exc import DBAPIError
 
 from console import runs
-from console.database import database_url, now_ms, reading, review_queue
+from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
-from console.gate.wait import expire_abandoned
 from console.server import webhooks
 from console.trials import replay
 from storage import tables
@@ -62,8 +61,8 @@ def _round(tell: Tell, rested: dict[int, int]) -> None:
     for run in moving:
         run_id = run.id or 0
         if run.kind == RunKind.GATE:
-            if gone := expire_abandoned(database_url(), run_id, at_ms):
-                tell(f"{run.name}: {gone} items expired, their agents went away.")
+            if gone := review_queue().expire_overdue(run_id=run_id, now_ms=at_ms):
+                tell(f"{run.name}: {gone} items expired, their deadlines are over or their agents went away.")
             continue
         due = at_ms >= rested.get(run_id, 0) and review_queue().due(run_id=run_id, now_ms=at_ms)
         if due and not _carefully(partial(_advance, run, tell)):

@@ -154,10 +154,15 @@ class Queue:
         with self._durable() as db:
             return claims.withdraw_items(db, sorted(set(item_ids)), ItemStatus.EXPIRED, now_ms)
 
+    def expire_overdue(self, *, run_id: int, now_ms: int) -> int:
+        """Expires items whose deadline is over or whose agent is dead, unless somebody holds them; returns how many."""
+        with self._durable() as db:
+            return claims.expire_overdue(db, run_id, now_ms)
+
     def sweep(self, *, now_ms: int) -> int:
-        """Frees every claim whose lease has run out and returns how many."""
+        """Frees every claim whose lease has run out, or runs longer than any can, and returns how many."""
         with self._quick() as db:
-            return claims.sweep(db, now_ms)
+            return claims.sweep(db, now_ms) + claims.free_leased_too_long(db, now_ms)
 
     def save_draft(self, *, item_id: int, reviewer: str, text: str, now_ms: int) -> None:
         """Keeps what a reviewer has typed so far; raises NoSuchItem."""

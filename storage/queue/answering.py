@@ -32,7 +32,9 @@ def decide(
     if slot.status == SlotStatus.LAPSED:
         _spend_again(db, seat, now_ms)
     db.run(sql.ANSWERED, slot_id=slot.id, now_ms=now_ms)
-    return _store(db, seat, answer, slot.claimed_ms, now_ms, undo_ms, reason=answer["decision"])
+    # A clock that was set forward at the claim and back since must not make an answer older than its claim.
+    claimed_ms = min(slot.claimed_ms, now_ms)
+    return _store(db, seat, answer, claimed_ms, now_ms, undo_ms, reason=answer["decision"])
 
 
 def revise(
@@ -58,7 +60,7 @@ def revise(
         raise NotYours
     _supersede(db, current, withdrawn_ms=None)
     seat = Seat(old.slot_id, old.item_id, slot.budget_id, reviewer, slot.units, item.kind)
-    return _store(db, seat, answer, old.claimed_ms, now_ms, undo_ms, reason="revise")
+    return _store(db, seat, answer, min(old.claimed_ms, now_ms), now_ms, undo_ms, reason="revise")
 
 
 def undo(db: Transaction, *, item_id: int, reviewer: str, now_ms: int, lease_ms: int) -> Claim:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from storage.errors import BudgetSpent, NoSuchItem, NotYours, QueueRefusal, StorageError
 from storage.queue import statements as sql
 from storage.queue.transaction import Transaction
-from storage.queue.values import HALTED, Claim, NoClaim, NoClaimReason
+from storage.queue.values import DEAD_MS, FAR_MS, HALTED, Claim, NoClaim, NoClaimReason
 from storage.tables import ItemStatus, SlotStatus
 
 GONE = (ItemStatus.EXPIRED, ItemStatus.CANCELLED)
@@ -98,7 +98,15 @@ def record(db: Transaction, seat: Seat, entry: str, reason: str, units: int, now
 
 def sweep(db: Transaction, now_ms: int) -> int:
     """Frees every place whose lease has run out; returns how many."""
-    lapsed = [Seat(*row) for row in db.rows(sql.LAPSED, now_ms=now_ms)]
+    return _free(db, [Seat(*row) for row in db.rows(sql.LAPSED, now_ms=now_ms)], now_ms)
+
+
+def free_leased_too_long(db: Transaction, now_ms: int) -> int:
+    """Frees every place whose lease runs longer than any can, as the clock stood wrong; returns how many."""
+    return _free(db, [Seat(*row) for row in db.rows(sql.LEASED_TOO_LONG, far_ms=now_ms + FAR_MS)], now_ms)
+
+
+def _free(db: Transaction, lapsed: list[Seat], now_ms: int) -> int:
     # Items before budgets, and budgets in order, so that two servers never wait for each other.
     for seat in lapsed:
         db.run(sql.REOPEN, item_id=seat.item_id)
@@ -126,6 +134,31 @@ def withdraw_items(db: Transaction, item_ids: list[int], status: ItemStatus, now
         for row in db.rows(sql.LIVE_ON_ITEM, item_id=item_id):
             give_back(db, Seat(*row), SlotStatus.RELEASED, reason, now_ms)
     return len(left)
+
+
+def expire_overdue(db: Transaction, run_id: int, now_ms: int) -> int:
+    """Expires the run's items whose deadline is over or whose agent is dead, unless held; returns how many."""
+    overdue = [item_id for (item_id,) in db.rows(sql.OVERDUE, run_id=run_id, **_bounds(now_ms))]
+    for item_id in overdue:
+        _expire(db, item_id, now_ms)
+    return len(overdue)
+
+
+def _bounds(now_ms: int) -> dict[str, int]:
+    return {"now_ms": now_ms, "dead_ms": now_ms - DEAD_MS, "far_ms": now_ms + FAR_MS}
+
+
+def _expire(db: Transaction, item_id: int, now_ms: int) -> None:
+    withdraw_items(db, [item_id], ItemStatus.EXPIRED, now_ms)
+    db.run(sql.END_ASK, item_id=item_id, now_ms=now_ms)
+
+
+def _is_overdue(db: Transaction, item_id: int, now_ms: int) -> bool:
+    """Whether nobody waits for the item any more; in that case it is expired now."""
+    if db.row(sql.IS_OVERDUE, item_id=item_id, **_bounds(now_ms)) is None:
+        return False
+    _expire(db, item_id, now_ms)
+    return True
 
 
 class Wish(NamedTuple):
@@ -200,9 +233,9 @@ def _next(db: Transaction, wish: Wish, funds: Funds) -> Claim | NoClaim:
         return nothing(db, wish, NoClaimReason.BUDGET_SPENT)
     orders = (sql.FRESH_HALTED, sql.PUT_ASIDE_HALTED) if spent else (sql.FRESH, sql.PUT_ASIDE)
     for order in orders:
-        found = db.row(order, run_id=wish.run_id, trial=wish.trial, reviewer=wish.reviewer)
-        if found is not None:
-            return _take(db, wish, Item(*found), funds)
+        while found := db.row(order, run_id=wish.run_id, trial=wish.trial, reviewer=wish.reviewer):
+            if not _is_overdue(db, found[0], wish.now_ms):
+                return _take(db, wish, Item(*found), funds)
     return nothing(db, wish, NoClaimReason.BUDGET_SPENT if spent else None)
 
 
@@ -215,7 +248,7 @@ def _named(db: Transaction, wish: Wish, item_id: int, funds: Funds) -> Claim | N
         return _renew(db, wish, item, _Hold(slot.id, slot.token, slot.claimed_ms), funds)
     if slot is not None and slot.status == SlotStatus.DECIDED:
         return nothing(db, wish, NoClaimReason.ITEM_REVIEWED_BY_YOU)
-    if status not in (ItemStatus.PENDING, ItemStatus.CLAIMED):
+    if status not in (ItemStatus.PENDING, ItemStatus.CLAIMED) or _is_overdue(db, item_id, wish.now_ms):
         return nothing(db, wish, NoClaimReason.ITEM_GONE)
     if not open_slots:
         return nothing(db, wish, NoClaimReason.ITEM_TAKEN)

@@ -40,6 +40,30 @@ SELECT s.id, s.item_id, s.budget_id, s.reviewer, s.units, i.kind FROM slot s JOI
 WHERE s.status = 'claimed' AND s.lease_until_ms <= :now_ms
 FOR UPDATE SKIP LOCKED"""
 
+LEASED_TOO_LONG = """
+SELECT s.id, s.item_id, s.budget_id, s.reviewer, s.units, i.kind FROM slot s JOIN item i ON i.id = s.item_id
+WHERE s.status = 'claimed' AND s.lease_until_ms > :far_ms
+FOR UPDATE SKIP LOCKED"""
+
+# A heartbeat or a deadline of the far future was written by a clock that has been set back since.
+_NOBODY_WAITS = """
+i.status IN ('pending', 'claimed')
+  AND NOT EXISTS (SELECT 1 FROM slot s WHERE s.item_id = i.id AND s.status = 'claimed')
+  AND (a.deadline_ms <= :now_ms OR a.deadline_ms > :far_ms
+       OR (a.answer IS NULL AND a.beats AND (a.heartbeat_ms < :dead_ms OR a.heartbeat_ms > :far_ms)))"""
+
+IS_OVERDUE = (
+    f"SELECT 1 FROM ask a JOIN item i ON i.id = a.item_id WHERE a.item_id = :item_id AND {_NOBODY_WAITS} LIMIT 1"
+)
+
+OVERDUE = f"""
+SELECT i.id FROM item i CROSS JOIN ask a
+WHERE i.run_id = :run_id AND a.item_id = i.id AND {_NOBODY_WAITS}
+ORDER BY i.id
+FOR UPDATE OF i"""
+
+END_ASK = "UPDATE ask SET answer = 'timeout', answered_ms = :now_ms WHERE item_id = :item_id AND answer IS NULL"
+
 LIVE_ON_ITEM = """
 SELECT s.id, s.item_id, s.budget_id, s.reviewer, s.units, i.kind FROM slot s JOIN item i ON i.id = s.item_id
 WHERE s.item_id = :item_id AND s.status = 'claimed'

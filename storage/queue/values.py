@@ -6,6 +6,10 @@ from typing import NamedTuple, TypedDict
 
 HALTED = "halted"
 """The kind of an item whose trajectory stopped without a critical action: there is nothing to approve."""
+DEAD_MS = 60_000
+"""An agent that waits with a heartbeat and was not heard of for so long is dead."""
+FAR_MS = 7 * 24 * 3_600_000
+"""No lease and no deadline is longer: what ends later was written by a clock that stood wrong."""
 
 
 @dataclass(frozen=True)

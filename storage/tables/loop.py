@@ -1,4 +1,4 @@
-"""What happens around a decision: memories, execution intents, questions at the gate, deliveries, events."""
+"""What happens around a decision: memories, execution intents, agents and their questions, deliveries, events."""
 
 from sqlalchemy import BigInteger, Index, UniqueConstraint, text
 from sqlmodel import Field
@@ -52,11 +52,35 @@ class Intent(Table, table=True):
     finished_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
+class Agent(Table, table=True):
+    """Somebody's agent that asks over HTTP; `name_key` is its name casefolded, `token_hash` its token's SHA-256."""
+
+    __tablename__ = "agent"
+    __table_args__ = (UniqueConstraint("name_key"), UniqueConstraint("token_hash"))
+
+    id: int | None = Field(default=None, primary_key=True)
+    name: str
+    name_key: str
+    token_hash: str
+    created_ms: int = Field(sa_type=BigInteger)
+    disabled_ms: int | None = Field(default=None, sa_type=BigInteger)
+    seen_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
 class Ask(Table, table=True):
-    """One question of somebody's agent at the gate, known by what it asked; asked again, it is the same row."""
+    """One question of somebody's agent at the gate, known by what it asked; asked again, it is the same row.
+
+    `token` is its name to the agent. `action` may run, once somebody says that it begins (its intent). `beats` says
+    that the agent waits with a heartbeat. Without an `agent_id` it came from a process that has the database open.
+    """
 
     __tablename__ = "ask"
-    __table_args__ = (UniqueConstraint("run_id", "digest"), Index("ix_ask_trajectory", "trajectory_id"))
+    __table_args__ = (
+        UniqueConstraint("run_id", "digest"),
+        UniqueConstraint("token"),
+        Index("ix_ask_trajectory", "trajectory_id"),
+        Index("ix_ask_item", "item_id"),
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
@@ -68,6 +92,13 @@ class Ask(Table, table=True):
     deadline_ms: int | None = Field(default=None, sa_type=BigInteger)
     answer: str | None = None
     answered_ms: int | None = Field(default=None, sa_type=BigInteger)
+    token: str
+    step: int
+    agent_id: int | None = Field(default=None, foreign_key="agent.id")
+    asker: str = ""
+    beats: bool = False
+    action: str | None = None
+    decision_id: int | None = Field(default=None, foreign_key="decision.id")
 
 
 class WebhookDelivery(Table, table=True):

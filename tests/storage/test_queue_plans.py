@@ -9,6 +9,8 @@ from storage.queue.transaction import Transaction, spoken
 PLANS = [
     ("FRESH", ["SEARCH i USING INDEX ix_item_ready (run_id=? AND trial=?)"]),
     ("LAPSED", ["SEARCH s USING INDEX ix_slot_lease (lease_until_ms<?)"]),
+    ("LEASED_TOO_LONG", ["SEARCH s USING INDEX ix_slot_lease (lease_until_ms>?)"]),
+    ("IS_OVERDUE", ["SEARCH i USING INTEGER PRIMARY KEY (rowid=?)"]),
     ("HELD", ["SEARCH s USING INDEX ix_slot_reviewer (reviewer=? AND status=?)"]),
     ("PUT_ASIDE", ["SEARCH s USING INDEX ix_slot_reviewer (reviewer=? AND status=?)"]),
     ("SETTLE", ["SEARCH d USING INDEX ix_decision_undelivered (deliverable_ms>?)"]),
@@ -16,7 +18,16 @@ PLANS = [
     ("WAITING", ["SEARCH item USING COVERING INDEX ix_item_run_status (run_id=? AND trial=? AND status=?)"]),
     ("COUNT_UNREVIEWED", ["SEARCH item USING COVERING INDEX ix_item_run_status (run_id=? AND trial=? AND status=?)"]),
 ]
-VALUES = {"run_id": 1, "trial": 0, "reviewer": "ann", "now_ms": 1, "budget_id": 1}
+VALUES = {
+    "run_id": 1,
+    "trial": 0,
+    "reviewer": "ann",
+    "now_ms": 1,
+    "budget_id": 1,
+    "far_ms": 2,
+    "dead_ms": 0,
+    "item_id": 1,
+}
 
 
 @pytest.mark.parametrize(("name", "searches"), PLANS)

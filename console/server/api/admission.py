@@ -1,55 +1,96 @@
-"""Admission to the API: anybody on this machine while the server listens to it alone, otherwise who has the token.
+"""Admission to the API: an agent by its token, on this machine as anywhere, behind whatever proxy.
 
-A browser's page of another site may not, with or without the token: there is no cookie that it could borrow.
+A browser's page of another site may not come in, with or without a token: there is no cookie that it could borrow.
 """
 
 from __future__ import annotations
 
+import logging
 from urllib.parse import urlsplit
 
-import streamlit as st
+from sqlalchemy.exc import DBAPIError
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from console.auth import api_token
+from console.auth import agents
+from console.auth.agents import KnownAgent
+from console.database import now_ms, reading, writing
+from console.gate.request import Asker
 from console.server.api.errors import problem
+from console.server.api.threads import in_thread
+from storage.errors import StorageError
 
 _WITHOUT_TOKEN = ("/api/v1/health", "/api/v1/openapi.json")
-_PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+_FOREIGN = "Requests from another site's page are refused; call the API from a program."
+_NO_TOKEN = "Send your agent's token as `Authorization: Bearer TOKEN`; `inferact agent add NAME` makes one."
+
+_log = logging.getLogger(__name__)
 
 
 class Admission:
-    """ASGI middleware that answers 401 or 403 to requests that may not come in."""
+    """ASGI middleware that answers 401 or 403 to requests that may not come in, and knows whose the others are."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on, or refuses it in one sentence."""
-        refused = refusal(Request(scope)) if scope["type"] == "http" else None
-        if refused is None:
-            await self._app(scope, receive, send)
+        """Passes the request on with its agent, or refuses it in one sentence."""
+        if scope["type"] == "http" and (refused := await _refusal(scope)) is not None:
+            status, sentence = refused
+            headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+            await problem(status, sentence, headers)(scope, receive, send)
             return
-        status, sentence = refused
-        headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-        await problem(status, sentence, headers)(scope, receive, send)
+        await self._app(scope, receive, send)
 
 
-def refusal(request: Request) -> tuple[int, str] | None:
-    """(status, sentence) where the request may not come in, else None."""
+def asker(request: Request) -> Asker:
+    """The agent whose request it is."""
+    agent = _agent(request)
+    return Asker(agent.id, agent.name)
+
+
+def refuse_agents(request: Request) -> None:
+    """Raises HTTPException (403) for an agent of its own: it may ask, wait, begin, report and take back, no more."""
+    agent = _agent(request)
+    if agent.id is not None:
+        raise HTTPException(403, f"{agent.name} is an agent and may not import; use the token of INFERACT_API_TOKEN.")
+
+
+def _agent(request: Request) -> KnownAgent:
+    agent: KnownAgent = request.state.agent
+    return agent
+
+
+async def _refusal(scope: Scope) -> tuple[int, str] | None:
+    """(status, sentence) where the request may not come in, else None with its agent in the state."""
+    request = Request(scope)
     if _is_foreign(request):
-        return 403, "Requests from another site's page are refused; call the API from a program."
-    if request.url.path in _WITHOUT_TOKEN or (_is_local(request) and not api_token.is_needed(listening())):
+        return 403, _FOREIGN
+    if request.url.path in _WITHOUT_TOKEN:
         return None
-    if _has_token(request):
-        return None
-    return 401, "Send the API's token as `Authorization: Bearer TOKEN`; `inferact serve` says where it is kept."
+    try:
+        agent = await in_thread(_known, _token(request))
+    except (DBAPIError, StorageError) as away:
+        _log.error("The API could not look up a token: %s", away)
+        return 503, "The database cannot be used now; try again in a moment."
+    if agent is None:
+        return 401, _NO_TOKEN
+    request.state.agent = agent
+    return None
 
 
-def listening() -> str | None:
-    """The address that the server of this process was told to listen at, None for all."""
-    address: str | None = st.get_option("server.address")
-    return address
+def _known(token: str) -> KnownAgent | None:
+    if not token:
+        return None
+    at_ms = now_ms()
+    with reading() as session:
+        agent = agents.of_token(session, token)
+        is_news = agent is not None and agents.is_news(session, agent, at_ms)
+    if agent is not None and is_news:
+        with writing() as session:
+            agents.note_seen(session, agent, at_ms)
+    return agent
 
 
 def _is_foreign(request: Request) -> bool:
@@ -59,14 +100,6 @@ def _is_foreign(request: Request) -> bool:
     return request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
 
 
-def _is_local(request: Request) -> bool:
-    """Whether it came straight from this machine: not to another address, under another name, or through a proxy."""
-    server = request.scope.get("server") or ("", None)
-    named = request.url.hostname
-    forwarded = any(name in request.headers for name in _PROXY_HEADERS)
-    return api_token.is_loopback(server[0]) and api_token.is_loopback(named) and not forwarded
-
-
-def _has_token(request: Request) -> bool:
+def _token(request: Request) -> str:
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    return scheme.lower() == "bearer" and api_token.is_token(given.strip())
+    return given.strip() if scheme.lower() == "bearer" else ""

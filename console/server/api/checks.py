@@ -1,4 +1,4 @@
-"""Checks: submit one, wait for its decision, take it back, report what came of it."""
+"""Checks of the agent whose token it is: submit one, wait for its decision, begin, report what came of it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BeforeValidator
 
-from console.database import database_url, now_ms, reading, writing
-from console.errors import BadInput
-from console.gate import Gate, GateDecision, checks
+from console.database import database_url, now_ms, writing
+from console.errors import BadInput, Refused
+from console.gate import Gate, GateDecision, Reason, checks
 from console.gate.checks import CheckId
+from console.gate.request import Asker
 from console.gate.wait import Wait
 from console.server import shutdown
+from console.server.api.admission import asker
 from console.server.api.body import JsonRoute
 from console.server.api.errors import refusals
 from console.server.api.schema import Check, CheckSent, Decision, Result, ResultSent, StepSent, ToolCall
@@ -45,6 +47,7 @@ async def _check_id(check_id: str) -> CheckId:
 
 
 CheckAt = Annotated[CheckId, Depends(_check_id)]
+Asking = Annotated[Asker, Depends(asker)]
 Seconds = Annotated[
     float,
     BeforeValidator(_seconds),
@@ -57,18 +60,21 @@ Seconds = Annotated[
 
 
 @router.post("", response_description=_DECIDED, responses=_WAITING | refusals(400, 404, 409, 413))
-async def submit(sent: CheckSent, response: Response) -> Check:
+async def submit(sent: CheckSent, who: Asking, response: Response) -> Check:
     """Asks whether an action may run: decided at once, or 202 and a check to wait for."""
-    return _answered(await in_thread(_submit, sent), response)
+    return _answered(await in_thread(_submit, sent, who), response)
 
 
 @router.get("/{check_id}", response_description=_DECIDED, responses=_WAITING | refusals(404))
-async def wait(at: CheckAt, request: Request, response: Response, seconds: Seconds = 0.0) -> Check:
-    """The decision of a check; with `wait=SECONDS` the answer comes as soon as it is there, 202 if it is not."""
+async def wait(at: CheckAt, who: Asking, request: Request, response: Response, seconds: Seconds = 0.0) -> Check:
+    """The decision of a check, as often as it is asked for; with `wait=SECONDS` it comes as soon as it is there.
+
+    Who has waited so and is not heard of for a minute is taken for dead, and the item leaves the queue.
+    """
     started = time.monotonic()
-    answer = await in_thread(_reopen, at)
+    answer = await in_thread(_reopen, at, who, beats=seconds > 0)
     while isinstance(answer, Wait):
-        # A go-ahead is given once, so it must not be given to somebody who has hung up.
+        # An agent that has hung up must not look alive.
         if await request.is_disconnected():
             break
         decision = await in_thread(answer.look)
@@ -83,9 +89,17 @@ async def wait(at: CheckAt, request: Request, response: Response, seconds: Secon
 
 
 @router.delete("/{check_id}", response_description=_DECIDED, responses=_WAITING | refusals(404))
-async def withdraw(at: CheckAt, response: Response) -> Check:
+async def withdraw(at: CheckAt, who: Asking, response: Response) -> Check:
     """Takes a check back that nobody waits for any more; a decision that is there already is the answer."""
-    return _answered(await in_thread(_withdraw, at), response)
+    return _answered(await in_thread(_withdraw, at, who), response)
+
+
+@router.post(
+    "/{check_id}/begin", response_description="The action may run now, this once.", responses=refusals(404, 409)
+)
+async def begin(at: CheckAt, who: Asking) -> Check:
+    """Says, just before it runs, that the action of a go-ahead begins; a second time is 409, for it may have run."""
+    return _check(await in_thread(_begin, at, who), at)
 
 
 @router.post(
@@ -93,12 +107,12 @@ async def withdraw(at: CheckAt, response: Response) -> Check:
     response_description="Recorded, now or before.",
     responses=refusals(400, 404, 409, 413),
 )
-async def report(at: CheckAt, sent: ResultSent) -> Result:
-    """Records what came of an action that was let run; sent again, it changes nothing."""
-    return Result(check_id=str(at), recorded=await in_thread(_report, at, sent.observation))
+async def report(at: CheckAt, who: Asking, sent: ResultSent) -> Result:
+    """Records what came of an action that has begun, 409 where none has; sent again, it changes nothing."""
+    return Result(check_id=str(at), recorded=await in_thread(_report, at, who, sent.observation))
 
 
-def _submit(sent: CheckSent) -> Check:
+def _submit(sent: CheckSent, who: Asker) -> Check:
     gate = Gate(
         sent.run,
         sent.detector,
@@ -109,30 +123,33 @@ def _submit(sent: CheckSent) -> Check:
         reviews_per_item=sent.reviews_per_item,
         timeout_s=sent.timeout_s,
         undo_s=sent.undo_s,
-        agent=sent.agent,
+        agent=who.name,
     )
-    steps = [_step(step) for step in sent.steps]
-    answer = gate.ask(sent.task, steps, _action(sent.action), task_id=sent.task_id, trial=sent.trial)
-    if isinstance(answer, Wait):
-        return _check(answer, CheckId(answer.check.ask.trajectory_id, answer.check.request.step))
-    with reading() as session:
-        return _check(answer, checks.check_id_of(session, answer))
+    steps, action = [_step(step) for step in sent.steps], _action(sent.action)
+    answer = gate.ask_for(who, sent.task, steps, action, task_id=sent.task_id, trial=sent.trial)
+    token = answer.check.ask.token if isinstance(answer, Wait) else answer.check_id
+    return _check(answer, None if token is None else CheckId(token))
 
 
-def _reopen(at: CheckId) -> Wait | GateDecision:
-    url = database_url()
-    with reading(url) as session:
-        return checks.reopened(session, url, at)
+def _reopen(at: CheckId, who: Asker, *, beats: bool) -> Wait | GateDecision:
+    return checks.reopened(database_url(), at, who, beats=beats)
 
 
-def _withdraw(at: CheckId) -> Check:
-    answer = _reopen(at)
+def _withdraw(at: CheckId, who: Asker) -> Check:
+    answer = _reopen(at, who, beats=False)
     return _check((answer.withdraw() or answer) if isinstance(answer, Wait) else answer, at)
 
 
-def _report(at: CheckId, observation: str) -> bool:
+def _begin(at: CheckId, who: Asker) -> GateDecision:
+    decision = checks.begun(database_url(), at, who)
+    if decision.reason is Reason.ALREADY_HANDED_OUT:
+        raise Refused(f"Check {at} is already begun, so its action may have run: find out whether it did.")
+    return decision
+
+
+def _report(at: CheckId, who: Asker, observation: str) -> bool:
     with writing() as session:
-        return checks.record_result(session, at, observation, now_ms())
+        return checks.record_result(session, at, who, observation, now_ms())
 
 
 def _check(answer: Wait | GateDecision, at: CheckId | None) -> Check:

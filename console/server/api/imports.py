@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from console.errors import BadInput
 from console.runs import ingest
 from console.runs.ingest import FileReport
+from console.server.api.admission import refuse_agents
 from console.server.api.body import as_file
 from console.server.api.errors import refusals
 from console.server.api.schema import FileImported, Imported
@@ -40,6 +41,7 @@ _REJECTED = {"model": Imported, "description": "Rejected: the file with its reas
     responses=refusals(401, 409, 413) | {422: _REJECTED},
     response_model_exclude_unset=True,
     openapi_extra=_SENT,
+    dependencies=[Depends(refuse_agents)],
 )
 async def import_log(
     request: Request,
@@ -47,7 +49,10 @@ async def import_log(
     format: Annotated[str, Query(description="The log's format; found out without it.")] = "auto",
     name: Annotated[str, Query(description="The file's name, for the report.")] = "body",
 ) -> Imported:
-    """Imports the body into `run`, whole or not at all; 422 with the reason and its line where it is rejected."""
+    """Imports the body into `run`, whole or not at all; 422 with the reason and its line where it is rejected.
+
+    An agent's own token may not: what it imported would look like what others did.
+    """
     run = request.query_params.get("run")
     if not run:
         raise BadInput("Name the run that the log belongs to: ?run=NAME.")

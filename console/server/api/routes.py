@@ -19,17 +19,18 @@ ROUTERS = (checks.router, imports.router, health.router)
 """One file a noun, one entry here."""
 
 _ABOUT = (
-    "Ask before a critical action, wait for the decision, report what came of it. "
-    "An action may run only where `approved` is true, and a go-ahead is given once."
+    "Ask before a critical action, wait for the decision, say that it begins, report what came of it. "
+    "An action may run only where `approved` is true and `begin` was answered with 200, which it is once. "
+    "Each agent has a token of its own (`inferact agent add NAME`) and knows of no other's checks."
 )
 
 
 class _Api(FastAPI):
     def openapi(self) -> dict[str, Any]:
-        """The document; the token is optional, since a server that only its own machine reaches asks for none."""
+        """The document; every operation takes a token but the one that says otherwise."""
         document = super().openapi()
         document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        document["security"] = [{"token": []}, {}]
+        document["security"] = [{"token": []}]
         return document
 
 

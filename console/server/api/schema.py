@@ -46,9 +46,13 @@ class CheckSent(_Sent):
     threshold: float | None = Field(default=None, ge=0, le=1, description="Flag above this score.")
     budget: int | None = Field(default=None, ge=0, description="Inspections per trial at most.")
     reviews_per_item: int = Field(default=1, ge=1)
-    timeout_s: float | None = Field(default=None, gt=0, description="After that long the answer is no.")
+    timeout_s: float | None = Field(
+        default=None,
+        gt=0,
+        description="After that long the answer is no: 30 minutes, or less. What is decided later does not count.",
+    )
     undo_s: float = Field(default=5.0, ge=0, le=3600, description="How long a reviewer can take an answer back.")
-    agent: str | None = Field(default=None, description="A name for the asking agent, for the log of events.")
+    agent: str | None = Field(default=None, description="Not used any more: an agent goes by the name of its token.")
 
 
 class ResultSent(_Sent):
@@ -58,7 +62,7 @@ class ResultSent(_Sent):
 
 
 class Decision(BaseModel):
-    """Run `action` if, and only if, `approved` is true; it may differ from the one asked about (reason `edited`)."""
+    """Begin and run `action` if, and only if, `approved` is true; where `reason` is edited, it is another."""
 
     approved: bool
     action: str
@@ -73,7 +77,8 @@ class Decision(BaseModel):
 class Check(BaseModel):
     """A check: `decided` with its decision, or `waiting` for a person.
 
-    A go-ahead is given once: asked for again, its reason is `already_handed_out` and `approved` is false.
+    A go-ahead may be fetched until its agent begins; from then on its reason is `already_handed_out` and `approved` is
+    false.
     """
 
     check_id: str | None = Field(description="null where the action is not critical: nothing was stored.")

@@ -1,14 +1,17 @@
 """What an agent gets, answer by answer."""
 
 import logging
+from dataclasses import replace
 
 import pytest
 
+from console.database import now_ms, review_queue
 from console.errors import BadInput, Refused
 from console.gate import Gate, Reason
 from console.settings import settings
 from console.trajectory import Step, from_json
 from storage import tables
+from storage.errors import AlreadyDelivered
 
 TASK = "Pay the March bill only."
 STEPS = [("look[bills]", "two bills"), Step("the first is from March", "open[1]", "March, 20 dollars")]
@@ -171,6 +174,80 @@ def test_agent_that_found_out_that_its_action_ran_goes_on(make_gate, stored):
     record = from_json(body.body)
     assert (record.outcome, record.critical_action, len(record.steps)) == ("running", "pay[2]", len(STEPS) + 1)
     assert "reason" not in record.extra
+
+
+def test_go_ahead_is_fetched_again_until_it_begins(make_gate, person, stored):
+    gate = make_gate()
+    waiting = gate.ask(TASK, STEPS, "pay[1]", task_id="march")
+    person().answer("edit", "Only half.", edited_action="pay[half]")
+    first = waiting.look()
+    assert (first.approved, first.action, first.reason, first.intent_id) == (True, "pay[half]", Reason.EDITED, None)
+    again = [
+        gate.ask(TASK, STEPS, "pay[1]", task_id="march"),
+        waiting.look(),
+        make_gate().ask(TASK, STEPS, "pay[1]", task_id="march"),
+    ]
+    assert again == [first] * 3
+    assert stored(tables.Intent) == []
+    begun = gate.begin(first)
+    assert (begun.approved, begun.action, begun.feedback) == (True, "pay[half]", "Only half.")
+    assert [intent.id for intent in stored(tables.Intent)] == [begun.intent_id]
+    assert gate.begin(first).reason is Reason.ALREADY_HANDED_OUT
+    assert waiting.look().reason is Reason.ALREADY_HANDED_OUT
+    assert [row.outcome for row in stored(tables.Trajectory)] == ["error"]
+
+
+def test_check_of_an_agent_that_died_before_it_began_gets_the_go_ahead_again(make_gate, person):
+    gate = make_gate()
+    waiting = gate.ask(TASK, STEPS, "pay[1]", task_id="march")
+    person().answer("approve")
+    waiting.look()
+    assert make_gate().check(TASK, STEPS, "pay[1]", task_id="march").approved
+    assert not make_gate().check(TASK, STEPS, "pay[1]", task_id="march").approved
+
+
+def test_fetched_decision_can_no_longer_be_undone(make_gate, person, url):
+    waiting = make_gate().ask(TASK, STEPS, "pay[1]", task_id="march")
+    decision = person().answer("approve")
+    waiting.look()
+    with pytest.raises(AlreadyDelivered):
+        review_queue(url).undo(item_id=decision.item_id, reviewer="ann", now_ms=now_ms(), lease_ms=1)
+
+
+def test_unflagged_action_that_is_asked_about_begins_once(make_gate, stored):
+    gate = make_gate(detector="random", threshold=1.0)
+    first, again = (gate.ask(TASK, STEPS, "pay[1]", task_id="march") for _ in range(2))
+    assert (first.approved, again.approved, first.check_id) == (True, True, again.check_id)
+    assert stored(tables.Intent) == []
+    assert [gate.begin(one).approved for one in (first, again)] == [True, False]
+
+
+def test_go_ahead_of_an_agent_that_went_on_as_if_it_had_run_does_not_begin(make_gate):
+    gate = make_gate(detector="random", threshold=1.0)
+    first = gate.ask(TASK, STEPS, "pay[1]", task_id="march")
+    gate.ask(TASK, [*STEPS, ("pay[1]", "paid")], "pay[2]", task_id="march")
+    assert gate.begin(first).reason is Reason.ALREADY_HANDED_OUT
+
+
+def test_decision_that_lets_nothing_run_does_not_begin(make_gate, person, meanwhile, stored):
+    gate = make_gate()
+    meanwhile(person().answer, "reject")
+    rejected = gate.check(TASK, STEPS, "pay[1]")
+    assert gate.begin(rejected) == rejected
+    with pytest.raises(Refused, match="no go-ahead"):
+        gate.begin(replace(rejected, approved=True))
+    assert stored(tables.Intent) == []
+
+
+def test_check_ids_are_random_and_one_for_a_check(make_gate, stored):
+    gate = make_gate()
+    for number in range(20):
+        gate.ask(TASK, STEPS, f"pay[{number}]", task_id="march")
+        gate.ask(TASK, STEPS, f"pay[{number}]", task_id="march")
+    tokens = {ask.token for ask in stored(tables.Ask)}
+    assert len(tokens) == 20
+    assert {len(token) for token in tokens} == {32}
+    assert len({token[:4] for token in tokens}) > 15
 
 
 def test_without_patterns_every_checked_action_is_critical(make_gate, person, meanwhile):

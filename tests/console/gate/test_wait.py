@@ -9,8 +9,10 @@ import pytest
 from console.database import now_ms, review_queue, writing
 from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.gate import Reason
-from console.gate.wait import ABANDONED_MS
+from console.gate.wait import Wait
+from console.review import decisions
 from storage import tables
+from storage.queue.values import DEAD_MS
 
 TASK, STEPS = "Pay the March bill only.", [("look", "two bills")]
 
@@ -229,22 +231,110 @@ def test_other_agent_with_the_same_question_keeps_its_item(make_gate, person, it
     gate = make_gate()
     patient = gate.ask(TASK, STEPS, "pay[1]", task_id="march")
     hasty = gate.ask(TASK, STEPS, "pay[1]", task_id="march", timeout_s=0)
-    gate.ask(TASK, STEPS, "pay[1]", task_id="march")
     assert hasty.look().reason is Reason.TIMEOUT
     assert items() == ["pending"]
     person().answer("approve")
-    reasons = [one.look().reason for one in (patient, hasty)]
-    assert reasons == [Reason.APPROVED, Reason.ALREADY_HANDED_OUT]
+    allowed = [one.look() for one in (patient, hasty)]
+    assert [one.reason for one in allowed] == [Reason.APPROVED, Reason.APPROVED]
+    begun = [gate.begin(one) for one in allowed]
+    assert [one.reason for one in begun] == [Reason.APPROVED, Reason.ALREADY_HANDED_OUT]
+    assert [one.approved for one in begun] == [True, False]
 
 
-def test_items_of_agents_that_never_came_back_expire(make_gate, url, items):
-    gate = make_gate()
-    gate.ask(TASK, STEPS, "pay[1]", timeout_s=1)
+def change_ask(url, **values):
     with writing(url) as session:
         ask = session.get_one(tables.Ask, 1)
-        ask.deadline_ms = ask.heartbeat_ms = now_ms() - 2 * ABANDONED_MS
-    gate.ask(TASK, STEPS, "pay[2]", timeout_s=1)
+        for name, value in values.items():
+            setattr(ask, name, value)
+        session.add(ask)
+
+
+def test_item_of_an_agent_that_is_dead_leaves_the_queue_and_may_be_asked_anew(make_gate, url, items, stored):
+    gate = make_gate()
+    gate.ask(TASK, STEPS, "pay[1]", task_id="march")
+    change_ask(url, heartbeat_ms=now_ms() - DEAD_MS - 1)
+    gate.ask(TASK, STEPS, "pay[2]", task_id="april")
     assert items() == ["expired", "pending"]
+    assert gate.ask(TASK, STEPS, "pay[1]", task_id="march").look() is None
+    assert items() == ["expired", "pending", "pending"]
+
+
+def test_item_that_a_reviewer_holds_stays_though_its_agent_is_dead(make_gate, url, items, person):
+    gate = make_gate(budget=2)
+    gate.ask(TASK, STEPS, "pay[1]", task_id="march")
+    run, claim = person().claim()
+    change_ask(url, heartbeat_ms=now_ms() - DEAD_MS - 1)
+    assert review_queue(url).expire_overdue(run_id=1, now_ms=now_ms()) == 0
+    review_queue(url).release(item_id=claim.item_id, reviewer="ann", token=claim.token, now_ms=now_ms())
+    assert review_queue(url).expire_overdue(run_id=1, now_ms=now_ms()) == 1
+    assert review_queue(url).budget(run_id=1, trial=0).used == 0
+
+
+@pytest.mark.parametrize("over", ["deadline_ms", "heartbeat_ms"])
+def test_item_that_nobody_waits_for_is_not_offered(make_gate, url, items, person, over):
+    gate = make_gate()
+    gate.ask(TASK, STEPS, "pay[1]", task_id="march")
+    change_ask(url, **{over: now_ms() - DEAD_MS - 1})
+    gate.ask(TASK, STEPS, "pay[2]", task_id="april")
+    change_ask(url, answer=None)
+    _, claim = person().claim()
+    assert claim.item_id == 2
+    assert items() == ["expired", "claimed"]
+
+
+@pytest.mark.parametrize("ahead", ["deadline_ms", "heartbeat_ms"])
+def test_item_of_a_clock_that_stood_a_year_ahead_does_not_wait_for_ever(make_gate, url, items, ahead):
+    make_gate().ask(TASK, STEPS, "pay[1]")
+    change_ask(url, **{ahead: now_ms() + 365 * 24 * 3_600_000})
+    assert review_queue(url).expire_overdue(run_id=1, now_ms=now_ms()) == 1
+    assert items() == ["expired"]
+
+
+def test_clock_that_is_set_back_keeps_no_agent_waiting(make_gate, url):
+    waiting = make_gate().ask(TASK, STEPS, "pay[1]", timeout_s=0.05)
+    waiting.deadline_ms += 365 * 24 * 3_600_000
+    time.sleep(0.06)
+    assert waiting.look().reason is Reason.TIMEOUT
+
+
+def test_decision_after_the_deadline_is_recorded_and_lets_nothing_run(make_gate, url, person, stored):
+    gate = make_gate()
+    waiting = gate.ask(TASK, STEPS, "pay[1]", task_id="march", timeout_s=0.3)
+    run, claim = person().claim()
+    time.sleep(0.35)
+    late = decisions.submit(review_queue(url), run, claim, "ann", decisions.Answer("approve", "go on"), now_ms())
+    answer = waiting.look()
+    assert (answer.approved, answer.reason, answer.feedback) == (False, Reason.TIMEOUT, "go on")
+    assert [row.id for row in stored(tables.Decision)] == [late.id]
+    assert stored(tables.Intent) == []
+    assert not gate.begin(answer).approved
+    assert isinstance(gate.ask(TASK, STEPS, "pay[1]", task_id="march"), Wait)
+
+
+def test_reviewer_who_holds_the_item_at_its_deadline_may_finish_without_effect(make_gate, url, person, stored):
+    gate = make_gate()
+    waiting = gate.ask(TASK, STEPS, "pay[1]", task_id="march", timeout_s=0.2)
+    run, claim = person().claim()
+    time.sleep(0.25)
+    assert waiting.look().reason is Reason.TIMEOUT
+    decisions.submit(review_queue(url), run, claim, "ann", decisions.Answer("approve"), now_ms())
+    assert waiting.look().reason is Reason.TIMEOUT
+    assert len(stored(tables.Decision)) == 1
+
+
+def test_asking_again_does_not_move_the_deadline(make_gate, stored):
+    gate = make_gate()
+    gate.ask(TASK, STEPS, "pay[1]", task_id="march", timeout_s=5)
+    (first,) = stored(tables.Ask)
+    assert gate.ask(TASK, STEPS, "pay[1]", task_id="march", timeout_s=1_000).deadline_ms == first.deadline_ms
+    assert [ask.deadline_ms for ask in stored(tables.Ask)] == [first.deadline_ms]
+
+
+@pytest.mark.parametrize(("asked", "waits_s"), [(None, 1_800), (7_200, 1_800), (60, 60)])
+def test_person_has_half_an_hour_or_less(make_gate, stored, asked, waits_s):
+    make_gate(timeout_s=asked).ask(TASK, STEPS, "pay[1]")
+    (ask,) = stored(tables.Ask)
+    assert ask.deadline_ms - ask.asked_ms == waits_s * 1_000
 
 
 def test_waiting_agent_shows_that_it_lives(make_gate, stored):

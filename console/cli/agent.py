@@ -1,0 +1,63 @@
+"""`inferact agent`: the agents that ask over HTTP, each with a token of its own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from console import runs
+from console.auth import agents
+from console.cli.output import Json, emit, emit_json, show_table
+from console.database import now_ms, reading, writing
+from storage import tables
+
+app = typer.Typer(
+    help="Agents that ask over HTTP: give each its token, take it back.",
+    epilog="Example: inferact agent add support-bot",
+    invoke_without_command=True,
+)
+
+Name = Annotated[str, typer.Argument(help="The agent's name.")]
+
+
+@app.callback()
+def _default(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        list_agents(as_json=False)
+
+
+@app.command("add", epilog="Example: inferact agent add support-bot")
+def add_agent(name: Name, as_json: Json = False) -> None:
+    """Make an agent and print its token, which is shown this once."""
+    with writing() as session:
+        token = agents.add(session, name, now_ms())
+    emit({"agent": name, "token": token}, as_json, token)
+
+
+@app.command("list", epilog="Example: inferact agent list --json")
+def list_agents(as_json: Json = False) -> None:
+    """List the agents and when each was last heard of."""
+    with reading() as session:
+        rows = [_row(agent) for agent in agents.every(session)]
+    if as_json:
+        emit_json(rows)
+        return
+    show_table(rows, ("agent", "status", "created", "seen"), empty="No agent yet. Make one: inferact agent add NAME")
+
+
+@app.command("disable", epilog="Example: inferact agent disable support-bot")
+def disable_agent(name: Name, as_json: Json = False) -> None:
+    """Take an agent's token its force, at once and for good."""
+    with writing() as session:
+        agents.disable(session, name, now_ms())
+    emit({"agent": name, "disabled": True}, as_json, f"{name} may no longer ask.")
+
+
+def _row(agent: tables.Agent) -> dict[str, str | None]:
+    return {
+        "agent": agent.name,
+        "status": "active" if agent.disabled_ms is None else "disabled",
+        "created": runs.iso(agent.created_ms),
+        "seen": None if agent.seen_ms is None else runs.iso(agent.seen_ms),
+    }
