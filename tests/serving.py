@@ -1,6 +1,7 @@
 """The console as `inferact serve` runs it, in a process of its own."""
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -12,15 +13,23 @@ from pathlib import Path
 import httpx
 import pytest
 
+from console.auth import agents
+from console.database import now_ms, writing
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
 class Server:
     """A running `inferact serve`."""
 
-    def __init__(self, process, url, log):
+    def __init__(self, process, url, log, token):
         self.process, self.url, self._log = process, url, log
-        self.client = httpx.Client(base_url=f"{url}/api/v1", timeout=30, trust_env=False)
+        self.client = self.client_with(token)
+
+    def client_with(self, token):
+        """A client that shows that token, or none where it is empty."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=30, trust_env=False)
 
     def said(self):
         """What it has printed so far."""
@@ -36,8 +45,8 @@ class Server:
 
 @contextmanager
 def serving(data, *options, **more):
-    """A running server on that data directory, with further options and settings."""
-    port = free_port()
+    """A running server on that data directory, with further options and settings; its client is an agent of its own."""
+    port = int(options[options.index("--port") + 1]) if "--port" in options else free_port()
     env = {name: value for name, value in os.environ.items() if not name.startswith("INFERACT_")}
     env |= {"INFERACT_DATA_DIR": str(data), "PYTHONPATH": str(ROOT), **more}
     data.mkdir(parents=True, exist_ok=True)
@@ -45,7 +54,7 @@ def serving(data, *options, **more):
     command = [sys.executable, "-m", "console.cli", "serve", "--port", str(port), *options]
     with log.open("wb") as out:
         process = subprocess.Popen(command, cwd=data, env=env, stdout=out, stderr=subprocess.STDOUT)
-    server = Server(process, f"http://127.0.0.1:{port}", log)
+    server = Server(process, f"http://127.0.0.1:{port}", log, new_agent(data, f"agent {secrets.token_hex(4)}"))
     try:
         _await(server)
         yield server
@@ -53,6 +62,12 @@ def serving(data, *options, **more):
         server.client.close()
         process.terminate()
         process.wait(timeout=30)
+
+
+def new_agent(data, name):
+    """The token of a new agent in the database of that data directory."""
+    with writing(f"sqlite:///{data / 'console.db'}") as session:
+        return agents.add(session, name, now_ms())
 
 
 def free_port():

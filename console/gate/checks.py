@@ -55,7 +55,9 @@ def reopened(url: str, at: CheckId, asker: Asker, *, beats: bool) -> Wait | Gate
         if check.ask.item_id is None:
             return stored_answer(session, check) or _repeated(session, check)
         session.expunge_all()
-    return Wait(url, check, check.ask.deadline_ms or 0, beaten_ms=check.ask.heartbeat_ms, beats=beats)
+    # Who begins to wait with a heartbeat says so at the first look.
+    beaten_ms = check.ask.heartbeat_ms if check.ask.beats or not beats else 0
+    return Wait(url, check, check.ask.deadline_ms or 0, beaten_ms=beaten_ms, beats=beats)
 
 
 def begun(url: str, at: CheckId, asker: Asker) -> GateDecision:

@@ -1,8 +1,8 @@
 """Everything around the gate killed at random points: what ran without approval, ran twice, was lost, or never ended.
 
-`python tests/benchmarks/crash_gate.py [--quick]`; the last line is the result as JSON. Three agents (one of them over
-HTTP), a reviewer, the worker and the console share one SQLite file; one of them is killed and started again at each
-point. The figures are counts over all actions. A reckless agent, who runs its actions whatever the gate answers, is
+`python tests/benchmarks/crash_gate.py [--quick]`; the last line is the result as JSON. Four agents (two of them over
+HTTP with a token, of which one fetches each go-ahead several times), a reviewer, the worker and the console share one
+SQLite file; one of them is killed and started again at each point. The figures are counts over all actions. A reckless agent, who runs its actions whatever the gate answers, is
 there to show that the count finds what it looks for.
 """
 
@@ -25,7 +25,8 @@ from crash_gate_books import ROOT, books
 from crash_gate_cast import AT_ONCE, CONSOLE, FORK, RUN, Cast, playing
 from sqlmodel import col, func, select
 
-from console.database import reading
+from console.auth import agents
+from console.database import now_ms, reading, writing
 from console.gate import Gate
 from storage import tables
 from storage.engine import close
@@ -44,6 +45,7 @@ GOALS: dict[str, tuple[str, float]] = {
     "other_ends": NONE,
     "wrong_answers": NONE,
     "lost_results": NONE,
+    "lost_before_begin": NONE,
     "units_amiss": NONE,
     "fallen_by_themselves": NONE,
     "database_problems": NONE,
@@ -79,7 +81,7 @@ def reached(figure: float, sign: str, bound: float) -> bool:
 def crash(folder: Path, points: int, seed: int) -> dict[str, float]:
     """Kills one of the processes so many times and counts what came of it all."""
     url = opened(folder, "random")
-    with playing(Cast(url, folder, BATCH)) as cast:
+    with playing(Cast(url, folder, BATCH, token_for(url))) as cast:
         killed = kill(cast, points, random.Random(seed))
         cast.finish(END_S)
         settle(url)
@@ -139,7 +141,7 @@ def problems(cast: Cast) -> int:
 def reckless(folder: Path) -> dict[str, float]:
     """What is counted for an agent that asks, runs its actions whatever it is told, and does it all again."""
     url = opened(folder, "full-validation")
-    cast = Cast(url, folder, CONTROL)
+    cast = Cast(url, folder, CONTROL, "")
     agent, reviewer = cast.agents["left"], cast.players["reviewer"]
     reviewer.start()
     try:
@@ -152,6 +154,14 @@ def reckless(folder: Path) -> dict[str, float]:
     found = books(url, agent.logs(), agent.asked())
     close(url)
     return {f"control_{name}": found[name] for name in ("without_approval", "twice")}
+
+
+def token_for(url: str) -> str:
+    """The token of the agents that ask over HTTP."""
+    with writing(url) as session:
+        token = agents.add(session, "over HTTP", now_ms())
+    close(url)
+    return token
 
 
 def opened(folder: Path, detector: str) -> str:

@@ -58,6 +58,9 @@ def books(url: str, logs: Iterable[Path], asked: set[str]) -> dict[str, int]:
         "left_open": sum(one.intent.finished_ms is None and one.outcome != Outcome.ERROR for one in given.values()),
         "wrong_answers": sum(not own(line, given.get(line["asked"])) for line in told),
         "lost_results": sum(line["approved"] and not kept(line, given.get(line["asked"])) for line in told),
+        "lost_before_begin": sum(
+            reason == "already_handed_out" and action not in given for action, reason in ends.items()
+        ),
         "units_amiss": amiss,
     }
 

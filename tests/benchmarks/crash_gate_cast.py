@@ -1,4 +1,4 @@
-"""The processes around one gate: three agents, a reviewer, the worker, the console; each may be killed and goes on."""
+"""The processes around one gate: four agents, a reviewer, the worker, the console; each may be killed and goes on."""
 
 from __future__ import annotations
 
@@ -119,6 +119,7 @@ class Cast:
     url: str
     folder: Path
     size: int
+    token: str
     agents: dict[str, Agent] = field(default_factory=dict)
     players: dict[str, Player] = field(default_factory=dict)
 
@@ -127,6 +128,7 @@ class Cast:
         for name in ("left", "right"):
             self._engage(Agent(name, "agent", self.url, self.folder, self.size))
         self._engage(Agent("http", "http_agent", f"http://127.0.0.1:{port}", self.folder, self.size))
+        self._engage(Agent("served", "agent", f"http://127.0.0.1:{port}", self.folder, self.size))
         self._add("reviewer", lambda: PROGRAM["reviewer"].work(self.url, RUN, "rita"), _at_once)
         self._add("worker", lambda: _command("worker", "--every", "0.2"), lambda said: "Working" in said)
         self._add("console", lambda: _command("serve", "--port", str(port)), lambda _said: _listens(port))
@@ -134,7 +136,12 @@ class Cast:
     def environment(self) -> dict[str, str]:
         """The settings that every process gets."""
         data = str(self.folder / "data")
-        return {"INFERACT_DATABASE_URL": self.url, "INFERACT_DATA_DIR": data, "PYTHONPATH": str(ROOT)}
+        return {
+            "INFERACT_DATABASE_URL": self.url,
+            "INFERACT_DATA_DIR": data,
+            "PYTHONPATH": str(ROOT),
+            "AGENT_TOKEN": self.token,
+        }
 
     def tend(self) -> None:
         """Starts what has fallen."""

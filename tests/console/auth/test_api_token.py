@@ -23,25 +23,29 @@ def token_of_settings(monkeypatch):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "localhost", "::1", "[::1]"])
-def test_an_address_that_only_this_machine_reaches_needs_no_token(host, token_of_settings):
-    assert not api_token.is_needed(host)
-    token_of_settings("a-token-of-24-characters")
-    assert api_token.is_needed(host)
+def test_an_address_of_this_machine_is_known(host):
+    assert api_token.is_loopback(host)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "console.example", "", None, "localhost.example"])
-def test_any_other_address_needs_it(host):
-    assert api_token.is_needed(host)
+def test_any_other_address_is_not(host):
+    assert not api_token.is_loopback(host)
 
 
-def test_the_token_is_made_once_and_kept_for_its_user_alone(data_dir):
+def test_without_a_token_no_text_is_it(data_dir):
+    assert (api_token.token(), api_token.whereabouts()) == (None, None)
+    assert not any(map(api_token.is_token, ("", "None", "x")))
+    assert not (data_dir / "api.token").exists()
+
+
+def test_the_token_that_an_earlier_console_kept_counts(data_dir):
+    made = kept_secret("api.token")
     assert api_token.whereabouts() == str(data_dir / "api.token")
-    made = api_token.token()
-    assert len(made) >= 32
-    assert api_token.token() == made
     assert stat.S_IMODE((data_dir / "api.token").stat().st_mode) == 0o600
     assert api_token.is_token(made)
     assert not any(map(api_token.is_token, ("", made[:-1], made + "x", made.upper(), "ü")))
+    (data_dir / "api.token").write_text("\n")
+    assert not api_token.is_token("")
 
 
 def test_the_token_of_the_settings_comes_first(data_dir, token_of_settings):

@@ -11,8 +11,9 @@ from console.database import now_ms, reading, review_queue
 from console.review import decisions
 from console.review.decisions import Answer
 from console.settings import settings
-from tests.serving import serving
+from tests.serving import new_agent, serving
 
+API_TOKEN = "the-token-of-the-settings"
 TASK = "i want a green kettle, and price lower than 30.00 dollars"
 
 
@@ -31,7 +32,7 @@ def module_data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def shared(module_data):
     """One server for the tests of a file that get along with each other."""
-    with serving(module_data) as server:
+    with serving(module_data, INFERACT_API_TOKEN=API_TOKEN) as server:
         yield server
 
 
@@ -41,6 +42,20 @@ def api(shared, module_data, monkeypatch):
     monkeypatch.setenv("INFERACT_DATA_DIR", str(module_data))
     settings.cache_clear()
     return shared.client
+
+
+@pytest.fixture
+def admin(shared, api):
+    """The client of the shared server that shows the token of its settings."""
+    with shared.client_with(API_TOKEN) as client:
+        yield client
+
+
+@pytest.fixture
+def stranger(shared, api, module_data):
+    """Another agent's client of the shared server."""
+    with shared.client_with(new_agent(module_data, f"stranger {secrets.token_hex(4)}")) as client:
+        yield client
 
 
 @pytest.fixture

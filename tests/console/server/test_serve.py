@@ -24,16 +24,16 @@ def test_every_setting_reaches_streamlit_by_its_name():
 @pytest.mark.parametrize(
     ("host", "said"),
     [
-        ("127.0.0.1", "http://127.0.0.1:8501/api/v1 (open to this machine, no token needed)"),
-        ("::1", "http://[::1]:8501/api/v1 (open to this machine, no token needed)"),
-        ("0.0.0.0", "http://127.0.0.1:8501/api/v1 (token: {data}/api.token)"),
+        ("127.0.0.1", "http://127.0.0.1:8501/api/v1 (a token each: inferact agent add NAME)"),
+        ("::1", "http://[::1]:8501/api/v1 (a token each: inferact agent add NAME)"),
+        ("0.0.0.0", "http://127.0.0.1:8501/api/v1 (a token each: inferact agent add NAME)"),
     ],
 )
-def test_the_start_says_whether_agents_need_a_token(data_dir, host, said):
-    assert serve.api_address(host, 8501) == said.format(data=data_dir)
+def test_the_start_says_how_agents_get_in(host, said):
+    assert serve.api_address(host, 8501) == said
 
 
 def test_the_start_names_a_token_of_the_settings_without_its_text(monkeypatch):
     monkeypatch.setenv("INFERACT_API_TOKEN", "a-token-of-24-characters")
     settings.cache_clear()
-    assert serve.api_address("127.0.0.1", 8501) == "http://127.0.0.1:8501/api/v1 (token: INFERACT_API_TOKEN)"
+    assert serve.api_address("127.0.0.1", 8501).endswith("also the token of INFERACT_API_TOKEN)")

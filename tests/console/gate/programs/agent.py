@@ -55,7 +55,8 @@ async def main(
     url: str, run: str, name: str, count: str, at_once: str, log: str, done: str, manner: str = "careful"
 ) -> None:
     """Asks about all payments, so many at a time."""
-    gate = Gate(run, "full-validation", ["pay*"], undo_s=0, poll_s=0.03, url=url)
+    token = os.environ["AGENT_TOKEN"] if url.startswith("http") else None
+    gate = Gate(run, "full-validation", ["pay*"], undo_s=0, poll_s=0.03, url=url, token=token)
     busy, known = asyncio.Semaphore(int(at_once)), set() if manner == "reckless" else told(log)
     left = [number for number in range(int(count)) if f"pay[{name}-{number}]" not in known]
     await asyncio.gather(*(pay(gate, busy, name, number, log, manner) for number in left))

@@ -1,9 +1,11 @@
-"""An agent that knows HTTP alone: http_agent.py ADDRESS RUN NAME COUNT AT_ONCE LOG DONE.
+"""An agent that knows HTTP alone: http_agent.py ADDRESS RUN NAME COUNT AT_ONCE LOG DONE; its token is in AGENT_TOKEN.
 
-It does what agent.py does. Where the console is away, it asks again until it is back.
+It does what agent.py does. Where the console is away, it asks again until it is back. It fetches each go-ahead several
+times and loses some of the answers on purpose before it says that the action begins.
 """
 
 import asyncio
+import os
 import sys
 import time
 from pathlib import Path
@@ -25,6 +27,8 @@ async def send(client: httpx.AsyncClient, method: str, path: str, **more: Any) -
     if answer.status_code == 503:
         await asyncio.sleep(PAUSE_S)
         return None
+    if answer.status_code == 409:
+        return {"begun": False}
     answer.raise_for_status()
     found: dict[str, Any] = answer.json()
     return found
@@ -40,6 +44,16 @@ async def decided(client: httpx.AsyncClient, question: dict[str, Any]) -> dict[s
             return check
 
 
+async def begun(client: httpx.AsyncClient, check: dict[str, Any], question: dict[str, Any]) -> dict[str, Any]:
+    """The check, begun; or what is said of it where it has begun before, be it by an answer that was lost."""
+    for _ in range(2):
+        # These answers may be lost: nothing has begun.
+        await send(client, "GET", f"checks/{check['check_id']}")
+    while (answer := await send(client, "POST", f"checks/{check['check_id']}/begin")) is None:
+        pass
+    return answer if "decision" in answer else await decided(client, question)
+
+
 async def pay(client: httpx.AsyncClient, busy: asyncio.Semaphore, run: str, name: str, number: int, log: str) -> None:
     """Asks about one payment and runs what is allowed."""
     asked = f"pay[{name}-{number}]"
@@ -47,6 +61,8 @@ async def pay(client: httpx.AsyncClient, busy: asyncio.Semaphore, run: str, name
     question = {"run": run, "task": f"Pay the bills of {name}.", "task_id": f"{name}-{number}", "undo_s": 0}
     async with busy:
         check = await decided(client, question | {"steps": [step], "action": asked})
+    if check["decision"]["approved"]:
+        check = await begun(client, check, question | {"steps": [step], "action": asked})
     decision = check["decision"]
     if decision["approved"]:
         note(log, ran=decision["action"], asked=asked, at_ms=time.time_ns() // 1_000_000)
@@ -60,7 +76,8 @@ async def main(address: str, run: str, name: str, count: str, at_once: str, log:
     """Asks about all payments, so many at a time."""
     busy, known = asyncio.Semaphore(int(at_once)), told(log)
     left = [number for number in range(int(count)) if f"pay[{name}-{number}]" not in known]
-    async with httpx.AsyncClient(base_url=f"{address}/api/v1/", timeout=30, trust_env=False) as client:
+    headers = {"Authorization": f"Bearer {os.environ['AGENT_TOKEN']}"}
+    async with httpx.AsyncClient(base_url=f"{address}/api/v1/", headers=headers, timeout=30, trust_env=False) as client:
         await asyncio.gather(*(pay(client, busy, run, name, number, log) for number in left))
     Path(done).touch()
 

@@ -1,57 +1,79 @@
-"""Who may come in: this machine while only it can, otherwise whoever has the token, and no page of another site."""
-
-import stat
+"""Who may come in: an agent by its token, on this machine as through any proxy, and no page of another site."""
 
 import httpx
 import pytest
 
+from console.auth import agents
 from console.cli import run_command
-from tests.serving import free_port
+from console.database import now_ms, writing
+from tests.serving import free_port, new_agent
 
 TOKEN = "a-token-of-24-characters"
+NOBODY = "/checks/" + "0" * 32
+PATHS = [
+    ("POST", "/checks"),
+    ("GET", NOBODY),
+    ("DELETE", NOBODY),
+    ("POST", f"{NOBODY}/begin"),
+    ("POST", f"{NOBODY}/result"),
+    ("POST", "/trajectories?run=a"),
+]
 
 
-@pytest.fixture(scope="module")
-def paths():
-    return [
-        ("POST", "/checks"),
-        ("GET", "/checks/1-1"),
-        ("POST", "/checks/1-1/result"),
-        ("POST", "/trajectories?run=a"),
-    ]
+@pytest.fixture
+def nobody(shared, api):
+    """A client without a token."""
+    with shared.client_with("") as client:
+        yield client
 
 
-def test_on_this_machine_alone_no_token_is_needed_and_the_start_says_so(shared, api):
-    assert "open to this machine, no token needed" in shared.said()
-    assert api.get("/checks/1-1").status_code == 404
-
-
-def test_a_token_of_the_settings_is_asked_for_everywhere(serve, paths):
-    server = serve(INFERACT_API_TOKEN=TOKEN)
-    assert "token: INFERACT_API_TOKEN" in server.said()
-    assert TOKEN not in server.said()
-    for method, path in paths:
-        for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}, {"Authorization": "Bearer"}):
-            said = server.client.request(method, path, headers=headers)
-            assert said.status_code == 401
-            assert said.headers["www-authenticate"] == "Bearer"
-            assert "Authorization: Bearer" in said.json()["error"]
-        assert server.client.request(method, path, headers={"Authorization": f"Bearer {TOKEN}"}).status_code != 401
+@pytest.mark.parametrize(("method", "path"), PATHS)
+def test_without_a_token_nobody_comes_in_on_this_machine_either(nobody, method, path):
+    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}, {"Authorization": "Bearer"}):
+        said = nobody.request(method, path, headers=headers)
+        assert said.status_code == 401
+        assert said.headers["www-authenticate"] == "Bearer"
+        assert "Authorization: Bearer" in said.json()["error"]
     cookie = {"Cookie": f"token={TOKEN}; inferact_hat={TOKEN}"}
-    assert server.client.get("/checks/1-1", headers=cookie).status_code == 401
-    assert server.client.get("/health").status_code == 200
-    assert server.client.get("/openapi.json").status_code == 200
+    assert nobody.request(method, path, headers=cookie).status_code == 401
 
 
-def test_a_server_that_others_can_reach_makes_a_token_and_asks_even_this_machine(serve, data_dir):
-    server = serve("--host", "0.0.0.0")
-    kept = data_dir / "api.token"
-    assert f"token: {kept}" in server.said()
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    assert server.client.get("/checks/1-1").status_code == 401
-    headers = {"Authorization": f"Bearer {kept.read_text()}"}
-    assert server.client.get("/checks/1-1", headers=headers).status_code == 404
-    assert kept.read_text() not in server.said()
+def test_health_and_the_document_are_open(nobody):
+    assert nobody.get("/health").status_code == 200
+    assert nobody.get("/openapi.json").status_code == 200
+
+
+def test_the_start_says_how_agents_get_in(shared):
+    assert "inferact agent add NAME" in shared.said()
+    assert "INFERACT_API_TOKEN" in shared.said()
+    assert "the-token-of-the-settings" not in shared.said()
+
+
+def test_the_token_of_the_settings_is_an_agent_too(admin):
+    assert admin.get(NOBODY).status_code == 404
+
+
+def test_the_token_that_an_earlier_console_kept_still_works(serve, data_dir):
+    data_dir.mkdir(parents=True, exist_ok=True)
+    (data_dir / "api.token").write_text(TOKEN)
+    server = serve()
+    with server.client_with(TOKEN) as client:
+        assert client.get(NOBODY).status_code == 404
+    assert str(data_dir / "api.token") in server.said()
+
+
+def test_no_token_is_made_for_others_to_find(serve, data_dir):
+    serve("--host", "0.0.0.0")
+    assert not (data_dir / "api.token").exists()
+
+
+def test_an_agent_that_is_disabled_is_out_at_once(shared, api, module_data, question):
+    with shared.client_with(new_agent(module_data, "gone soon")) as client:
+        check_id = client.post("/checks", json=question()).json()["check_id"]
+        with writing() as session:
+            agents.disable(session, "Gone Soon", now_ms())
+        for said in (client.get(f"/checks/{check_id}"), client.post("/checks", json=question())):
+            assert said.status_code == 401
 
 
 def test_a_token_that_protects_nothing_is_refused_at_the_start(data_dir, monkeypatch, capsys):
@@ -72,26 +94,28 @@ def test_a_token_that_protects_nothing_is_refused_at_the_start(data_dir, monkeyp
         {"Sec-Fetch-Site": "same-site"},
     ],
 )
-def test_another_site_s_page_is_refused_even_with_the_token(api, shared, headers):
-    said = api.post("/checks", json={}, headers=headers | {"Authorization": f"Bearer {TOKEN}"})
+def test_another_site_s_page_is_refused_even_with_a_token(api, headers):
+    said = api.post("/checks", json={}, headers=headers)
     assert said.status_code == 403
     assert "another site" in said.json()["error"]
 
 
-def test_the_console_s_own_page_may_ask(api, shared):
-    assert api.get("/checks/1-1", headers={"Origin": shared.url, "Sec-Fetch-Site": "same-origin"}).status_code == 404
+def test_the_console_s_own_page_may_ask_with_a_token(api, shared):
+    assert api.get(NOBODY, headers={"Origin": shared.url, "Sec-Fetch-Site": "same-origin"}).status_code == 404
 
 
 @pytest.mark.parametrize(
     "headers",
     [
         {"Host": "console.example:8501"},
-        {"X-Forwarded-For": "203.0.113.7"},
-        {"Forwarded": "for=203.0.113.7"},
+        {"X-Forwarded-For": "127.0.0.1"},
+        {"X-Real-IP": "127.0.0.1"},
+        {"Forwarded": "for=127.0.0.1"},
     ],
 )
-def test_what_comes_under_another_name_or_through_a_proxy_needs_the_token(api, headers):
-    assert api.get("/checks/1-1", headers=headers).status_code == 401
+def test_a_proxy_opens_and_closes_nothing(api, nobody, headers):
+    assert api.get(NOBODY, headers=headers).status_code in (404, 400)
+    assert nobody.get(NOBODY, headers=headers).status_code == 401
 
 
 def test_a_page_that_takes_over_a_name_cannot_ask_in_it(shared):

@@ -7,7 +7,9 @@ import httpx
 import pytest
 from sqlmodel import select
 
-from console.database import reading
+from console import runs
+from console.database import now_ms, reading, review_queue
+from console.review import decisions
 from console.runs import trajectory_list
 from storage import tables
 
@@ -28,12 +30,13 @@ def test_what_the_detector_does_not_flag_may_run_at_once_and_its_result_is_kept(
     assert document["decision"]["reason"] == "not_flagged"
     assert document["decision"]["call"] == {"name": "buy", "arguments": asked["action"]["arguments"]}
     check_id = document["check_id"]
+    assert api.post(f"/checks/{check_id}/begin").status_code == 200
     first = api.post(f"/checks/{check_id}/result", json={"observation": "bought"})
     again = api.post(f"/checks/{check_id}/result", json={"observation": "bought twice?"})
     assert (first.status_code, first.json()) == (200, {"check_id": check_id, "recorded": True})
     assert (again.status_code, again.json()) == (200, {"check_id": check_id, "recorded": False})
     with reading() as session:
-        record = trajectory_list.load(session, int(check_id.split("-")[0]))
+        record = trajectory_list.load(session, trajectory_of(session, check_id))
     assert record.steps[-1].observation == "bought"
 
 
@@ -56,11 +59,27 @@ def test_a_decision_made_in_another_process_arrives_within_a_second(api, questio
     assert decision["action"] == 'buy({"amount":90,"item":"red kettle"})'
 
 
-def test_a_go_ahead_is_given_once_and_its_result_recorded_once(api, question, decide):
+def trajectory_of(session, check_id):
+    return session.exec(select(tables.Ask.trajectory_id).where(tables.Ask.token == check_id)).one()
+
+
+def test_a_go_ahead_begins_once_and_its_result_is_recorded_once(api, question, decide):
     asked = question()
     check_id = api.post("/checks", json=asked).json()["check_id"]
     decide(asked["run"], "approve")
-    assert api.get(f"/checks/{check_id}?wait=5").json()["decision"]["approved"] is True
+    fetched = [api.get(f"/checks/{check_id}?wait=5").json() for _ in range(3)] + [
+        api.post("/checks", json=asked).json()
+    ]
+    assert [one["decision"]["approved"] for one in fetched] == [True] * 4
+    early = api.post(f"/checks/{check_id}/result", json={"observation": "done"})
+    assert early.status_code == 409
+    assert f"/api/v1/checks/{check_id}/begin" in early.json()["error"]
+    begun = api.post(f"/checks/{check_id}/begin")
+    assert begun.status_code == 200
+    assert begun.json() == fetched[0]
+    replayed = api.post(f"/checks/{check_id}/begin")
+    assert replayed.status_code == 409
+    assert "already begun" in replayed.json()["error"]
     for said in (api.get(f"/checks/{check_id}"), api.post("/checks", json=asked)):
         assert said.status_code == 200
         assert said.json()["check_id"] == check_id
@@ -69,13 +88,13 @@ def test_a_go_ahead_is_given_once_and_its_result_recorded_once(api, question, de
     results = [api.post(f"/checks/{check_id}/result", json={"observation": "done"}).json() for _ in range(2)]
     assert [one["recorded"] for one in results] == [True, False]
     with reading() as session:
-        of_this = select(tables.Intent).where(tables.Intent.trajectory_id == int(check_id.split("-")[0]))
+        of_this = select(tables.Intent).where(tables.Intent.trajectory_id == trajectory_of(session, check_id))
         intents = session.exec(of_this).all()
     assert len(intents) == 1
     assert intents[0].finished_ms is not None
 
 
-def test_only_one_of_many_that_wait_gets_the_go_ahead(api, question, decide):
+def test_all_that_wait_hear_of_the_go_ahead_and_only_one_begins(api, question, decide):
     asked = question()
     check_id = api.post("/checks", json=asked).json()["check_id"]
     with ThreadPoolExecutor(8) as pool:
@@ -83,7 +102,9 @@ def test_only_one_of_many_that_wait_gets_the_go_ahead(api, question, decide):
         time.sleep(0.3)
         decide(asked["run"], "approve")
         answers = [one.result(timeout=30).json()["decision"] for one in waiting]
-    assert sorted(answer["approved"] for answer in answers) == [False] * 7 + [True]
+        begun = list(pool.map(lambda _: api.post(f"/checks/{check_id}/begin").status_code, range(8)))
+    assert [answer["approved"] for answer in answers] == [True] * 8
+    assert sorted(begun) == [200] + [409] * 7
 
 
 def test_an_agent_that_hangs_up_does_not_lose_its_go_ahead(api, question, decide):
@@ -106,6 +127,7 @@ def test_a_check_stays_the_same_when_the_server_starts_anew(serve, question, dec
     before.process.wait()
     decide(asked["run"], "edit", "", "buy[green]")
     after = serve()
+    after.client.headers = before.client.headers
     decision = after.client.get(f"/checks/{check_id}?wait=5").json()["decision"]
     assert (decision["approved"], decision["action"]) == (True, "buy[green]")
 
@@ -175,15 +197,84 @@ def test_waiting_blocks_nobody_else(api, question):
     assert took < 2.0
 
 
-@pytest.mark.parametrize("check_id", ["0-0", "999999-3", "nonsense", "1-", "-1-1", "1-2-3", "٣-١", "9" * 40 + "-1"])
+@pytest.mark.parametrize("check_id", ["1-1", "1", "nonsense", "0" * 32, "A" * 32, "٣" * 32, "9" * 400])
 def test_a_check_that_is_not_there_is_a_404(api, check_id):
     for said in (
+        api.post(f"/checks/{check_id}/begin"),
         api.get(f"/checks/{check_id}"),
         api.delete(f"/checks/{check_id}"),
         api.post(f"/checks/{check_id}/result", json={}),
     ):
         assert said.status_code == 404
         assert said.json()["error"].startswith("No check named")
+
+
+def test_a_stranger_with_the_check_s_id_neither_sees_takes_nor_cancels_it(api, stranger, admin, question, decide):
+    asked = question()
+    check_id = api.post("/checks", json=asked).json()["check_id"]
+    for other in (stranger, admin):
+        assert all_refused(other, check_id)
+    decide(asked["run"], "approve")
+    for other in (stranger, admin):
+        assert all_refused(other, check_id)
+    assert api.get(f"/checks/{check_id}?wait=5").json()["decision"]["approved"] is True
+    assert api.post(f"/checks/{check_id}/begin").status_code == 200
+
+
+def all_refused(client, check_id):
+    answers = (
+        client.get(f"/checks/{check_id}?wait=1"),
+        client.delete(f"/checks/{check_id}"),
+        client.post(f"/checks/{check_id}/begin"),
+        client.post(f"/checks/{check_id}/result", json={}),
+    )
+    return {answer.status_code for answer in answers} == {404}
+
+
+def test_a_stranger_that_asks_the_very_same_asks_something_else(api, stranger, question, decide):
+    asked = question()
+    mine, theirs = (client.post("/checks", json=asked).json()["check_id"] for client in (api, stranger))
+    assert mine != theirs
+    decide(asked["run"], "approve")
+    assert api.get(f"/checks/{mine}?wait=5").json()["decision"]["approved"] is True
+    assert stranger.get(f"/checks/{theirs}").status_code == 202
+
+
+def test_a_lost_reply_is_fetched_again(api, question, decide):
+    asked = question()
+    check_id = api.post("/checks", json=asked).json()["check_id"]
+    decide(asked["run"], "approve")
+    time.sleep(0.1)
+    with pytest.raises(httpx.TimeoutException):
+        api.get(f"/checks/{check_id}?wait=5", timeout=0.0005)
+    time.sleep(0.5)
+    assert api.post("/checks", json=asked).json()["decision"]["approved"] is True
+    assert api.post(f"/checks/{check_id}/begin").status_code == 200
+
+
+def test_a_late_reviewer_lets_nothing_run(api, question):
+    asked = question(timeout_s=1.0)
+    check_id = api.post("/checks", json=asked).json()["check_id"]
+    with reading() as session:
+        run = runs.get(session, asked["run"])
+        claim = decisions.next_item(review_queue(), session, run, "rita", now_ms())
+    time.sleep(1.05)
+    decisions.submit(review_queue(), run, claim, "rita", decisions.Answer("approve"), now_ms())
+    decision = api.get(f"/checks/{check_id}").json()["decision"]
+    assert (decision["approved"], decision["reason"]) == (False, "timeout")
+    assert api.post(f"/checks/{check_id}/begin").status_code == 409
+
+
+def test_an_agent_that_waits_is_dead_after_a_minute_and_one_that_comes_back_is_not(api, question):
+    asked = question()
+    waited, comes_back = (api.post("/checks", json=asked | {"action": name}).json()["check_id"] for name in ("a", "b"))
+    api.get(f"/checks/{waited}?wait=0.1")
+    api.get(f"/checks/{comes_back}")
+    with reading() as session:
+        run_id = runs.get(session, asked["run"]).id
+    assert review_queue().expire_overdue(run_id=run_id, now_ms=now_ms() + 61_000) == 1
+    assert api.get(f"/checks/{waited}").json()["decision"]["reason"] == "timeout"
+    assert api.get(f"/checks/{comes_back}").status_code == 202
 
 
 @pytest.mark.parametrize("wait", ["-1", "61", "soon", "nan", "inf"])

@@ -56,14 +56,14 @@ def test_a_body_that_does_not_say_how_large_it_is_is_cut_off(api):
 
 @pytest.mark.parametrize("path", ["/nothing", "/checks/1-1/nothing", "/", "/../v2/checks", "/openapi.yaml"])
 def test_an_address_that_is_not_there_is_a_404_in_json(api, shared, path):
-    said = httpx.get(f"{shared.url}/api/v1{path}")
+    said = api.get(f"{shared.url}/api/v1{path}")
     assert said.status_code == 404
     assert "openapi.json" in said.json()["error"]
 
 
 @pytest.mark.parametrize("path", ["/api", "/api/", "/api/x", "/api/v2/checks"])
 def test_nothing_under_api_is_answered_with_the_console_s_page(shared, path):
-    said = httpx.get(shared.url + path, follow_redirects=True)
+    said = shared.client.get(shared.url + path, follow_redirects=True)
     assert said.status_code == 404
     assert said.headers["content-type"] == "application/json"
 
