@@ -26,7 +26,7 @@ class Settings(BaseSettings):
     model: str | None = None
     concurrency: int = Field(default=8, ge=1)
     api_token: SecretStr | None = None
-    """What agents send to use the HTTP API; without it, one is made where the server listens to other machines."""
+    """A token of the HTTP API beside those of the agents; it alone may import."""
     webhook_url: str | None = None
     """Where every decision on an agent's action is sent."""
     webhook_secret: SecretStr | None = None

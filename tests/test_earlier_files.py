@@ -64,7 +64,17 @@ def test_an_export_of_the_earlier_database_is_the_earlier_export(name, tmp_path)
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_command_says_of_the_earlier_database_what_it_said_then(name, capsys):
     assert run_command([*ANSWERS[name], "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads((EARLIER / "answers" / f"{name}.json").read_text())
+    earlier = json.loads((EARLIER / "answers" / f"{name}.json").read_text())
+    assert _of_then(json.loads(capsys.readouterr().out), earlier) == earlier
+
+
+def _of_then(rows, earlier):
+    """The answer without what rows have gained at their end since."""
+    if not isinstance(earlier, list) or not earlier:
+        return rows
+    names = list(earlier[0])
+    assert all(list(row)[: len(names)] == names for row in rows)
+    return [{name: row[name] for name in names} for row in rows]
 
 
 def test_an_earlier_export_of_trajectories_is_imported_again_whole(capsys):

@@ -1,1 +1,1 @@
-"""Authentication: sign-in at a browser, the token of the HTTP API, and the secrets that both keep."""
+"""Authentication: sign-in at a browser, the tokens of agents at the HTTP API, and the secrets that both keep."""

@@ -2,8 +2,8 @@
 
 `python tests/benchmarks/crash_gate.py [--quick]`; the last line is the result as JSON. Four agents (two of them over
 HTTP with a token, of which one fetches each go-ahead several times), a reviewer, the worker and the console share one
-SQLite file; one of them is killed and started again at each point. The figures are counts over all actions. A reckless agent, who runs its actions whatever the gate answers, is
-there to show that the count finds what it looks for.
+SQLite file; one of them is killed and started again at each point. The figures are counts over all actions. A reckless
+agent, who runs its actions whatever the gate answers, is there to show that the count finds what it looks for.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Every kind of damage is found and said in words."""
 
 import sqlite3
+import time
 from contextlib import closing
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from storage.check import check
 from storage.migrations.upgrading import upgrade
 
+YEAR_AHEAD = (int(time.time()) + 365 * 24 * 3_600) * 1_000
 DAMAGE = [
     ("UPDATE budget SET used = 3", "Budget 1: 3 used, but its ledger adds up to 2."),
     ("UPDATE slot SET units = 0 WHERE id = 1", "Budget 1: 2 used, but its claims and decisions cost 1."),
@@ -21,6 +23,11 @@ DAMAGE = [
         "UPDATE item SET status = 'pending' WHERE id = 1",
         "Item 1 stands pending, but 0 slots are open and 0 claims live.",
     ),
+    (
+        f"UPDATE slot SET lease_until_ms = {YEAR_AHEAD} WHERE status = 'claimed'",
+        "Review slot 2 is leased for longer than any lease; the clock stood wrong, and `inferact worker` frees it.",
+    ),
+    ("UPDATE decision SET claimed_ms = decided_ms + 1", "Decision 1 was made before its claim."),
     ("UPDATE decision SET superseded = 1", "Review slot 1 is decided and has 0 current decisions."),
     ("UPDATE decision SET superseded = 1, delivered_ms = 1", "Decision 1 was delivered, although it was taken back."),
     ("UPDATE item SET status = 'delivered' WHERE id = 1", "Item 1 stands delivered, but decision 1 is not."),

@@ -198,3 +198,17 @@ def test_an_item_cancelled_unreviewed_waits_again_when_it_is_put_again(desk, url
     assert desk.waiting(**AT).items == 4
     assert claim(desk, "bo", now_ms=4, item_id=first.item_id).item_id == first.item_id
     assert check(url) == []
+
+
+def test_a_lease_of_a_clock_that_stood_a_year_ahead_is_freed(url, stock):
+    queue, year = stock(url, 1, cap=5), 365 * 24 * 3_600_000
+    queue.claim(run_id=1, trial=0, reviewer="ann", now_ms=year, lease_ms=1_000)
+    assert queue.sweep(now_ms=1_000) == 1
+    assert queue.budget(run_id=1, trial=0).used == 0
+
+
+def test_an_answer_is_never_older_than_its_claim(url, stock, answer):
+    queue = stock(url, 1, cap=5)
+    mine = queue.claim(run_id=1, trial=0, reviewer="ann", now_ms=5_000, lease_ms=1_000)
+    made = queue.decide(item_id=1, reviewer="ann", token=mine.token, now_ms=2_000, undo_ms=0, **answer("k"))
+    assert (made.claimed_ms, made.decided_ms) == (2_000, 2_000)
