@@ -145,11 +145,15 @@ def test_words_survive_a_reload_and_a_restart(filled, serve, open_page, settled)
     settled(page)
     page.get_by_role("textbox", name="Words to the agent").press_sequentially("Too dear, and the wrong colour")
     page.get_by_text(re.compile("saved", re.I)).first.wait_for()
-    address = serve()
-    page.goto(f"{address}/review")
+    page.reload()
     assert shown_item(page) == first
     settled(page)
     assert page.get_by_role("textbox", name="Words to the agent").input_value() == "Too dear, and the wrong colour"
+    with serve.until_closed(free_port()) as address:
+        page.goto(f"{address}/review")
+        assert shown_item(page) == first
+        settled(page)
+        assert page.get_by_role("textbox", name="Words to the agent").input_value() == "Too dear, and the wrong colour"
 
 
 def test_a_server_restarted_under_an_open_page_decides_nothing_unseen(filled, serve, open_page, settled):

@@ -182,7 +182,12 @@ def _fixed_participants(cells: CellMeans, level: float, note: str) -> Mixed:
     """The same differences with a parameter per participant: what the mixed model is without their variance."""
     people = pd.get_dummies(pd.Series(cells.who), dtype=float).to_numpy()
     centred = people[:, 1:] - people[:, 1:].mean(axis=0)
-    fit = _ordinary(cells.values, np.hstack([cells.fixed, centred]))
+    columns = np.hstack([cells.fixed, centred])
+    others = np.delete(columns, np.s_[1 : len(cells.conditions)], axis=1)
+    if np.linalg.matrix_rank(columns) - np.linalg.matrix_rank(others) < len(cells.conditions) - 1:
+        why = "Not estimable: some conditions have no participant who links them with the others."
+        return _nothing("probability", cells, why)
+    fit = _ordinary(cells.values, columns)
     kept = cells.fixed.shape[1]
     figures = np.asarray(fit.params)[:kept], np.asarray(fit.bse)[:kept]
     method = "linear model with participants as fixed effects"

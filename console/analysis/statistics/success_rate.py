@@ -101,14 +101,15 @@ def compare_tasks(
     both = shares.reindex(columns=[first, second]).dropna()
     clear = both[(both != 0.5).all(axis=1)] > 0.5
     ours, theirs = clear[first].to_numpy(dtype=bool), clear[second].to_numpy(dtype=bool)
-    test = mcnemar(np.ones(len(clear), dtype=bool), ours, theirs)
-    return TaskPairs(first, second, len(clear), len(both) - len(clear), test, _difference(test, len(clear), level))
+    test, tied = mcnemar(np.ones(len(clear), dtype=bool), ours, theirs), len(both) - len(clear)
+    return TaskPairs(first, second, len(clear), tied, test, _difference(test, len(clear), tied, level))
 
 
-def _difference(test: McNemar, n: int, level: float) -> Estimate:
+def _difference(test: McNemar, n: int, tied: int, level: float) -> Estimate:
     """The difference of two paired shares with the adjusted interval of Bonett and Price (2012)."""
     if not n:
-        return undefined("No task was done under both conditions.")
+        every = "Every task that was done under both conditions is tied."
+        return undefined(every if tied else "No task was done under both conditions.")
     ours, theirs = (test.only_first + 1) / (n + 2), (test.only_second + 1) / (n + 2)
     error = float(((ours + theirs - (ours - theirs) ** 2) / (n + 2)) ** 0.5)
     half = float(special.ndtri((1 + level) / 2)) * error

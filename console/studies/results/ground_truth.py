@@ -1,9 +1,7 @@
-"""Ground truth of what participants decided on.
+"""Ground truth of what participants decided on, and the checkpoint keys that every participant's copy of a task shares.
 
 Where the source of a trajectory tells it, that is its label. In a live run a rejected action never runs and an edited
 one is another, so there the embedded world tells what the action that waited would have led to.
-
-Units: checkpoints by names that every participant's own copy of a task shares.
 """
 
 from __future__ import annotations

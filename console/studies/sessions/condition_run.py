@@ -1,8 +1,7 @@
-"""Arms: the run of one participant's condition, made and played by the Actor up to what waits for review.
+"""The run of one participant's condition: made, played by the Actor up to what waits for review, handed over after it.
 
-Long work is marked in the run's options, so that a page opened anew knows whether it is under way or was cut off.
-
-Rounds: decisions reach the agents, what the budget left open is released, the next trial comes.
+At a handover decisions reach the agents, what the budget left open is released, and the next trial comes. Long work is
+marked in the run's options, so that a page opened anew knows whether it is under way or was cut off.
 """
 
 from __future__ import annotations

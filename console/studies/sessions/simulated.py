@@ -1,8 +1,7 @@
-"""What a simulated participant thinks of an item: by gold, by gold with errors, by the recorded label, or by the rules.
+"""Simulated participants: they go the way of people, through the same rounds and the same queue.
 
-A new kind of simulated participant is one function here and one line in OPINIONS.
-
-Simulated participants: they go the way of people, through the same rounds and the same queue.
+What one thinks of an item comes from gold, gold with errors, the recorded label, or the rules; a new kind is one
+function here and one line in OPINIONS.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Taking a participant out of their runs: what they decided and wrote, and all that came of it.
-
-Leaving a study: everything of the participant is removed, or stays without a way back to them.
-"""
+"""Withdrawal from a study: everything of the participant is removed, or stays without a way back to them."""
 
 from __future__ import annotations
 
