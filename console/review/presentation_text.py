@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 from console.trajectory import Step
@@ -11,6 +12,9 @@ from console.trajectory.terms import Term, TermKind, lowered, mentions, occurren
 LONG_CHARS = 300
 LONG_LINES = 3
 PREVIEW_CHARS = 160
+CAP = 20_000
+"""Characters of a text that are shown at first."""
+_BACK = 1_000
 _LAST_SEEN_CHARS = 420
 _TELLING_CHARS = 80
 # Where everything is marked, nothing is; and each mark is one more element to swap when the next item comes.
@@ -25,6 +29,27 @@ def preview(text: str, limit: int = PREVIEW_CHARS) -> str:
     """The text on one line, cut at `limit` characters."""
     flat = " ".join(text[: limit * 4].split())
     return flat if len(flat) <= limit and len(text) <= limit * 4 else flat[: limit - 1].rstrip() + "…"
+
+
+def capped(text: str, limit: int = CAP) -> str:
+    """The text up to `limit` characters, ended after a line where one ends shortly before, never within a character."""
+    if len(text) <= limit:
+        return text
+    end = text.rfind("\n", max(limit - _BACK, 1), limit) + 1 or limit
+    # A half of a surrogate pair, or a mark that belongs to the character before it, does not begin the rest.
+    while end > max(limit - _BACK, 1) and _continues(text[end]):
+        end -= 1
+    return text[:end]
+
+
+def _continues(character: str) -> bool:
+    return "\udc00" <= character <= "\udfff" or character == "\u200d" or unicodedata.combining(character) > 0
+
+
+def left_out(text: str, shown: str) -> str:
+    """How much of the text is not in what is shown of it, in words; empty where nothing is."""
+    left = len(text) - len(shown)
+    return f"... {left:,} more characters" if left else ""
 
 
 def is_long(text: str) -> bool:

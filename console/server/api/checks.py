@@ -112,7 +112,14 @@ def _submit(sent: CheckSent) -> Check:
         agent=sent.agent,
     )
     steps = [_step(step) for step in sent.steps]
-    answer = gate.ask(sent.task, steps, _action(sent.action), task_id=sent.task_id, trial=sent.trial)
+    answer = gate.ask(
+        sent.task,
+        steps,
+        _action(sent.action),
+        task_id=sent.task_id,
+        trial=sent.trial,
+        tool_schema=sent.tool_schema,
+    )
     if isinstance(answer, Wait):
         return _check(answer, CheckId(answer.check.ask.trajectory_id, answer.check.request.step))
     with reading() as session:
@@ -142,6 +149,7 @@ def _check(answer: Wait | GateDecision, at: CheckId | None) -> Check:
     call = answer.call
     decision = Decision(
         approved=answer.approved,
+        edited=answer.edited,
         action=answer.action,
         call=None if call is None else ToolCall(name=call.name, arguments=dict(call.arguments)),
         feedback=answer.feedback,

@@ -48,6 +48,9 @@ class CheckSent(_Sent):
     reviews_per_item: int = Field(default=1, ge=1)
     timeout_s: float | None = Field(default=None, gt=0, description="After that long the answer is no.")
     undo_s: float = Field(default=5.0, ge=0, le=3600, description="How long a reviewer can take an answer back.")
+    tool_schema: dict[str, Any] | None = Field(
+        default=None, description="JSON schema of the tool's arguments, which a reviewer's edit has to fit."
+    )
     agent: str | None = Field(default=None, description="A name for the asking agent, for the log of events.")
 
 
@@ -61,6 +64,7 @@ class Decision(BaseModel):
     """Run `action` if, and only if, `approved` is true; it may differ from the one asked about (reason `edited`)."""
 
     approved: bool
+    edited: bool = Field(description="Whether `action` is the reviewer's own and not the one asked about.")
     action: str
     call: ToolCall | None = Field(default=None, description="The action as a tool call, where it is a single one.")
     feedback: str = Field(description="A reviewer's words, for the agent's memory.")

@@ -35,16 +35,19 @@ def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) ->
     item = claim.item_id
     halted = claim.kind == CheckpointKind.HALTED
     editing = st.session_state.get("editing") == item
+    whole = halted or actions.shows_whole_action(item, decisions.pending_action(claim))
     words = run.feedback_mode != "binary"
     with st.bottom, st.container(key="decision-bar"):
         if editing:
             _edit_field(claim)
+        if not whole:
+            _show_whole_button(claim)
         field, buttons = st.columns([5, 8], vertical_alignment="bottom")
         with field:
             if words:
                 _words_field(item, draft)
             hotkeys(
-                _bindings(item, halted=halted),
+                _bindings(item, halted=halted, whole=whole),
                 item_id=item,
                 enabled=shortcuts.enabled(),
                 draft_key=words_key(item) if words else None,
@@ -52,7 +55,7 @@ def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) ->
             )
             _watch_lease(claim, run.lease_ms)
         with buttons:
-            _buttons(item, halted=halted, words=words, editing=editing, escalates=escalates)
+            _buttons(item, halted=halted, words=words, editing=editing, escalates=escalates, whole=whole)
 
 
 def back_bar(claim: Claim) -> None:
@@ -93,7 +96,18 @@ def _edit_field(claim: Claim) -> None:
     st.text_input("Do this instead", key=key)
 
 
-def _buttons(item: int, *, halted: bool, words: bool, editing: bool, escalates: bool) -> None:
+def _show_whole_button(claim: Claim) -> None:
+    action = decisions.pending_action(claim)
+    st.button(
+        key_label(f"Show the whole action ({len(action):,} characters)", "W"),
+        key=f"whole-{claim.item_id}",
+        type="primary",
+        on_click=actions.show_whole_action,
+        args=(claim.item_id, action),
+    )
+
+
+def _buttons(item: int, *, halted: bool, words: bool, editing: bool, escalates: bool, whole: bool) -> None:
     with st.container(horizontal=True, key="decisions"):
         if halted:
             _button(
@@ -108,7 +122,8 @@ def _buttons(item: int, *, halted: bool, words: bool, editing: bool, escalates: 
             _button("Send edit", "Ctrl+Enter", f"submit-{item}", item, DecisionKind.EDIT, primary=True)
             st.button(key_label("Cancel", "E"), key=f"edit-{item}", on_click=actions.edit, args=(None,))
         else:
-            _button("Approve", "A", f"approve-{item}", item, DecisionKind.APPROVE)
+            approve = "Approve" if whole else "Approve: off until the whole action was shown"
+            _button(approve, "A", f"approve-{item}", item, DecisionKind.APPROVE)
             _button("Reject", "X", f"reject-{item}", item, DecisionKind.REJECT)
             st.button(key_label("Edit", "E"), key=f"edit-{item}", on_click=actions.edit, args=(item,))
         st.button(key_label("Skip", "S"), key=f"skip-{item}", on_click=actions.skip, args=(item,))
@@ -140,14 +155,14 @@ def _button(words: str, key: str, widget: str, item: int, decision: str, *, prim
     )
 
 
-def _bindings(item: int, *, halted: bool) -> dict[str, str]:
+def _bindings(item: int, *, halted: bool, whole: bool) -> dict[str, str]:
     bound = {"s": f"skip-{item}", "u": f"undo-{item}", "ctrl+enter": f"submit-{item}", "k": f"previous-{item}"}
     bound |= {"arrowleft": f"previous-{item}", "?": f"keys-{item}"}
     if not halted:
         bound |= {"a": f"approve-{item}", "x": f"reject-{item}", "e": f"edit-{item}"}
         if st.session_state.get("editing") != item:
             bound["ctrl+enter"] = f"reject-{item}"
-    return bound
+    return bound if whole else bound | {"w": f"whole-{item}"}
 
 
 @st.fragment(run_every=_LEASE_EVERY_S)
