@@ -55,7 +55,7 @@ def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) ->
             )
             _watch_lease(claim, run.lease_ms)
         with buttons:
-            _buttons(item, halted=halted, words=words, editing=editing, escalates=escalates, whole=whole)
+            _buttons(item, halted=halted, words=words, editing=editing, escalates=escalates)
 
 
 def back_bar(claim: Claim) -> None:
@@ -98,6 +98,7 @@ def _edit_field(claim: Claim) -> None:
 
 def _show_whole_button(claim: Claim) -> None:
     action = decisions.pending_action(claim)
+    st.caption(decisions.NOT_WHOLE)
     st.button(
         key_label(f"Show the whole action ({len(action):,} characters)", "W"),
         key=f"whole-{claim.item_id}",
@@ -107,7 +108,7 @@ def _show_whole_button(claim: Claim) -> None:
     )
 
 
-def _buttons(item: int, *, halted: bool, words: bool, editing: bool, escalates: bool, whole: bool) -> None:
+def _buttons(item: int, *, halted: bool, words: bool, editing: bool, escalates: bool) -> None:
     with st.container(horizontal=True, key="decisions"):
         if halted:
             _button(
@@ -122,8 +123,7 @@ def _buttons(item: int, *, halted: bool, words: bool, editing: bool, escalates: 
             _button("Send edit", "Ctrl+Enter", f"submit-{item}", item, DecisionKind.EDIT, primary=True)
             st.button(key_label("Cancel", "E"), key=f"edit-{item}", on_click=actions.edit, args=(None,))
         else:
-            approve = "Approve" if whole else "Approve: off until the whole action was shown"
-            _button(approve, "A", f"approve-{item}", item, DecisionKind.APPROVE)
+            _button("Approve", "A", f"approve-{item}", item, DecisionKind.APPROVE)
             _button("Reject", "X", f"reject-{item}", item, DecisionKind.REJECT)
             st.button(key_label("Edit", "E"), key=f"edit-{item}", on_click=actions.edit, args=(item,))
         st.button(key_label("Skip", "S"), key=f"skip-{item}", on_click=actions.skip, args=(item,))
