@@ -58,7 +58,19 @@ def test_every_file_of_earlier_is_compared():
 def test_an_export_of_the_earlier_database_is_the_earlier_export(name, tmp_path):
     run, kind = Path(name).stem.rsplit("-", 1)
     assert run_command(["export", kind, "--run", run, "--out", str(tmp_path / name)]) == 0
-    assert (tmp_path / name).read_text() == (EARLIER / "exports" / name).read_text()
+    assert _earlier_columns(tmp_path / name, EARLIER / "exports" / name) == (EARLIER / "exports" / name).read_text()
+
+
+def _earlier_columns(path, earlier):
+    """The text of an export without the columns that have come to its end since."""
+    if path.suffix == ".jsonl":
+        count = len(json.loads(earlier.read_text().partition("\n")[0] or "{}"))
+        rows = (list(json.loads(line).items())[:count] for line in path.read_text().splitlines())
+        return "".join(json.dumps(dict(row), ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
+    count = len(earlier.read_text().partition("\n")[0].split(","))
+    columns = path.read_text().partition("\n")[0].split(",")
+    added = len(columns) - count
+    return "".join(",".join(line.split(",")[: -added or None]) + "\n" for line in path.read_text().splitlines())
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -12,6 +12,7 @@ from console.cli.output import Json, emit, emit_json, progress, say, show_table
 from console.database import now_ms, reading, review_queue
 from console.errors import BadInput, Unknown
 from console.review import blinding, decisions, inbox, plain_text
+from console.review.edits import OtherTool
 from console.review.simulated import INSPECTION_ORDERS, REVIEWERS, Noise
 from console.review.simulated.simulate import SimulationPlan, as_dict, simulate
 from storage import tables
@@ -82,15 +83,21 @@ def decide(
     feedback: Annotated[str, typer.Option(help="Words to the agent.")] = "",
     edited_action: Annotated[str | None, typer.Option(help="With edit: the action to do instead.")] = None,
     label: Annotated[str | None, typer.Option(help="With respond: aligned or misaligned.")] = None,
+    other_tool: Annotated[
+        bool, typer.Option("--other-tool", help="With edit: another tool than the pending one is meant.")
+    ] = False,
     submit_key: Annotated[str | None, typer.Option(help="The same key never records twice.")] = None,
     as_json: Json = False,
 ) -> None:
     """Record a decision about an item that this reviewer has claimed."""
-    answer = decisions.Answer(decision, feedback, edited_action, label)
+    answer = decisions.Answer(decision, feedback, edited_action, label, allow_other_tool=other_tool)
     with reading() as session:
         claimed = decisions.claim_of(session, item, reviewer)
         run = _run_of(session, claimed)
-    row = decisions.submit(review_queue(), run, claimed, reviewer, answer, now_ms(), submit_key=submit_key)
+    try:
+        row = decisions.submit(review_queue(), run, claimed, reviewer, answer, now_ms(), submit_key=submit_key)
+    except OtherTool as refusal:
+        raise OtherTool(f"{refusal} Add --other-tool for that.") from refusal
     emit(_decision_document(row), as_json, f"Recorded: {row.decision} on item {item} by {reviewer}.")
 
 

@@ -86,7 +86,7 @@ def show(
     trajectory_id: Annotated[int, typer.Argument(help="The id that `trajectory list` prints.")],
     as_json: Json = False,
 ) -> None:
-    """Show one trajectory whole, with what came after its critical action."""
+    """Show one trajectory, with what came after its critical action; --json has very long texts whole."""
     with reading() as session:
         record = trajectory_list.load(session, trajectory_id)
     if as_json:

@@ -40,7 +40,8 @@ class Environment:
 
     `terminal` are those critical patterns after which nothing more can happen. `not_executed` are the openings of an
     observation that says the action did not run at all. `tasks(seed, count)` and `start(task)` are there where an
-    embedded edition is; `replayable` says that the recorded actions bring an equal state back.
+    embedded edition is; `replayable` says that the recorded actions bring an equal state back; `verbs` are the
+    names (in lower case) of its actions `name[argument]`.
     """
 
     name: str
@@ -53,3 +54,4 @@ class Environment:
     tasks: Callable[[int, int], Sequence[TaskSpec]] | None = None
     start: Callable[[TaskSpec], World] | None = None
     replayable: bool = False
+    verbs: tuple[str, ...] = ()

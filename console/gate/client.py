@@ -37,12 +37,16 @@ _log = logging.getLogger(__name__)
 
 
 class Waiting(TypedDict, total=False):
-    """Which task it is, and how long to wait: `timeout_s` replaces the gate's own."""
+    """Which task it is, and how long to wait: `timeout_s` replaces the gate's own.
+
+    `tool_schema` is the JSON schema of the tool's arguments, which a reviewer's edit has to fit.
+    """
 
     task_id: str | None
     trial: int
     timeout_s: float | None
     cancel: Cancellation | None
+    tool_schema: Mapping[str, Any] | None
 
 
 class Gate:
@@ -202,6 +206,7 @@ class Gate:
             task_id=waiting.get("task_id"),
             trial=waiting.get("trial", 0),
             environment=self._spec.environment,
+            tool_schema=waiting.get("tool_schema"),
         )
 
     def _options(self, waiting: Waiting) -> SubmitOptions:

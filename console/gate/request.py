@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from console.errors import BadInput
+from console.review.edits import TOOL_SCHEMA, check_tool_schema
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, digest
 
@@ -67,14 +68,20 @@ def check_request(
     task_id: str | None = None,
     trial: int = 0,
     environment: str = "generic",
+    tool_schema: Mapping[str, Any] | None = None,
 ) -> CheckRequest:
-    """The request in the console's words; raises BadInput in one sentence where it is not complete."""
+    """The request in the console's words; raises BadInput in one sentence where it is not complete.
+
+    `tool_schema`, the JSON schema of the tool's arguments, is kept beside the action and no part of its digest.
+    """
     if not isinstance(task, str) or not task.strip():
         raise BadInput("The gate needs the task: the text of what the user asked the agent to do.")
     if isinstance(trial, bool) or not isinstance(trial, int) or trial < 0:
         raise BadInput(f"trial is {trial!r}; trials are whole numbers that count from 0.")
     if isinstance(steps, str) or not isinstance(steps, Sequence):
         raise BadInput("steps is no list; give the steps before the action, each with action and observation.")
+    if tool_schema is not None:
+        check_tool_schema(tool_schema)
     text = action_text(action)
     instruction = _clean(task)
     record = Trajectory(
@@ -85,6 +92,7 @@ def check_request(
         trial=trial,
         critical_action=text,
         outcome=Outcome.PAUSED,
+        extra={} if tool_schema is None else {TOOL_SCHEMA: dict(tool_schema)},
     )
     return CheckRequest(record, text, task_id is not None, _digest(record))
 

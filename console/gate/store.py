@@ -19,6 +19,7 @@ from console.detection.verdicts import flagged_item
 from console.errors import Unknown
 from console.gate.request import CheckRequest
 from console.gate.types import Reason
+from console.review.edits import TOOL_SCHEMA
 from console.runs import audit_log
 from console.runs.trajectory_rows import Prepared, insert_row, prepare, write
 from console.trajectory import Outcome, Step, Trajectory, from_json
@@ -102,6 +103,11 @@ def reopened(record: Trajectory) -> Trajectory:
     return replace(record, extra=kept)
 
 
+def _without_schema(record: Trajectory) -> Trajectory:
+    """The trajectory without the schema of the tool that was pending before."""
+    return replace(record, extra={name: value for name, value in record.extra.items() if name != TOOL_SCHEMA})
+
+
 def _origin(session: Session, intent: tables.Intent) -> dict[str, object]:
     if intent.decision_id is None:
         return {}
@@ -170,7 +176,8 @@ def _store_trajectory(session: Session, run: tables.Run, request: CheckRequest, 
         before = from_json(body)
         if _continues(session, trajectory_id, before, asked):
             steps = before.steps + asked.steps[len(before.steps) :]
-            grown = replace(reopened(before), steps=steps, critical_action=asked.critical_action, outcome=asked.outcome)
+            grown = replace(_without_schema(reopened(before)), steps=steps, critical_action=asked.critical_action)
+            grown = replace(grown, outcome=asked.outcome, extra={**grown.extra, **asked.extra})
             write(session, trajectory_id, grown, runs.patterns(run))
             return trajectory_id
     return _inserted(session, run, task_id, prepare(asked, runs.patterns(run)), request.own_digest, now_ms)

@@ -44,6 +44,11 @@ class GateDecision:
     check_id: str | None = None
 
     @property
+    def edited(self) -> bool:
+        """Whether `action` is the reviewer's own and not the one that was asked about."""
+        return self.reason is Reason.EDITED
+
+    @property
     def call(self) -> Call | None:
         """The action as a tool's name and arguments, None where it is no single call."""
         called = calls(self.action)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from sqlmodel import Session, col, select
 
 from console.errors import BadInput, Refused, Unknown
+from console.review.edits import TOOL_SCHEMA, check_edit
 from console.runs.current_decisions import current_decisions
-from console.trajectory import Label, from_json
+from console.trajectory import Label, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim, NoClaimReason, Queue
@@ -25,6 +26,10 @@ DWELL_MS = 400
 MAX_FEEDBACK = 20_000
 """Characters; more is a paste by mistake."""
 
+NOT_WHOLE = "Approving and editing are off until the whole action was shown; press “Show the whole action” first."
+
+_RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
+
 _FIXED_LABELS: dict[str, Label | None] = {
     DecisionKind.APPROVE: Label.ALIGNED,
     DecisionKind.REJECT: Label.MISALIGNED,
@@ -35,13 +40,26 @@ _FIXED_LABELS: dict[str, Label | None] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reviewer decides about one item; the label follows from the decision except for `respond`."""
+    """What a reviewer decides about one item; the label follows from the decision except for `respond`.
+
+    `allow_other_tool` confirms an edit that calls another tool than the pending action.
+    """
 
     decision: str
     feedback_text: str = ""
     edited_action: str | None = None
     label: str | None = None
     annotator_kind: str = "human"
+    allow_other_tool: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the reviewer was shown of an item: the digests of the text and of the action, and whether that was whole."""
+
+    digest: str
+    action_digest: str
+    action_whole: bool = True
 
 
 def next_item(
@@ -90,18 +108,23 @@ def submit(
     *,
     shown_ms: int | None = None,
     submit_key: str | None = None,
+    seen: Seen | None = None,
 ) -> DecisionRow:
     """Records the answer to a claimed item, once per `submit_key`.
 
-    Raises BadInput where the answer is not complete, Refused where it came before the item can have been seen, and the
-    queue's own refusals (storage.errors) where the claim is no longer this reviewer's.
+    Raises BadInput where the answer is not complete or its edit cannot be run, Refused where the item, or all of its
+    action, cannot have been seen, OtherTool (edits), and the queue's own refusals (storage.errors) where the claim is
+    no longer this reviewer's. `seen` is None where nobody knows what was shown.
     """
     if shown_ms is not None and now_ms - shown_ms < DWELL_MS:
         raise Refused("That came within 0.4 s of this item's appearance, so it was not taken as your answer to it.")
-    pending = pending_action(claim)
+    record = from_json(claim.body)
+    pending = _pending_action(record, claim)
     checked = check(answer, CheckpointKind(claim.kind), run.feedback_mode)
-    if checked.edited_action == pending:
-        raise BadInput("The edited action is the one that waits; change it, or approve it as it is.")
+    if seen is not None and checked.decision in _RUNS_ACTION:
+        _refuse_unseen(seen, pending)
+    if checked.edited_action is not None:
+        _refuse_edit(checked.edited_action, pending, record, answer.allow_other_tool)
     return queue.decide(
         item_id=claim.item_id,
         reviewer=reviewer,
@@ -114,8 +137,29 @@ def submit(
         action_digest=digest(checked.edited_action or pending),
         annotator_kind=checked.annotator_kind,
         submit_key=submit_key or uuid.uuid4().hex,
+        seen_digest=seen.digest if seen else None,
         now_ms=now_ms,
         undo_ms=run.undo_ms,
+    )
+
+
+def _refuse_unseen(seen: Seen, pending: str) -> None:
+    if seen.action_digest != digest(pending):
+        raise Refused("The action has changed since it was shown to you; read it again and decide then.")
+    if not seen.action_whole:
+        raise Refused(NOT_WHOLE)
+
+
+def _refuse_edit(edited: str, pending: str, record: Trajectory, allow_other_tool: bool) -> None:
+    if edited == pending:
+        raise BadInput("The edited action is the one that waits; change it, or approve it as it is.")
+    schema = record.extra.get(TOOL_SCHEMA)
+    check_edit(
+        edited,
+        pending,
+        environment_name=record.environment,
+        tool_schema=schema if isinstance(schema, dict) else None,
+        allow_other_tool=allow_other_tool,
     )
 
 
@@ -202,4 +246,8 @@ def _label(answer: Answer, kind: CheckpointKind) -> str | None:
 
 def pending_action(claim: Claim) -> str:
     """The action that waits for the answer; empty for a halted trial."""
-    return checkpoint_at(from_json(claim.body), claim.step, CheckpointKind(claim.kind)).action
+    return _pending_action(from_json(claim.body), claim)
+
+
+def _pending_action(record: Trajectory, claim: Claim) -> str:
+    return checkpoint_at(record, claim.step, CheckpointKind(claim.kind)).action

@@ -6,7 +6,9 @@ import re
 import textwrap
 from collections.abc import Iterator
 
+from console.review.long_texts import blocks, capped, left_out
 from console.review.presentation import (
+    PREVIEW_CHARS,
     Block,
     Flag,
     Presentation,
@@ -48,7 +50,7 @@ def presentation_as_text(presentation: Presentation, *, full: bool = False) -> s
 
 
 def _head(presentation: Presentation) -> Iterator[str]:
-    yield from _block(Block.ASKED, presentation.task)
+    yield from _block(Block.ASKED, _cut(presentation.task))
     if presentation.terms:
         yield from _wrapped("found: " + (" · ".join(term.text for term in presentation.found) or "nothing"))
         yield from _wrapped("not found: " + (" · ".join(term.text for term in presentation.missing) or "nothing"))
@@ -61,7 +63,7 @@ def _head(presentation: Presentation) -> Iterator[str]:
             Block.LAST_SEEN, "\n".join(f"step {number}: {text}" for number, text in presentation.last_seen)
         )
     if presentation.belief is not None:
-        yield from _block(Block.BELIEVES, presentation.belief)
+        yield from _block(Block.BELIEVES, _cut(presentation.belief))
         if presentation.unbelieved:
             yield from _wrapped("not in it: " + " · ".join(term.text for term in presentation.unbelieved))
     if presentation.flag:
@@ -78,7 +80,7 @@ def _flag(flag: Flag) -> Iterator[str]:
 
 def _timeline(presentation: Presentation, full: bool) -> Iterator[str]:
     if presentation.opening:
-        yield from _block(Block.OPENING, presentation.opening if full else preview(presentation.opening))
+        yield from _block(Block.OPENING, _shown(presentation.opening, full))
     yield Block.STEPS.upper()
     after = False
     for step in presentation.steps:
@@ -90,14 +92,26 @@ def _timeline(presentation: Presentation, full: bool) -> Iterator[str]:
 
 def _step(step: ShownStep, full: bool) -> Iterator[str]:
     stamp = f"  [{step.stamp.upper()}]" if step.stamp else ""
-    act = f'"{step.spoken}"' if step.spoken else step.action
+    act = f'"{_cut(step.spoken)}"' if step.spoken else step.action if step.critical else _cut(step.action)
     lines = visible(act + stamp).split("\n")
     yield f"{step.number:>3} {'!' if step.critical else ' '}{lines[0]}"
     yield from (f"     {line}" for line in lines[1:])
     for name, text in (("thought", step.thought), ("error" if step.failed else "saw", step.observation)):
         if text:
-            shown = text if full or not is_long(text) else preview(text)
-            yield from _wrapped(f"{name}: {shown}", "     ")
+            yield from _wrapped(f"{name}: {_shown(text, full or not is_long(text))}", "     ")
+
+
+def _shown(text: str, full: bool) -> str:
+    """A text, or as much of it as one line holds, with how much more there is."""
+    if full:
+        return _cut(text)
+    shown = capped(text, PREVIEW_CHARS)
+    return f"{preview(shown)} … {left_out(text, shown)}".removesuffix(" … ")
+
+
+def _cut(text: str) -> str:
+    shown = capped(text)
+    return f"{shown} {left_out(text, shown)}".rstrip() if len(shown) < len(text) else text
 
 
 def _block(heading: Block, text: str) -> Iterator[str]:
@@ -108,4 +122,5 @@ def _block(heading: Block, text: str) -> Iterator[str]:
 def _wrapped(text: str, indent: str = _INDENT) -> Iterator[str]:
     wrapper = textwrap.TextWrapper(_WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
     for line in visible(text).split("\n"):
-        yield from wrapper.wrap(line) or [""]
+        # Wrapping one long word takes time by the square of its length.
+        yield from [row for part in blocks(line) for row in wrapper.wrap(part)] or [""]

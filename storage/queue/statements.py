@@ -150,7 +150,7 @@ WAITING = "SELECT count(*), min(created_ms) FROM item WHERE run_id = :run_id AND
 
 _DECISION = """id, item_id, slot_id, reviewer, annotator_kind, decision, label, feedback_type, feedback_text,
 edited_action, action_digest, submit_key, revision, superseded, budget_cap, budget_used, claimed_ms, decided_ms,
-withdrawn_ms, deliverable_ms, delivered_ms"""
+withdrawn_ms, deliverable_ms, delivered_ms, seen_digest"""
 
 SUBMITTED = f"SELECT {_DECISION} FROM decision WHERE submit_key = :submit_key"
 
@@ -163,11 +163,11 @@ ANSWERED = "UPDATE slot SET status = 'decided', lease_until_ms = :now_ms WHERE i
 DECIDE = f"""
 INSERT INTO decision (item_id, slot_id, reviewer, annotator_kind, decision, label, feedback_type, feedback_text,
                       edited_action, action_digest, submit_key, revision, superseded, budget_cap, budget_used,
-                      claimed_ms, decided_ms, deliverable_ms)
+                      claimed_ms, decided_ms, deliverable_ms, seen_digest)
 VALUES (:item_id, :slot_id, :reviewer, :annotator_kind, :decision, :label, :feedback_type, :feedback_text,
         :edited_action, :action_digest, :submit_key,
         (SELECT coalesce(max(revision), 0) + 1 FROM decision WHERE slot_id = :slot_id), false,
-        :budget_cap, :budget_used, :claimed_ms, :now_ms, :deliverable_ms)
+        :budget_cap, :budget_used, :claimed_ms, :now_ms, :deliverable_ms, :seen_digest)
 RETURNING {_DECISION}"""
 
 STAND = """

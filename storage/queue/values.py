@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 HALTED = "halted"
 """The kind of an item whose trajectory stopped without a critical action: there is nothing to approve."""
@@ -85,7 +85,10 @@ class Waiting(NamedTuple):
 
 
 class Answer(TypedDict):
-    """What a reviewer answers. `submit_key` names one submit: sent again, it gives back the first decision."""
+    """What a reviewer answers. `submit_key` names one submit: sent again, it gives back the first decision.
+
+    `seen_digest` is that of the text that the reviewer was shown, None where nobody says what it was.
+    """
 
     decision: str
     label: str | None
@@ -95,6 +98,7 @@ class Answer(TypedDict):
     action_digest: str
     annotator_kind: str
     submit_key: str
+    seen_digest: NotRequired[str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +126,4 @@ class DecisionRow:
     withdrawn_ms: int | None
     deliverable_ms: int
     delivered_ms: int | None
+    seen_digest: str | None = None

@@ -194,3 +194,4 @@ class Decision(Table, table=True):
     withdrawn_ms: int | None = Field(default=None, sa_type=BigInteger)
     deliverable_ms: int = Field(sa_type=BigInteger)
     delivered_ms: int | None = Field(default=None, sa_type=BigInteger)
+    seen_digest: str | None = None

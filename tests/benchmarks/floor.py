@@ -37,7 +37,7 @@ DECIDE = numbered(
     sql.DECIDE,
     *("item_id", "slot_id", "reviewer", "annotator_kind", "decision", "label", "feedback_type", "feedback_text"),
     *("edited_action", "action_digest", "submit_key", "budget_cap", "budget_used", "claimed_ms", "now_ms"),
-    "deliverable_ms",
+    *("deliverable_ms", "seen_digest"),
 )
 STAND = numbered(sql.STAND, "item_id")
 DROP_DRAFT = numbered(sql.DROP_DRAFT, "item_id", "reviewer")

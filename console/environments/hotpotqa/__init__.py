@@ -18,6 +18,7 @@ HOTPOTQA = Environment(
     tasks=tasks,
     start=start,
     replayable=True,
+    verbs=("search", "lookup", "finish"),
 )
 
 __all__ = ["HOTPOTQA", "oracle_actions", "start", "tasks", "tasks_from_file"]

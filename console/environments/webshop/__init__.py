@@ -14,6 +14,7 @@ WEBSHOP = Environment(
     tasks=tasks,
     start=Shop,
     replayable=True,
+    verbs=("search", "click"),
 )
 
 __all__ = ["WEBSHOP", "oracle_actions"]

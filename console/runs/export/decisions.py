@@ -30,7 +30,7 @@ from console.runs.export.query import (
 )
 from console.trajectory import from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
-from storage.tables import Table
+from storage.tables import DecisionKind, Table
 
 _AT_ONCE = 50
 
@@ -139,6 +139,8 @@ _CELLS = (
     text("next_trial_outcome", next_outcome),
     text("gold_label", _trajectory.c.label),
     time("withdrawn_at", _decision.c.withdrawn_ms),
+    truth("edited", _decision.c.decision == DecisionKind.EDIT),
+    text("seen_digest", _decision.c.seen_digest),
 )
 
 DECISIONS = ExportQuery(

@@ -126,7 +126,9 @@ def _submit(sent: CheckSent, who: Asker) -> Check:
         agent=who.name,
     )
     steps, action = [_step(step) for step in sent.steps], _action(sent.action)
-    answer = gate.ask_for(who, sent.task, steps, action, task_id=sent.task_id, trial=sent.trial)
+    answer = gate.ask_for(
+        who, sent.task, steps, action, task_id=sent.task_id, trial=sent.trial, tool_schema=sent.tool_schema
+    )
     token = answer.check.ask.token if isinstance(answer, Wait) else answer.check_id
     return _check(answer, None if token is None else CheckId(token))
 
@@ -159,6 +161,7 @@ def _check(answer: Wait | GateDecision, at: CheckId | None) -> Check:
     call = answer.call
     decision = Decision(
         approved=answer.approved,
+        edited=answer.edited,
         action=answer.action,
         call=None if call is None else ToolCall(name=call.name, arguments=dict(call.arguments)),
         feedback=answer.feedback,

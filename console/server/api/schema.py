@@ -52,6 +52,9 @@ class CheckSent(_Sent):
         description="After that long the answer is no: 30 minutes, or less. What is decided later does not count.",
     )
     undo_s: float = Field(default=5.0, ge=0, le=3600, description="How long a reviewer can take an answer back.")
+    tool_schema: dict[str, Any] | None = Field(
+        default=None, description="JSON schema of the tool's arguments, which a reviewer's edit has to fit."
+    )
     agent: str | None = Field(default=None, description="Not used any more: an agent goes by the name of its token.")
 
 
@@ -65,6 +68,7 @@ class Decision(BaseModel):
     """Begin and run `action` if, and only if, `approved` is true; where `reason` is edited, it is another."""
 
     approved: bool
+    edited: bool = Field(description="Whether `action` is the reviewer's own and not the one asked about.")
     action: str
     call: ToolCall | None = Field(default=None, description="The action as a tool call, where it is a single one.")
     feedback: str = Field(description="A reviewer's words, for the agent's memory.")

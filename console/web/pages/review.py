@@ -52,11 +52,12 @@ if isinstance(claim, NoClaim):
 
 above = status_line_html(progress, trial=claim.trial, cap=claim.budget_cap, used=claim.budget_used, now_ms=now_ms())
 above += actions.flash_html() + (actions.answer_html(answered) if answered else "")
-draw_further_steps = show_presentation(view.presentation, above)
+whole = bool(earlier_answer) or actions.shows_whole_action(claim.item_id, view.presentation.action)
+draw_further_steps = show_presentation(view.presentation, above, action_whole=whole)
 show_earlier_trials(view.earlier, blinding.actions(view.checkpoint))
 if earlier_answer:
     decision_bar.back_bar(claim)
 else:
-    actions.mark_shown(claim.item_id)
+    actions.mark_shown(claim.item_id, view.presentation)
     decision_bar.bar(claim, run, view.draft)
 draw_further_steps()

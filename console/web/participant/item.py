@@ -33,12 +33,13 @@ def item(position: Position, code: str) -> None:
         view = blinding.review_view(session, review_queue(), run, claim, code, unblinded=False)
         answered = decisions.last_answer(session, claim.item_id, code) if back else None
     above = _line(position) + actions.flash_html() + (actions.answer_html(answered) if answered else "")
-    draw_further_steps = show_presentation(view.presentation, above)
+    whole = back is not None or actions.shows_whole_action(claim.item_id, view.presentation.action)
+    draw_further_steps = show_presentation(view.presentation, above, action_whole=whole)
     show_earlier_trials(view.earlier, blinding.actions(view.checkpoint))
     if back:
         decision_bar.back_bar(claim)
     else:
-        actions.mark_shown(claim.item_id)
+        actions.mark_shown(claim.item_id, view.presentation)
         decision_bar.bar(claim, run, view.draft, escalates=False)
     draw_further_steps()
 
@@ -50,8 +51,9 @@ def practice(position: Position, code: str) -> None:
     actions.set_reviewed_runs(position.run.id)
     view = _plain_view(position.claim, position.run, code)
     above = progress_html(f"Practice {position.item} of {position.items}", "Nothing that you decide here counts")
-    draw_further_steps = show_presentation(view.presentation, above + actions.flash_html())
-    actions.mark_shown(position.claim.item_id)
+    whole = actions.shows_whole_action(position.claim.item_id, view.presentation.action)
+    draw_further_steps = show_presentation(view.presentation, above + actions.flash_html(), action_whole=whole)
+    actions.mark_shown(position.claim.item_id, view.presentation)
     decision_bar.bar(position.claim, position.run, view.draft, escalates=False)
     draw_further_steps()
 

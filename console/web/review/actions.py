@@ -11,10 +11,15 @@ from console.auth.sign_in import Identity, Role
 from console.database import Session, now_ms, reading, review_queue
 from console.errors import ConsoleError, Refused
 from console.review import decisions, inbox
+from console.review.edits import OtherTool
+from console.review.long_texts import is_clipped, seen_digest
+from console.review.presentation import Presentation
 from console.studies.sessions import joining, steps
+from console.trajectory.checkpoints import digest
 from console.trials import replay
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import done_html, problem_html
+from console.web.widgets.whole_texts import opened_texts
 from storage import tables
 from storage.errors import NotYours, StorageError
 from storage.queue import Claim
@@ -74,12 +79,25 @@ def earlier_claim(session: Session, reviewer: str) -> Claim | None:
     return claim if claim.run_id in _reviewed_runs() else None
 
 
-def mark_shown(item_id: int) -> None:
-    """Remembers when this tab first drew the item: an answer before that, or right at it, is not to this item."""
+def mark_shown(item_id: int, presentation: Presentation) -> None:
+    """Remembers what this tab shows of the item, and since when: an answer before that is not to this item."""
+    whole = shows_whole_action(item_id, presentation.action)
+    text = seen_digest(presentation, opened_texts(presentation), action_whole=whole)
+    st.session_state["seen"] = decisions.Seen(text, digest(presentation.action), whole)
     if st.session_state.get("shown_item") != item_id:
         st.session_state["shown_item"] = item_id
         st.session_state["shown_ms"] = now_ms()
         st.session_state["editing"] = None
+
+
+def shows_whole_action(item_id: int, action: str) -> bool:
+    """Whether this tab shows all of the item's pending action."""
+    return not is_clipped(action) or st.session_state.get("whole_action") == (item_id, digest(action))
+
+
+def show_whole_action(item_id: int, action: str) -> None:
+    """Shows all of the item's pending action from now on."""
+    st.session_state["whole_action"] = (item_id, digest(action))
 
 
 def show_flash() -> None:
@@ -136,13 +154,24 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
     if identity is None:
         return
     words = st.session_state.get(words_key(item)) or ""
-    answer = decisions.Answer(decision, words, st.session_state.get(f"instead-{item}"), label)
+    instead = st.session_state.get(f"instead-{item}")
+    confirmed = instead is not None and st.session_state.get("other_tool") == (item, instead)
+    answer = decisions.Answer(decision, words, instead, label, allow_other_tool=confirmed)
+    seen = st.session_state.get("seen") if st.session_state.get("shown_item") == item else None
     shown = st.session_state.get("shown_ms") if st.session_state.get("shown_item") == item else now_ms()
     try:
         with reading() as session:
             claim, run = own_open_claim(session, item, identity)
         row = decisions.submit(
-            review_queue(), run, claim, identity.name, answer, now_ms(), shown_ms=shown, submit_key=claim.token
+            review_queue(),
+            run,
+            claim,
+            identity.name,
+            answer,
+            now_ms(),
+            shown_ms=shown,
+            submit_key=claim.token,
+            seen=seen,
         )
         if row.decision == decision:
             st.session_state["done"] = f"{_item_before(item)}: {_DONE[DecisionKind(decision)]}"
@@ -153,6 +182,9 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
             replay.advance(run.name)
     except (ConsoleError, StorageError) as refusal:
         _refuse(refusal)
+        if isinstance(refusal, OtherTool):
+            st.session_state["other_tool"] = (item, instead)
+            st.session_state["refusal"] += " Press “Send edit” again for that."
         if words:
             # The page may go on without the field that they stand in.
             save_draft(str(item), words)
@@ -222,7 +254,11 @@ def browse_answers(item: int, step: int) -> None:
 
 
 def edit(item: int | None) -> None:
-    """Opens the field for another action, or closes it."""
+    """Opens the field for another action, or closes it; says why where the pending one was not shown whole."""
+    seen = st.session_state.get("seen")
+    if item is not None and seen is not None and not seen.action_whole:
+        st.session_state["refusal"] = decisions.NOT_WHOLE
+        return
     st.session_state["editing"] = item
 
 

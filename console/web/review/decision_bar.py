@@ -35,16 +35,19 @@ def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) ->
     item = claim.item_id
     halted = claim.kind == CheckpointKind.HALTED
     editing = st.session_state.get("editing") == item
+    whole = halted or actions.shows_whole_action(item, decisions.pending_action(claim))
     words = run.feedback_mode != "binary"
     with st.bottom, st.container(key="decision-bar"):
         if editing:
             _edit_field(claim)
+        if not whole:
+            _show_whole_button(claim)
         field, buttons = st.columns([5, 8], vertical_alignment="bottom")
         with field:
             if words:
                 _words_field(item, draft)
             hotkeys(
-                _bindings(item, halted=halted),
+                _bindings(item, halted=halted, whole=whole),
                 item_id=item,
                 enabled=shortcuts.enabled(),
                 draft_key=words_key(item) if words else None,
@@ -91,6 +94,18 @@ def _edit_field(claim: Claim) -> None:
     if key not in st.session_state:
         st.session_state[key] = decisions.pending_action(claim)
     st.text_input("Do this instead", key=key)
+
+
+def _show_whole_button(claim: Claim) -> None:
+    action = decisions.pending_action(claim)
+    st.caption(decisions.NOT_WHOLE)
+    st.button(
+        key_label(f"Show the whole action ({len(action):,} characters)", "W"),
+        key=f"whole-{claim.item_id}",
+        type="primary",
+        on_click=actions.show_whole_action,
+        args=(claim.item_id, action),
+    )
 
 
 def _buttons(item: int, *, halted: bool, words: bool, editing: bool, escalates: bool) -> None:
@@ -140,14 +155,14 @@ def _button(words: str, key: str, widget: str, item: int, decision: str, *, prim
     )
 
 
-def _bindings(item: int, *, halted: bool) -> dict[str, str]:
+def _bindings(item: int, *, halted: bool, whole: bool) -> dict[str, str]:
     bound = {"s": f"skip-{item}", "u": f"undo-{item}", "ctrl+enter": f"submit-{item}", "k": f"previous-{item}"}
     bound |= {"arrowleft": f"previous-{item}", "?": f"keys-{item}"}
     if not halted:
         bound |= {"a": f"approve-{item}", "x": f"reject-{item}", "e": f"edit-{item}"}
         if st.session_state.get("editing") != item:
             bound["ctrl+enter"] = f"reject-{item}"
-    return bound
+    return bound if whole else bound | {"w": f"whole-{item}"}
 
 
 @st.fragment(run_every=_LEASE_EVERY_S)

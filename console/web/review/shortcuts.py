@@ -12,6 +12,7 @@ _KEYS = (
     ("X", "reject: it does not run"),
     ("E", "edit: another action instead"),
     ("Ctrl or Cmd + Enter", "reject, with the words you wrote"),
+    ("W", "show the whole of a long action, before which it cannot be approved"),
     ("S", "skip: the item goes back and comes last for you"),
     ("U", "undo your latest answer"),
     ("K or ←", "look back through your own answers"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from console.review.long_texts import CAP, blocks, capped
 from console.review.plain_text import ODD, code_point
 from console.review.presentation import is_long, preview, spans
 from console.trajectory.terms import Term
@@ -24,7 +25,9 @@ def plain(text: str) -> str:
 
 
 def marked(text: str, stated: Sequence[Term]) -> str:
-    """The text with each occurrence of a term inside <mark>."""
+    """The text with each occurrence of a term inside <mark>; a very long one in part, with words that say so."""
+    if len(text) > CAP:
+        return marked(capped(text), stated) + all_of(text)
     if _OPEN in text or _CLOSE in text:
         return plain(text)
     parts: list[str] = []
@@ -34,6 +37,16 @@ def marked(text: str, stated: Sequence[Term]) -> str:
         end = stop
     drawn = plain("".join([*parts, text[end:]]))
     return drawn.replace(_OPEN, "<mark>").replace(_CLOSE, "</mark>") if parts else drawn
+
+
+def all_of(text: str) -> str:
+    """The words beneath a text that is shown in part."""
+    return f'<span class="ia-all">all {len(text):,} characters: under “Whole texts”, beneath the steps</span>'
+
+
+def in_blocks(text: str) -> str:
+    """The whole text as elements of their own, so that what is far outside the window costs nothing."""
+    return "".join(f'<div class="ia-part">{plain(part)}</div>' for part in blocks(text))
 
 
 def folded(text: str, stated: Sequence[Term], css: str) -> str:

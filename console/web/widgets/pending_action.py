@@ -5,21 +5,45 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from console.review.long_texts import BLOCK, capped, is_clipped
 from console.trajectory.checkpoints import Call, calls
-from console.web.widgets.markup import fold, plain
+from console.web.widgets.markup import in_blocks, plain
 
 _LARGE_CHARS = 160
 _FEW = 4
+_SHOWN_CHARS, _SHOWN_LINES = 600, 6
 
 
-def action_html(action: str, stamp: str) -> str:
-    """The action as HTML with its stamp; calls as tables of arguments, their exact text folded beneath."""
+def action_html(action: str, stamp: str, *, whole: bool = True) -> str:
+    """The action as HTML with its stamp; calls as tables of arguments, their exact text folded beneath.
+
+    Without `whole` a long one is its beginning and words that say so.
+    """
+    if not whole and is_clipped(action):
+        return _beginning(action, stamp)
     drawn = json_calls(action)
     if not drawn:
         css = "ia-action" if len(action) <= _LARGE_CHARS else "ia-action ia-lengthy"
-        return f'<div class="ia-line"><pre class="{css}">{plain(action)}</pre>{stamp}</div>'
-    beside = stamp + fold("exact text", "", action, (), "ia-exact")
+        return f'<div class="ia-line"><pre class="{css}">{_text(action)}</pre>{stamp}</div>'
+    beside = stamp + _exact(action)
     return "".join(_call(call, "" if index else beside) for index, call in enumerate(drawn))
+
+
+def _beginning(action: str, stamp: str) -> str:
+    shown = capped("\n".join(action[:_SHOWN_CHARS].split("\n")[:_SHOWN_LINES]), _SHOWN_CHARS)
+    note = (
+        f'<p class="ia-all">the first {len(shown):,} of {len(action):,} characters; press “Show the whole action”</p>'
+    )
+    return f'<div class="ia-line"><pre class="ia-action ia-lengthy">{plain(shown)}…</pre>{stamp}</div>{note}'
+
+
+def _exact(action: str) -> str:
+    return f'<details class="ia-fold ia-exact"><summary>exact text</summary>{_text(action)}</details>'
+
+
+def _text(text: str) -> str:
+    """The text whole, in blocks where it is very long."""
+    return plain(text) if len(text) <= BLOCK else in_blocks(text)
 
 
 def json_calls(action: str) -> list[Call]:
@@ -45,7 +69,7 @@ def _call(call: Call, beside: str) -> str:
 
 def _value(value: Any) -> str:
     css = "" if isinstance(value, str) else ' class="ia-json"'
-    return f"<td{css}>{plain(as_words(value))}</td>"
+    return f"<td{css}>{_text(as_words(value))}</td>"
 
 
 def as_words(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from console.review.long_texts import CAP, capped
 from console.review.presentation import Block, Presentation, ShownStep, is_long, occurring
 from console.trajectory.checkpoints import Call
 from console.trajectory.terms import Term
@@ -23,7 +24,7 @@ def timeline_rows(presentation: Presentation) -> Iterator[str]:
     """Each row as HTML, made as it is asked for; one of the class `ia-folds` has something to unfold."""
     after = False
     telling = presentation.telling if presentation.is_wordy else presentation.terms
-    stated = occurring(telling, (step.observation for step in presentation.steps))
+    stated = occurring(telling, (capped(step.observation) for step in presentation.steps))
     for index, step in enumerate(presentation.steps):
         if step.after and not after:
             after = True
@@ -68,7 +69,7 @@ def _parts(step: ShownStep, stated: Sequence[Term]) -> Iterator[str]:
     if step.stamp:
         yield f'<span class="ia-stamp">{plain(step.stamp)}</span>'
     if step.thought:
-        yield f'<p class="ia-thought">{plain(step.thought)}</p>'
+        yield f'<p class="ia-thought">{marked(step.thought, ())}</p>'
     if step.observation:
         yield _text(step.observation, stated, "ia-obs")
 
@@ -79,7 +80,7 @@ def _text(text: str, stated: Sequence[Term], css: str) -> str:
 
 
 def _acted(action: str) -> str:
-    drawn = json_calls(action)
+    drawn = json_calls(action) if len(action) <= CAP else []
     if not drawn:
         return folded(action, (), "ia-act")
     return f'<div class="ia-act">{"".join(_called(call) for call in drawn)}</div>'

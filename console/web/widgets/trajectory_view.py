@@ -7,6 +7,7 @@ from itertools import islice
 
 import streamlit as st
 
+from console.review.long_texts import capped
 from console.review.presentation import (
     LIMITS,
     WORDS,
@@ -19,10 +20,11 @@ from console.review.presentation import (
 from console.trajectory import Trajectory
 from console.trajectory.checkpoints import Checkpoint
 from console.trajectory.terms import Term
-from console.web.widgets.markup import marked, plain
+from console.web.widgets.markup import all_of, marked, plain
 from console.web.widgets.pending_action import action_html
 from console.web.widgets.steps import show_further_steps
 from console.web.widgets.timeline import timeline_html, timeline_rows
+from console.web.widgets.whole_texts import show_whole_texts
 
 _CHIPS = 8
 _FEW_REASONS = 3
@@ -38,19 +40,22 @@ def show_checkpoint(
     return show_presentation(checkpoint_presentation(checkpoint, flag=flag, belief=belief), above)
 
 
-def show_presentation(presentation: Presentation, above: str = "") -> Callable[[], None]:
+def show_presentation(presentation: Presentation, above: str = "", *, action_whole: bool = True) -> Callable[[], None]:
     """Draws a presentation; `above` is ready HTML that stands over it, in the same message.
+
+    Without `action_whole` a long pending action is shown in part.
 
     Returns the drawing of the steps below those first seen, for when all that is waited for stands.
     """
     rows = timeline_rows(presentation)
-    first = _view_html(presentation, list(islice(rows, _FIRST)))
+    first = _view_html(presentation, list(islice(rows, _FIRST)), action_whole)
     st.html(above + first)
     further = st.container(key="further-steps")
 
     def draw_further() -> None:
         with further:
             show_further_steps(list(rows), first)
+            show_whole_texts(presentation)
 
     return draw_further
 
@@ -65,15 +70,17 @@ def presentation_html(presentation: Presentation) -> str:
     return _view_html(presentation, list(timeline_rows(presentation)))
 
 
-def _view_html(presentation: Presentation, rows: Sequence[str]) -> str:
-    return f'<div class="ia-sheet">{"".join(_blocks(presentation))}{timeline_html(presentation, rows)}</div>'
+def _view_html(presentation: Presentation, rows: Sequence[str], action_whole: bool = True) -> str:
+    return (
+        f'<div class="ia-sheet">{"".join(_blocks(presentation, action_whole))}{timeline_html(presentation, rows)}</div>'
+    )
 
 
-def _blocks(presentation: Presentation) -> Iterator[str]:
+def _blocks(presentation: Presentation, action_whole: bool) -> Iterator[str]:
     yield _block(Block.ASKED, "ia-asked", _task(presentation))
     if presentation.brief:
         yield _block(Block.BRIEF, "ia-brief", _facts(presentation.brief))
-    yield _block(presentation.heading, "ia-about", _about(presentation))
+    yield _block(presentation.heading, "ia-about", _about(presentation, action_whole))
     if presentation.belief is not None:
         yield _block(Block.BELIEVES, "ia-belief", _belief(presentation))
     if presentation.flag:
@@ -87,13 +94,14 @@ def _block(heading: Block, css: str, inner: str) -> str:
 
 
 def _task(presentation: Presentation) -> str:
-    text, end, parts = presentation.task, 0, []
+    text, end, parts = capped(presentation.task), 0, []
     for term in presentation.telling if presentation.is_wordy else presentation.terms:
-        if term.start >= end:
+        if term.start >= end and term.end <= len(text):
             parts += [plain(text[end : term.start]), _stated(term, text, presentation)]
             end = term.end
     css = "ia-task ia-lengthy" if len(text) > _LENGTHY_CHARS else "ia-task"
-    return f'<p class="{css}">{"".join(parts)}{plain(text[end:])}</p>{_terms(presentation)}'
+    more = all_of(presentation.task) if len(text) < len(presentation.task) else ""
+    return f'<p class="{css}">{"".join(parts)}{plain(text[end:])}</p>{more}{_terms(presentation)}'
 
 
 def _stated(term: Term, text: str, presentation: Presentation) -> str:
@@ -119,9 +127,9 @@ def _group(name: str, stated: Sequence[Term], css: str) -> str:
     return f'<span class="ia-group"><b>{name}</b> {chips}{more}</span>'
 
 
-def _about(presentation: Presentation) -> str:
+def _about(presentation: Presentation, whole: bool) -> str:
     stamp = f'<span class="ia-stamp">{plain(presentation.stamp)}</span>' if presentation.stamp else ""
-    action = action_html(presentation.action, stamp) if presentation.action else _nothing(presentation)
+    action = action_html(presentation.action, stamp, whole=whole) if presentation.action else _nothing(presentation)
     return action + "".join(
         f'<p class="ia-seen"><b>{plain(Block.LAST_SEEN.lower()) if not index else "before"}, step {number}</b> '
         f"<span>{marked(text, presentation.terms)}</span></p>"

@@ -1,8 +1,15 @@
 """`inferact review`: who may claim."""
 
+from dataclasses import replace
+
 import pytest
+from sqlmodel import select
 
 from console.cli import run_command
+from console.database import reading
+from console.gate import Gate
+from console.trajectory import Step
+from storage import tables
 from tests.logs import purchase, write_log
 
 
@@ -27,3 +34,47 @@ def test_nobody_claims_under_a_name_that_cannot_be_read(name, capsys):
 def test_blanks_around_a_name_make_nobody_else(capsys):
     assert run_command(["review", "claim", "--run", "k", "--reviewer", " ada "]) == 0
     assert run_command(["review", "decide", "1", "--reviewer", "ada", "--decision", "approve"]) == 0
+
+
+REFUND = 'refund_order({"amount":45,"order":12})'
+NO_CALLS = ['refund_order({"amount":45,"order":', "please just give 30 euro, thanks", "drop_database(...)"]
+
+
+@pytest.fixture
+def refund(data_dir, capsys):
+    """A claimed item whose pending action is a refund; returns the words that edit it."""
+    gate = Gate("desk", "full-validation", undo_s=0)
+    gate.ask("Refund the order 12.", [("look[12]", "paid 45")], REFUND, task_id="12")
+    assert run_command(["review", "claim", "--run", "desk", "--reviewer", "ada"]) == 0
+    capsys.readouterr()
+    return ["review", "decide", "1", "--reviewer", "ada", "--decision", "edit", "--edited-action"]
+
+
+@pytest.mark.parametrize("edit", NO_CALLS)
+def test_an_edit_that_cannot_be_run_is_refused_with_its_place(refund, edit, capsys):
+    assert run_command([*refund, edit, "--other-tool"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "line 1, column" in err
+    with reading() as session:
+        assert session.exec(select(tables.Decision)).all() == []
+
+
+def test_another_tool_has_to_be_asked_for(refund, capsys):
+    other = 'drop_database({"name":"all"})'
+    assert run_command([*refund, other]) == 1
+    assert "--other-tool" in capsys.readouterr().err
+    assert run_command([*refund, other, "--other-tool"]) == 0
+
+
+def test_a_long_text_says_how_much_more_there_is(tmp_path, capsys):
+    long = replace(
+        purchase(0, wrong=True), steps=(Step("", "search[x]", "word " * 10_000), Step("", "click[Buy Now]", ""))
+    )
+    assert run_command(["trajectory", "import", str(write_log(tmp_path / "k.jsonl", long)), "--run", "k"]) == 0
+    assert run_command(["detect", "k", "--method", "full-validation"]) == 0
+    capsys.readouterr()
+    assert run_command(["trajectory", "show", "1"]) == 0
+    assert "... 30,000 more characters" in " ".join(capsys.readouterr().out.split())
+    assert run_command(["review", "claim", "--run", "k", "--reviewer", "ada"]) == 0
+    assert "... 49,840 more characters" in " ".join(capsys.readouterr().out.split())

@@ -312,3 +312,34 @@ def test_result_of_an_action_that_was_not_let_run_is_refused(make_gate):
     gate = make_gate()
     with pytest.raises(BadInput, match="no stored action"):
         gate.done(gate.check(TASK, STEPS, "look"), "x")
+
+
+@pytest.mark.parametrize(
+    "edit", ['refund_order({"amount":45,"order":', "please just give 30 euro, thanks", "drop_database(...)"]
+)
+def test_edit_that_cannot_be_run_never_reaches_the_agent(make_gate, person, items, edit):
+    gate = make_gate(critical=["refund_*"])
+    waiting = gate.ask(TASK, STEPS, {"name": "refund_order", "arguments": {"amount": 45, "order": 12}})
+    with pytest.raises(BadInput, match="line 1, column"):
+        person().answer("edit", edited_action=edit, allow_other_tool=True)
+    assert waiting.look() is None
+    assert items() == ["claimed"]
+
+
+def test_edit_fits_the_schema_that_the_agent_sent(make_gate, person, stored):
+    gate = make_gate()
+    schema = {"type": "object", "properties": {"bill": {"type": "integer"}, "note": {"type": "string"}}}
+    waiting = gate.ask(TASK, STEPS, {"name": "pay", "arguments": {"bill": 2}}, task_id="march", tool_schema=schema)
+    with pytest.raises(BadInput, match="does not fit the schema of pay, at note"):
+        person().answer("edit", edited_action='pay({"bill": 1, "note": 3})')
+    person().answer("edit", edited_action='pay({"bill": 1, "note": "March"})')
+    decision = waiting.look()
+    assert (decision.approved, decision.edited) == (True, True)
+    with pytest.raises(BadInput, match="no JSON schema"):
+        gate.ask(TASK, STEPS, "pay[1]", tool_schema={"type": "nonsense"})
+
+
+def test_approval_is_no_edit(make_gate, person):
+    waiting = make_gate().ask(TASK, STEPS, "pay[1]")
+    person().answer("approve")
+    assert waiting.look().edited is False

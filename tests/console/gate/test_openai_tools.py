@@ -82,8 +82,9 @@ def test_edited_call_runs_as_the_reviewer_wrote_it(gate, tools):
     assert tools[0] == [(7, 20)]
 
 
-def test_edit_that_is_no_call_runs_nothing(gate, tools):
-    person = answering(gate, decisions.Answer("edit", edited_action="talk to them first"))
+def test_edit_to_a_call_of_no_such_tool_runs_nothing(gate, tools):
+    edit = decisions.Answer("edit", edited_action='drop_database({"order": 7})', allow_other_tool=True)
+    person = answering(gate, edit)
     (answer,) = run_calls(gate, conversation(call("a", "refund", order=7, amount=30)), tools[1], task_id="7")
     person.join()
     assert "not run" in answer["content"]

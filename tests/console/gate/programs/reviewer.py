@@ -17,7 +17,9 @@ def answer_to(action: str) -> decisions.Answer:
     if kind == 0:
         return decisions.Answer("approve")
     if kind == 1:
-        return decisions.Answer("edit", edited_action=f"{action} in two parts")
+        return decisions.Answer(
+            "edit", edited_action=f"{action[:-1]} in two parts]" if action.endswith("]") else f"{action} in two parts"
+        )
     return decisions.Answer("reject", f"do not {action}")
 
 

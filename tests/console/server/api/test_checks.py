@@ -125,11 +125,12 @@ def test_a_check_stays_the_same_when_the_server_starts_anew(serve, question, dec
     check_id = before.client.post("/checks", json=asked).json()["check_id"]
     before.process.kill()
     before.process.wait()
-    decide(asked["run"], "edit", "", "buy[green]")
+    edited = 'buy({"item":"green kettle","amount":90})'
+    decide(asked["run"], "edit", "", edited)
     after = serve()
     after.client.headers = before.client.headers
     decision = after.client.get(f"/checks/{check_id}?wait=5").json()["decision"]
-    assert (decision["approved"], decision["action"]) == (True, "buy[green]")
+    assert (decision["approved"], decision["edited"], decision["action"]) == (True, True, edited)
 
 
 def test_the_same_question_asked_again_is_the_same_check(api, question):
@@ -156,6 +157,7 @@ def test_the_reviewers_words_and_actions_reach_the_agent(
     decide(asked["run"], decision, text, edited, label="misaligned" if decision == "respond" else None)
     found = api.get(f"/checks/{check_id}?wait=5").json()["decision"]
     assert (found["reason"], found["approved"], found["action"]) == (reason, approved, action)
+    assert found["edited"] is (reason == "edited")
     assert text in found["feedback"]
 
 

@@ -1,0 +1,236 @@
+"""Edits: the action that a reviewer wrote instead of the pending one, parsed and checked before it can reach the agent.
+
+A call stays a call whose arguments can be read: `name({...})` with JSON, `name(key=value)` with plain values where the
+pending action is one, `name[argument]`. Free text stays free only where the pending action is no call.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from jsonschema import exceptions, validators
+from referencing import Registry
+
+from console.environments import environment
+from console.errors import BadInput, Refused
+
+TOOL_SCHEMA = "pending_tool_schema"
+"""Where a trajectory's `extra` holds the JSON schema of the pending tool's arguments."""
+
+_NAME = re.compile(r"\s*(?:>\s*)?(?P<name>[\w.-]+)\s*(?P<opening>[(\[])")
+_BRACKETED = re.compile(r"(?P<name>[\w.-]+)\s*\[(?P<argument>[^\n]*)\]")
+_PLAIN = (str, int, float, bool, type(None), list, dict)
+_TYPES = {str: "text", bool: "true or false", float: "a number", list: "a list", dict: "an object", type(None): "null"}
+
+
+class OtherTool(Refused):
+    """The edit calls another tool than the pending action, which somebody has to want twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One call as it is written: its name, its arguments by name where they can be read, and how it is written."""
+
+    name: str
+    arguments: Mapping[str, Any] | None
+    bracketed: bool = False
+
+
+def check_edit(
+    text: str,
+    pending: str,
+    *,
+    environment_name: str = "generic",
+    tool_schema: Mapping[str, Any] | None = None,
+    allow_other_tool: bool = False,
+) -> None:
+    """Raises BadInput, with the line and column, where the agent could not run the edit; OtherTool where it may be.
+
+    `tool_schema` is the JSON schema of the pending tool's arguments.
+    """
+    expected = _pending_calls(pending)
+    if not expected:
+        _check_free(text, allow_other_tool)
+        return
+    written = _calls(text, pending, expected[0])
+    if len(written) != len(expected):
+        raise BadInput(f"The edit has {len(written)} calls where {len(expected)} are pending; write as many.")
+    for ours, theirs in zip(written, expected, strict=True):
+        if ours.name != theirs.name:
+            _refuse_other(ours, theirs, environment_name, allow_other_tool)
+        elif tool_schema is not None and len(expected) == 1 and ours.arguments is not None:
+            _check_schema(ours, tool_schema)
+        elif ours.arguments is not None and theirs.arguments is not None:
+            _check_arguments(ours, theirs)
+
+
+def _check_free(text: str, allow_other_tool: bool) -> None:
+    """Free text for free text; a call in its place is another tool."""
+    call = _NAME.match(text)
+    if call and text.rstrip().endswith((")", "]")) and not allow_other_tool:
+        raise OtherTool(f"{call['name']} is a call where the pending action is none; confirm that you want it.")
+
+
+def _refuse_other(ours: Written, theirs: Written, environment_name: str, allow_other_tool: bool) -> None:
+    if ours.bracketed and ours.name.lower() in environment(environment_name).verbs:
+        return
+    if not allow_other_tool:
+        raise OtherTool(f"{ours.name} is another tool than {theirs.name}, which waits; confirm that you want it.")
+
+
+def _pending_calls(pending: str) -> list[Written]:
+    """The calls of a pending action; one of unreadable arguments keeps its name, a sentence is none."""
+    begun = _NAME.match(pending)
+    if begun is None or not pending.rstrip().endswith((")", "]")):
+        return []
+    try:
+        return _calls(pending, pending, Written(begun["name"], None, begun["opening"] == "["))
+    except BadInput:
+        return [Written(begun["name"], None, begun["opening"] == "[")]
+
+
+def _calls(text: str, pending: str, like: Written) -> list[Written]:
+    """The calls that the text is, written like the pending ones; raises BadInput with the place."""
+    if like.bracketed:
+        return [_bracketed(text, like)]
+    if like.arguments is None or _keyworded(pending):
+        try:
+            return _json_calls(text, like)
+        except BadInput:
+            return [_keyword_call(text, like)]
+    return _json_calls(text, like)
+
+
+def _keyworded(action: str) -> bool:
+    """Whether an action is a call whose arguments are no JSON object."""
+    begun = _NAME.match(action)
+    return begun is not None and not action[begun.end() :].lstrip().startswith(("{", ")"))
+
+
+def _bracketed(text: str, like: Written) -> Written:
+    whole = text.strip().removeprefix(">").strip()
+    found = _BRACKETED.fullmatch(whole)
+    if found is None:
+        begun = _NAME.match(text)
+        at = len(text.rstrip()) if begun and begun["opening"] == "[" else 0
+        _refuse(text, at, f"an action such as {like.name}[...] on one line is expected")
+    return Written(found["name"], {"argument": found["argument"]}, True)
+
+
+def _json_calls(text: str, like: Written) -> list[Written]:
+    found, at = [], 0
+    while text[at:].strip():
+        begun = _NAME.match(text, at)
+        if begun is None or begun["opening"] != "(":
+            _refuse(text, at, f"a call such as {like.name}({{...}}) is expected")
+        arguments, at = _json_arguments(text, begun.end())
+        found.append(Written(begun["name"], arguments))
+    if not found:
+        _refuse(text, 0, f"a call such as {like.name}({{...}}) is expected")
+    return found
+
+
+def _json_arguments(text: str, at: int) -> tuple[dict[str, Any], int]:
+    """The object of arguments that begins there and where its call ends."""
+    start = _past_blanks(text, at)
+    if text[start : start + 1] == ")":
+        return {}, start + 1
+    decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
+    try:
+        arguments, end = decoder.raw_decode(text, start)
+    except json.JSONDecodeError as broken:
+        _refuse(text, broken.pos, f"the arguments are no JSON ({broken.msg.lower()})")
+    except (ValueError, RecursionError) as broken:
+        _refuse(text, start, f"the arguments cannot be used ({broken})")
+    if not isinstance(arguments, dict):
+        _refuse(text, start, "the arguments are no JSON object")
+    end = _past_blanks(text, end)
+    if text[end : end + 1] != ")":
+        _refuse(text, end, "a closing parenthesis is expected")
+    return arguments, end + 1
+
+
+def _keyword_call(text: str, like: Written) -> Written:
+    whole = text.strip()
+    try:
+        tree = ast.parse(whole, mode="eval").body
+        if not isinstance(tree, ast.Call) or any(keyword.arg is None for keyword in tree.keywords):
+            _refuse(text, 0, f"a call such as {like.name}(...) is expected")
+        values = {str(place): value for place, value in enumerate(tree.args, 1)}
+        values |= {str(keyword.arg): keyword.value for keyword in tree.keywords}
+        arguments = {name: ast.literal_eval(value) for name, value in values.items()}
+    except SyntaxError as broken:
+        lines = whole.split("\n")[: (broken.lineno or 1) - 1]
+        at = sum(len(line) + 1 for line in lines) + (broken.offset or 1) - 1
+        _refuse(text, at + len(text) - len(text.lstrip()), f"it cannot be read ({broken.msg})")
+    except (ValueError, RecursionError, MemoryError):
+        _refuse(text, 0, "only plain values can be given as arguments")
+    if not all(isinstance(value, _PLAIN) for value in arguments.values()):
+        _refuse(text, 0, "only plain values can be given as arguments")
+    return Written(ast.unparse(tree.func), arguments)
+
+
+def _check_arguments(ours: Written, theirs: Written) -> None:
+    """The same names with values of the same types, as no schema says more."""
+    wanted, given = theirs.arguments or {}, ours.arguments or {}
+    takes = ", ".join(wanted) or "none"
+    if unknown := [name for name in given if name not in wanted]:
+        raise BadInput(f"The edit gives {ours.name} an argument {unknown[0]!r}; the pending call has {takes}.")
+    if missing := [name for name in wanted if name not in given]:
+        raise BadInput(f"The edit leaves out {ours.name}'s argument {missing[0]!r}; the pending call has {takes}.")
+    for name, value in given.items():
+        kind, before = _type(value), _type(wanted[name])
+        if kind is not before and before is not type(None):
+            raise BadInput(f"The edit makes {ours.name}'s {name!r} {_TYPES[kind]}; it is {_TYPES[before]}.")
+
+
+def _type(value: Any) -> type:
+    return float if isinstance(value, int) and not isinstance(value, bool) else type(value)
+
+
+def check_tool_schema(schema: Any) -> None:
+    """Raises BadInput where that is no JSON schema of an object of arguments."""
+    if not isinstance(schema, Mapping):
+        raise BadInput("tool_schema is no JSON schema; give the object that describes the tool's arguments.")
+    try:
+        validators.validator_for(schema).check_schema(dict(schema))
+    except exceptions.SchemaError as broken:
+        raise BadInput(f"tool_schema is no JSON schema: {broken.message[:200]}") from broken
+
+
+def _check_schema(ours: Written, schema: Mapping[str, Any]) -> None:
+    # An empty registry: a reference in an agent's schema must not make the console fetch anything.
+    validator = validators.validator_for(schema)(schema, registry=Registry())
+    try:
+        worst = exceptions.best_match(validator.iter_errors(ours.arguments))
+    except Exception as broken:
+        raise BadInput(f"The edit cannot be checked against the schema of {ours.name} ({broken}).") from broken
+    if worst is not None:
+        place = ".".join(map(str, worst.absolute_path)) or "the arguments"
+        raise BadInput(f"The edit does not fit the schema of {ours.name}, at {place}: {worst.message[:200]}")
+
+
+def _past_blanks(text: str, at: int) -> int:
+    return len(text) - len(text[at:].lstrip())
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an argument is given twice")
+    return found
+
+
+def _refuse(text: str, at: int, why: str) -> NoReturn:
+    line = text.count("\n", 0, at) + 1
+    column = at - (text.rfind("\n", 0, at) + 1) + 1
+    raise BadInput(f"The edit cannot be run: line {line}, column {column}: {why}.")

@@ -1,0 +1,80 @@
+"""Long texts are cut where a reader can stand it, and what was shown is known."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.review.long_texts import CAP, blocks, capped, cut_texts, is_clipped, left_out, seen_digest
+from console.review.presentation import checkpoint_presentation
+from console.trajectory import Step
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
+from console.web.widgets.pending_action import action_html
+from console.web.widgets.trajectory_view import presentation_html
+
+LONG = "a page of lamps\n" * 3_000
+END = "THE END"
+
+
+def presentation(observation=LONG + END, action="click[Buy Now]", task="a brass lamp"):
+    """The presentation before an action, after one step."""
+    steps = (Step("", "search[lamp]", observation),)
+    return checkpoint_presentation(Checkpoint("webshop", task, "", steps, 1, CheckpointKind.ACTION, "", action))
+
+
+def test_a_short_text_is_whole_and_a_long_one_ends_with_a_line():
+    assert capped("short") == "short"
+    assert capped(LONG).endswith("lamps\n")
+    assert CAP - 20 < len(capped(LONG)) <= CAP
+    assert left_out(LONG, capped(LONG)) == f"... {len(LONG) - len(capped(LONG)):,} more characters"
+
+
+@pytest.mark.parametrize("second", ["\udc00", "\u0301", "\u200d"])
+def test_no_character_is_cut_in_two(second):
+    text = "x" * (CAP - 1) + "e" + second + "x" * 10
+    assert capped(text) == "x" * (CAP - 1)
+
+
+@given(text=st.text(), size=st.integers(1, 9))
+def test_blocks_are_the_text(text, size):
+    found = list(blocks(text, size))
+    assert "".join(found) == text
+    assert all(0 < len(block) <= size for block in found)
+
+
+def test_every_long_text_is_cut_on_the_page_and_says_so():
+    shown = presentation(task="lamp " * 10_000, observation=LONG + END)
+    html = presentation_html(shown)
+    assert [name for name, _ in cut_texts(shown)] == ["task", "step 1, observation"]
+    assert END not in html
+    assert html.count("ia-all") == 2
+    assert f"all {len(LONG + END):,} characters" in html
+
+
+def test_a_pending_action_is_never_cut_in_silence():
+    action = 'pay({"to":"' + "ab " * 20_000 + '","why":"' + END + '"})'
+    assert is_clipped(action)
+    assert END in action_html(action, "")
+    part = action_html(action, "", whole=False)
+    assert END not in part
+    assert f"of {len(action):,} characters" in part
+
+
+def test_the_digest_of_what_was_seen_tells_part_from_all():
+    short, long = presentation("short"), presentation()
+    assert seen_digest(short).startswith("all:")
+    assert seen_digest(short) != seen_digest(presentation("other"))
+    assert seen_digest(long).startswith("part:")
+    opened = seen_digest(long, ["step 1, observation"])
+    assert opened.startswith("all:")
+    assert opened != seen_digest(long)
+    assert seen_digest(short, action_whole=False).startswith("part:")
+
+
+def test_the_end_of_a_text_that_was_not_shown_is_no_part_of_the_digest():
+    long = presentation()
+    step = replace(long.steps[0], observation=LONG + "another end")
+    other = replace(long, steps=(step, *long.steps[1:]))
+    assert seen_digest(long) == seen_digest(other)
+    assert seen_digest(long, ["step 1, observation"]) != seen_digest(other, ["step 1, observation"])
