@@ -46,7 +46,7 @@ def test_no_file_is_longer_than_a_reader_can_hold():
         f"{path.relative_to(ROOT)}: {lines} lines"
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
-        if (lines := len(path.read_text().splitlines())) > 300 and path.name != "tables.py"
+        if (lines := len(path.read_text().splitlines())) > 400 and path.name != "tables.py"
     ]
     assert not long
 
