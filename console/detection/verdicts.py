@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from typing import Any
@@ -27,8 +27,11 @@ from console.runs import costs
 from console.runs.options import run_options
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
-from storage.queue import NewItem
+from storage.queue import HALTED, NewItem
 from storage.tables import RunKind
+
+_HALTED_PRIORITY = -1.0
+"""Below every score: halted trials rank after all judged ones."""
 
 BEFOREHAND = (RunKind.LIVE, RunKind.GATE)
 """In the other kinds there is nothing left to stop, and a detection judges and queues after the fact."""
@@ -86,20 +89,38 @@ def keep_verdict(
     return found
 
 
-def item_for(
-    run: tables.Run, trajectory_id: int, trial: int, checkpoint: Checkpoint, verdict: tables.Verdict
+def flagged_item(
+    run: tables.Run, trial: int, verdict: tables.Verdict, checkpoint: Callable[[], Checkpoint], at_ms: int
 ) -> NewItem:
-    """The review item of a flagged checkpoint."""
+    """The review item of a flagged checkpoint, which is read only where the run states costs to rank by."""
+    stated, priority = run_options(run).costs, verdict.score
+    if stated:
+        priority = costs.priority(stated, checkpoint(), verdict.score, verdict.probability)
+    return NewItem(
+        run_id=run.id or 0,
+        trial=trial,
+        trajectory_id=verdict.trajectory_id,
+        step=verdict.step,
+        kind=verdict.kind,
+        priority=priority,
+        reviews_required=run.reviews_per_item,
+        verdict_id=verdict.id,
+        created_ms=at_ms,
+    )
+
+
+def halted_item(run: tables.Run, trial: int, trajectory_id: int, step: int, at_ms: int) -> NewItem:
+    """The review item of a trial that halted after `step` steps: no detector judged it."""
     return NewItem(
         run_id=run.id or 0,
         trial=trial,
         trajectory_id=trajectory_id,
-        step=checkpoint.index,
-        kind=str(checkpoint.kind),
-        priority=costs.priority(run_options(run).costs, checkpoint, verdict.score, verdict.probability),
+        step=step,
+        kind=HALTED,
+        priority=_HALTED_PRIORITY,
         reviews_required=run.reviews_per_item,
-        verdict_id=verdict.id,
-        created_ms=now_ms(),
+        verdict_id=None,
+        created_ms=at_ms,
     )
 
 

@@ -1,4 +1,4 @@
-"""Review: the next item, what may be seen of it, the answer, and taking it back.
+"""Decisions: the next item for a reviewer, the answer to it, and taking that back.
 
 The queue owns its transactions, so claims and answers go to it without a session; what a page shows around an item is
 read through one.
@@ -66,24 +66,6 @@ def next_item(
         if found.reason != NoClaimReason.EMPTY:
             answer = found
     return NoClaim(answer.reason, waiting)
-
-
-def open_item(
-    queue: Queue, session: Session, run: tables.Run, reviewer: str, item_id: int, now_ms: int
-) -> Claim | NoClaim:
-    """Claims that very item; raises Unknown where the run has none of that id."""
-    item = session.get(tables.Item, item_id)
-    if item is None or item.run_id != run.id:
-        raise Unknown("review item", item_id)
-    return queue.claim(
-        run_id=item.run_id,
-        trial=item.trial,
-        reviewer=reviewer,
-        now_ms=now_ms,
-        lease_ms=run.lease_ms,
-        item_id=item_id,
-        halted_free=run.halted_free,
-    )
 
 
 def waiting_trials(session: Session, run: tables.Run) -> list[int]:

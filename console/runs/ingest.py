@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,9 +19,8 @@ from console.environments import environment
 from console.errors import BadInput, UnreadableFile
 from console.runs.importers import IMPORTERS, read_log
 from console.runs.importers.records import Duplicate, Found, Skipped
-from console.trajectory import Trajectory, checkpoints
+from console.runs.trajectory_rows import Prepared, insert_rows, prepare
 from storage import tables
-from storage.queue.transaction import Transaction
 
 _BATCH = 1_000
 _IN_MEMORY = 64 * 2**20
@@ -72,15 +70,6 @@ class FileReport:
             "skipped": self.skipped,
             "rejected": self.rejected,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A trajectory as rows: its task, its own row, and its canonical JSON."""
-
-    task: dict[str, Any]
-    row: dict[str, Any]
-    body: str
 
 
 @dataclass(slots=True)
@@ -136,56 +125,8 @@ def store(session: Session, run: tables.Run, spool: Spool, now_ms: int) -> FileR
 def insert_fresh(session: Session, run: tables.Run, batch: Sequence[Prepared], known: set[str], now_ms: int) -> int:
     """Inserts those of the batch that the run does not hold by content; returns how many. `known` grows by them."""
     fresh = _unknown(session, run, batch, known)
-    insert_prepared(session, run, fresh, now_ms)
+    insert_rows(session, run, fresh, now_ms)
     return len(fresh)
-
-
-def prepare(record: Trajectory, patterns: Sequence[str]) -> Prepared:
-    """The row, the task and the body of a trajectory, ready to insert."""
-    task = {
-        "task_key": record.task_id,
-        "environment": record.environment,
-        "instruction": record.instruction,
-        "instruction_digest": hashlib.sha256(record.instruction.encode()).hexdigest(),
-    }
-    row = {
-        "trial": record.trial,
-        "environment": record.environment,
-        "outcome": str(record.outcome),
-        "recorded_outcome": str(record.outcome),
-        "label": record.label,
-        "carried_over": record.carried_over,
-        "critical_action": record.critical_action,
-        "n_steps": len(record.steps),
-        "n_critical": count_critical(record, patterns),
-        "digest": record.content_digest(),
-        "source": orjson.dumps(dict(record.source)).decode(),
-    }
-    return Prepared(task, row, record.to_json())
-
-
-def insert_prepared(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> None:
-    """Inserts trajectories with their tasks and bodies, none of which the run may hold; tasks that are there are kept.
-
-    A task or trajectory is found by what identifies it, so that no id travels back and forth.
-    """
-    if not records:
-        return
-    common = {"run_id": run.id, "created_ms": now_ms}
-    rows = [{**one.task, **one.row, **common, "body": one.body} for one in records]
-    db = Transaction.joined(session)
-    for statement in (_TASK, _TRAJECTORY, _BODY):
-        db.run_many(statement, rows)
-
-
-def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:
-    """Critical actions that were executed, failed ones included."""
-    refused = environment(record.environment).not_executed
-    return sum(
-        checkpoints.count_critical(step.action, patterns)
-        for step in record.steps
-        if not step.observation.lstrip().startswith(refused or ("\0",))
-    )
 
 
 def _spool(record: Found | Skipped | Duplicate, report: FileReport, lines: IO[bytes], patterns: Sequence[str]) -> None:

@@ -74,7 +74,7 @@ def prepared(log: Path) -> list:
     from console.environments import environment
     from console.runs.importers import read_log
     from console.runs.importers.records import Found
-    from console.runs.ingest import prepare
+    from console.runs.trajectory_rows import prepare
 
     patterns = environment("webshop").critical
     return [prepare(found.trajectory, patterns) for found in read_log(log)[1] if isinstance(found, Found)]

@@ -1,8 +1,7 @@
-"""Arms: the run of one participant's condition, made and played by the Actor up to what waits for review.
+"""The run of one participant's condition: made, played by the Actor up to what waits for review, handed over after it.
 
-Long work is marked in the run's options, so that a page opened anew knows whether it is under way or was cut off.
-
-Rounds: decisions reach the agents, what the budget left open is released, the next trial comes.
+At a handover decisions reach the agents, what the budget left open is released, and the next trial comes. Long work is
+marked in the run's options, so that a page opened anew knows whether it is under way or was cut off.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from console.studies.sessions.stages import is_open
 from console.trials import engine, release, replay, start
 from console.trials.round import Advance
 from console.trials.run_lock import alone
-from console.trials.start import ActorAndEnvironments, actor_and_environments
+from console.trials.start import ActorAndEnvironments
 from storage import tables
 from storage.queue import HALTED, Claim
 from storage.tables import AssignmentStatus, ItemStatus, RunKind
@@ -166,7 +165,7 @@ def _make(session: Session, assignment: tables.Assignment) -> None:
         fields |= {
             "detector_name": detector,
             "trials": design.trials,
-            "players": ActorAndEnvironments(actor(design.source.actor)),
+            "actor_and_environments": ActorAndEnvironments(actor(design.source.actor)),
         }
         run = start.begin(session, name, task_sources.chosen(design, tasks), **fields)
     else:
@@ -241,7 +240,7 @@ def _spent(run: tables.Run, code: str, at_ms: int) -> list[int]:
 
 def _close(run: tables.Run, trial: int, progress: Progress | None) -> None:
     """Lets the trial's undecided actions run where they can be taken back, as the paper assumes (InferAct, 4.4)."""
-    if all(actor_and_environments(run).environment(name).replayable for name in run.environment.split(",")):
+    if all(ActorAndEnvironments.of(run).environment(name).replayable for name in run.environment.split(",")):
         play(run, lambda name, progress: release.release(name, trial=trial, progress=progress), progress)
     item = tables.Item
     halted = (item.run_id == run.id, item.trial == trial, item.kind == HALTED, item.status == ItemStatus.PENDING)

@@ -1,4 +1,4 @@
-"""Probes: practice before the conditions, items with a known answer between those of a condition.
+"""Seeded items: practice before the conditions, items with a known answer between those of a condition.
 
 They stand in small runs of their own, without a budget, where no action ever runs.
 """

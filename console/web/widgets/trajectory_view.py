@@ -60,16 +60,6 @@ def show_record(trajectory: Trajectory, critical: Sequence[str] | None = None) -
     show_presentation(record_presentation(trajectory, critical))()
 
 
-def checkpoint_html(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> str:
-    """A checkpoint as HTML; a flag or belief of None leaves no trace in it."""
-    return presentation_html(checkpoint_presentation(checkpoint, flag=flag, belief=belief))
-
-
-def record_html(trajectory: Trajectory, critical: Sequence[str] | None = None) -> str:
-    """A whole record as HTML: also what came after the critical action, the outcome and the gold."""
-    return presentation_html(record_presentation(trajectory, critical))
-
-
 def presentation_html(presentation: Presentation) -> str:
     """The presentation as one line of HTML, its blocks in the order of reading."""
     return _view_html(presentation, list(timeline_rows(presentation)))

@@ -5,7 +5,8 @@ import math
 import pandas as pd
 import pytest
 
-from console.studies.report import sentences
+from console.studies.analysis import agreement, effects, oversight, pace, reliance
+from console.studies.analysis import success as success_over_trials
 
 NAN = math.nan
 
@@ -42,7 +43,7 @@ def figures(*rows, **same):
     ],
 )
 def test_success(table, words):
-    assert words in sentences.of_success(table)
+    assert words in success_over_trials.of_success(table)
 
 
 @pytest.mark.parametrize(
@@ -53,10 +54,22 @@ def test_success(table, words):
         ([(-0.2, -0.5, 0.1, "paired t", 0.3, "")], "No pair differs at 0.05 (paired t, Holm over 1 pair)."),
         ([(-0.2, -0.5, 0.1, "paired t", 0.3, "")], "a less b is -0.200 (-0.500 to +0.100)"),
         ([(NAN, NAN, NAN, "paired t", NAN, "There is one participant.")], "compared: There is one participant."),
+        (
+            [(0.2, NAN, NAN, "paired t", NAN, "One participant answered in both: too few for a test.")],
+            "No pair can be tested. The largest difference: a less b is +0.200. One participant answered in both",
+        ),
     ],
 )
 def test_differences(rows, words):
-    assert words in sentences.of_differences(differences(*rows))
+    assert words in effects.of_differences(differences(*rows))
+
+
+def test_a_pair_that_is_not_estimable_is_told_beside_the_others():
+    estimable = (0.2, 0.1, 0.3, "paired t", 0.01, "")
+    table = differences(estimable, (NAN, NAN, NAN, "paired t", NAN, "Not estimable: nobody answered in both."))
+    said = effects.of_differences(table)
+    assert said.startswith("1 of 1 pairs differ (paired t, Holm over 1 pair, p < 0.05).")
+    assert said.endswith(" a less b is not estimable: nobody answered in both.")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +79,7 @@ def test_differences(rows, words):
 def test_agreement(value, words):
     table = pd.DataFrame([("people", "alpha", value, 0.3, 0.9, 12, "One label only.")])
     table.columns = ["reviewers", "measure", "value", "low", "high", "n", "note"]
-    assert words in sentences.of_agreement(table)
+    assert words in agreement.of_agreement(table)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +94,8 @@ def test_agreement(value, words):
 def test_pace(change, words):
     mean = ("seconds (geometric mean)", 31.0, 25.0, 38.0, "")
     table = figures(mean, ("change of seconds per ten items", *change, "Too few."), condition="all")
-    assert words in sentences.of_pace(table)
-    assert "31 s (25 to 38 s)" in sentences.of_pace(table)
+    assert words in pace.of_pace(table)
+    assert "31 s (25 to 38 s)" in pace.of_pace(table)
 
 
 @pytest.mark.parametrize(
@@ -95,17 +108,17 @@ def test_pace(change, words):
 )
 def test_automation_bias(difference, words):
     row = ("difference", *difference, "Nobody met one.")
-    assert words in sentences.of_bias(figures(row, factor="score", seeded="advice wrong"))
+    assert words in reliance.of_bias(figures(row, factor="score", seeded="advice wrong"))
 
 
 def test_automation_bias_without_seeded_items_says_what_it_needs():
     table = figures(factor="score", seeded="all")
-    assert "it needs seeded items" in sentences.of_bias(table)
+    assert "it needs seeded items" in reliance.of_bias(table)
 
 
 def test_overrides_where_the_detector_is_sure_and_where_it_is_not():
     table = pd.DataFrame({"bin_low": [0.5, 0.9], "bin_high": [0.6, 1.0], "n": [4, 10], "overridden": [2, 1]})
-    said = sentences.of_overrides(table)
+    said = reliance.of_overrides(table)
     assert said == (
         "3 of 14 decisions (21%) are against the detector: 10% where its score is 0.8 or more, 50% where it is less."
     )
@@ -113,5 +126,5 @@ def test_overrides_where_the_detector_is_sure_and_where_it_is_not():
 
 def test_a_budget_that_was_used_up():
     table = pd.DataFrame({"trial": [0, 0, 1], "used": [1, 4, 2], "caught": [0, 3, 1], "cap": [4.0, 4.0, 4.0]})
-    said = sentences.of_burn_down(table)
+    said = oversight.of_burn_down(table)
     assert said == "6 inspections of 8 allowed caught 4 misalignments over 2 trials."

@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from console.studies.report.tables import table, table_9, text
+from console.studies.analysis.format import ColumnFormat, cell_text, text_table
+from console.studies.analysis.success import table_9
 
 
 @pytest.mark.parametrize(
@@ -22,15 +23,21 @@ from console.studies.report.tables import table, table_9, text
     ],
 )
 def test_a_cell_has_few_digits_and_a_dash_where_nothing_is_known(cell, column, shown):
-    assert text(cell, column) == shown
+    assert cell_text(cell, column) == shown
 
 
 def test_notes_stand_once_below_and_empty_columns_are_left_out():
     frame = pd.DataFrame({"value": [None, 0.5, None], "low": [None] * 3, "note": ["few", "", "few"]})
-    found = table("x", frame.astype({"value": float}))
+    found = text_table(frame.astype({"value": float}))
     assert found.head == ("value", "note")
     assert found.rows == (("–", "1"), ("0.500", ""), ("–", "1"))
     assert found.notes == ("few",)
+
+
+def test_a_table_says_what_its_own_columns_are_called_and_how_many_decimals_they_have():
+    found = text_table(pd.DataFrame({"bin_low": [0.25, 1200.0]}), {"bin_low": ColumnFormat("score from", 1)})
+    assert found.head == ("score from",)
+    assert found.rows == (("0.2",), ("1,200.0",))
 
 
 def test_success_stands_in_per_cent_with_a_column_for_each_trial():
