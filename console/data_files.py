@@ -72,7 +72,7 @@ def _record(row: Any, shape: Any, where: str) -> Any:
     for field in row.keys() - _types(shape):
         raise ValueError(f"{where} has the unknown field {field!r}; its fields are {', '.join(_types(shape))}")
     for field in fields(shape):
-        if field.default is MISSING and field.name not in row:
+        if field.default is field.default_factory is MISSING and field.name not in row:
             raise ValueError(f"{where} has no field {field.name!r}; give it")
     return shape(**{name: _value(value, _types(shape)[name], f"{where}, {name}") for name, value in row.items()})
 
