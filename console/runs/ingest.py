@@ -26,24 +26,6 @@ _BATCH = 1_000
 _IN_MEMORY = 64 * 2**20
 _TOO_DEEP = "the JSON is nested too deeply; flatten it, or leave out what no reviewer would read"
 
-_TASK = """
-INSERT INTO task (run_id, task_key, environment, instruction, instruction_digest)
-VALUES (:run_id, :task_key, :environment, :instruction, :instruction_digest)
-ON CONFLICT (run_id, task_key, instruction_digest) DO NOTHING"""
-
-_TRAJECTORY = """
-INSERT INTO trajectory (run_id, task_id, trial, environment, outcome, recorded_outcome, label, carried_over,
-                        critical_action, n_steps, n_critical, digest, source, created_ms)
-VALUES (:run_id,
-        (SELECT id FROM task
-         WHERE run_id = :run_id AND task_key = :task_key AND instruction_digest = :instruction_digest),
-        :trial, :environment, :outcome, :recorded_outcome, :label, :carried_over, :critical_action, :n_steps,
-        :n_critical, :digest, :source, :created_ms)"""
-
-_BODY = """
-INSERT INTO trajectory_body (trajectory_id, body)
-VALUES ((SELECT id FROM trajectory WHERE run_id = :run_id AND digest = :digest), :body)"""
-
 
 @dataclass(slots=True)
 class FileReport:
