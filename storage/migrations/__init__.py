@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import inspect
 
-from storage.engine import BUSY_MS, engine, sqlite_path
+from storage.engine import BUSY_MS, engine, overwrite_freed, sqlite_path
 from storage.errors import NotOurs
 from storage.migrations.creating import create
 
@@ -25,12 +25,15 @@ def head() -> str:
 def migrate(url: str) -> None:
     """Brings the database to today's tables, in one transaction; raises NewerSchema and NotOurs."""
     found = revision(url)
-    if found == head() or (found is None and create(url, head())):
+    if found == head():
         return
-    # Alembic takes a third of a second to load, and nearly every start finds the database new or up to date.
-    from storage.migrations.upgrading import upgrade
+    if found is not None or not create(url, head()):
+        # Alembic takes a third of a second to load, and nearly every start finds the database new or up to date.
+        from storage.migrations.upgrading import upgrade
 
-    upgrade(url)
+        upgrade(url)
+    # What tells the file from others has to stand in it, not in the log beside it.
+    overwrite_freed(url)
 
 
 def revision(url: str) -> str | None:

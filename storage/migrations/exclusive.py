@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, NullPool, create_engine, event
 
+from storage.database_file import create_private
 from storage.engine import Durability, configure, sqlite_path
 
 # Any fixed number will do: it keeps two servers from upgrading one PostgreSQL database at a time.
@@ -14,10 +15,10 @@ _ADVISORY_LOCK = 7_142_026
 @contextmanager
 def alone_with(url: str) -> Iterator[Connection]:
     """One connection in one write transaction, on SQLite without foreign keys, so that tables can be rebuilt."""
-    made = create_engine(url, poolclass=NullPool)
+    made = create_engine(url, poolclass=NullPool, hide_parameters=True)
     path = sqlite_path(url)
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        create_private(path)
         event.listen(made, "connect", _configure)
         event.listen(made, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     with made.begin() as connection:
