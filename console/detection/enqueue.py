@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from sqlmodel import Session, col, select
 
 from console import runs
 from console.database import now_ms, reading, review_queue
-from console.runs import costs
+from console.detection.verdicts import flagged_item, halted_item
 from console.trajectory import Outcome, from_json
-from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
 from storage.queue import NewItem
 from storage.tables import ItemStatus
-
-HALTED_PRIORITY = -1.0
-"""Below every score: halted trials rank after all judged ones."""
 
 
 def enqueue(run: tables.Run) -> int:
@@ -41,27 +39,16 @@ def _flagged_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
         .where(verdict.run_id == run.id, verdict.detector == run.detector, col(verdict.flagged).is_(True))
         .order_by(col(verdict.trajectory_id), col(verdict.step))
     )
-    previous, at, stated = None, now_ms(), costs.of_run(run)
+    previous, at_ms = None, now_ms()
     for found, trial in session.exec(statement):
         if found.trajectory_id != previous:
             previous = found.trajectory_id
-            yield NewItem(
-                run_id=_id(run),
-                trial=trial,
-                trajectory_id=found.trajectory_id,
-                step=found.step,
-                kind=found.kind,
-                priority=_priority(session, stated, found) if stated else found.score,
-                reviews_required=run.reviews_per_item,
-                verdict_id=found.id,
-                created_ms=at,
-            )
+            yield flagged_item(run, trial, found, partial(_checkpoint, session, found), at_ms)
 
 
-def _priority(session: Session, stated: costs.Costs, verdict: tables.Verdict) -> float:
+def _checkpoint(session: Session, verdict: tables.Verdict) -> Checkpoint:
     body = session.get_one(tables.TrajectoryBody, verdict.trajectory_id).body
-    checkpoint = checkpoint_at(from_json(body), verdict.step, CheckpointKind(verdict.kind))
-    return costs.priority(stated, checkpoint, verdict.score, verdict.probability)
+    return checkpoint_at(from_json(body), verdict.step, CheckpointKind(verdict.kind))
 
 
 def _halted_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
@@ -69,19 +56,9 @@ def _halted_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
     statement = select(record.id, record.trial, record.n_steps).where(
         record.run_id == run.id, col(record.carried_over).is_(False), record.recorded_outcome == Outcome.HALTED
     )
-    at = now_ms()
+    at_ms = now_ms()
     for trajectory_id, trial, n_steps in session.exec(statement.order_by(col(record.id))):
-        yield NewItem(
-            run_id=_id(run),
-            trial=trial,
-            trajectory_id=trajectory_id or 0,
-            step=n_steps,
-            kind=str(CheckpointKind.HALTED),
-            priority=HALTED_PRIORITY,
-            reviews_required=run.reviews_per_item,
-            verdict_id=None,
-            created_ms=at,
-        )
+        yield halted_item(run, trial, trajectory_id or 0, n_steps, at_ms)
 
 
 def _no_longer_flagged(session: Session, run: tables.Run, items: Sequence[NewItem]) -> list[int]:

@@ -1,10 +1,14 @@
-"""One checkpoint judged and, where flagged, queued: what the gate and live trials do at each critical action."""
+"""The verdict of a detector about one checkpoint and, where flagged, its review item; live runs and the gate need both.
+
+Such runs judge each action before it runs. Their routing detector is locked: no later detection changes how it judges,
+or what it judged.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from typing import Any
@@ -18,11 +22,52 @@ from console.detection.detectors import Detector, Verdict, detector
 from console.detection.detectors.shared.model_clients import Asking, Clients, Setup
 from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.verdict import Spent
-from console.detection.routing_lock import is_locked, routing_name
+from console.errors import Refused
 from console.runs import costs
+from console.runs.options import run_options
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
-from storage.queue import NewItem
+from storage.queue import HALTED, NewItem
+from storage.tables import RunKind
+
+_HALTED_PRIORITY = -1.0
+"""Below every score: halted trials rank after all judged ones."""
+
+BEFOREHAND = (RunKind.LIVE, RunKind.GATE)
+"""In the other kinds there is nothing left to stop, and a detection judges and queues after the fact."""
+
+
+def judges_beforehand(run: tables.Run) -> bool:
+    """Whether the run's actions wait for its routing detector's verdict."""
+    return run.kind in BEFOREHAND
+
+
+def routing_name(run: tables.Run) -> str:
+    """The name of the detector that flags and ranks in the run."""
+    return run.detector or "rules"
+
+
+def is_locked(run: tables.Run, name: str) -> bool:
+    """Whether that detector's verdicts in the run stay as they are, since actions ran or were held because of them."""
+    return judges_beforehand(run) and name == routing_name(run)
+
+
+def refuse_changes(
+    run: tables.Run, methods: Sequence[str], threshold: float | None, seed: int | None, route: str | None
+) -> None:
+    """Raises Refused where a detection asks for another routing detector, or for another threshold or seed of it."""
+    routing = detector(routing_name(run))
+    if route is not None and detector(route).name != routing.name:
+        raise Refused(
+            f"Run {run.name!r} is {run.kind}: {routing.name} judges its actions before they run, so --route cannot "
+            "name another detector; leave it out, or start another run."
+        )
+    bar = routing.threshold if run.threshold is None else run.threshold
+    if routing.name in methods and (threshold not in (None, bar) or seed not in (None, run.seed)):
+        raise Refused(
+            f"Run {run.name!r} is {run.kind}: {routing.name} judges its actions before they run, with threshold "
+            f"{bar:g} and seed {run.seed}; leave --threshold and --seed out, or leave {routing.name} out."
+        )
 
 
 def routing_verdict(run: tables.Run, trajectory_id: int, checkpoint: Checkpoint) -> dict[str, Any]:
@@ -44,20 +89,38 @@ def keep_verdict(
     return found
 
 
-def item_for(
-    run: tables.Run, trajectory_id: int, trial: int, checkpoint: Checkpoint, verdict: tables.Verdict
+def flagged_item(
+    run: tables.Run, trial: int, verdict: tables.Verdict, checkpoint: Callable[[], Checkpoint], at_ms: int
 ) -> NewItem:
-    """The review item of a flagged checkpoint."""
+    """The review item of a flagged checkpoint, which is read only where the run states costs to rank by."""
+    stated, priority = run_options(run).costs, verdict.score
+    if stated:
+        priority = costs.priority(stated, checkpoint(), verdict.score, verdict.probability)
+    return NewItem(
+        run_id=run.id or 0,
+        trial=trial,
+        trajectory_id=verdict.trajectory_id,
+        step=verdict.step,
+        kind=verdict.kind,
+        priority=priority,
+        reviews_required=run.reviews_per_item,
+        verdict_id=verdict.id,
+        created_ms=at_ms,
+    )
+
+
+def halted_item(run: tables.Run, trial: int, trajectory_id: int, step: int, at_ms: int) -> NewItem:
+    """The review item of a trial that halted after `step` steps: no detector judged it."""
     return NewItem(
         run_id=run.id or 0,
         trial=trial,
         trajectory_id=trajectory_id,
-        step=checkpoint.index,
-        kind=str(checkpoint.kind),
-        priority=costs.priority(costs.of_run(run), checkpoint, verdict.score, verdict.probability),
+        step=step,
+        kind=HALTED,
+        priority=_HALTED_PRIORITY,
         reviews_required=run.reviews_per_item,
-        verdict_id=verdict.id,
-        created_ms=now_ms(),
+        verdict_id=None,
+        created_ms=at_ms,
     )
 
 

@@ -13,11 +13,12 @@ from sqlalchemy import Integer, case, cast, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
+from console.environments import environment
 from console.errors import BadInput, Refused, Unknown
 from console.runs import audit_log, critical_suggestions
 from console.runs.success import successes
-from console.trajectory import Outcome, from_json
-from console.trajectory.checkpoints import calls
+from console.trajectory import Outcome, Trajectory, from_json
+from console.trajectory.checkpoints import Checkpoint, calls, checkpoints
 from storage import tables
 from storage.queue import Queue
 from storage.tables import ItemStatus, RunKind
@@ -132,6 +133,12 @@ def patterns(run: tables.Run) -> list[str]:
     """The run's critical-action patterns."""
     found: list[str] = orjson.loads(run.critical)
     return found
+
+
+def run_checkpoints(run: tables.Run, record: Trajectory) -> list[Checkpoint]:
+    """The checkpoints of a trajectory under the run's own patterns and its choice about end checkpoints."""
+    ends = environment(record.environment).ends if run.ends is None else run.ends
+    return checkpoints(record, patterns(run), ends=ends)
 
 
 def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> None:

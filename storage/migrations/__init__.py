@@ -3,16 +3,23 @@
 A schema change is one new file `versions/NNNN_what.py` with revision NNNN, and the same change in `storage.tables`.
 """
 
+import secrets
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 
-from sqlalchemy import inspect
+from sqlalchemy import Connection, NullPool, create_engine, event, insert, inspect
 
-from storage.engine import BUSY_MS, engine, overwrite_freed, sqlite_path
+from storage import audit_chain
+from storage.database_file import create_private
+from storage.engine import BUSY_MS, Durability, configure, engine, overwrite_freed, sqlite_path
 from storage.errors import NotOurs
-from storage.migrations.creating import create
+from storage.tables import DatabaseKey, Table
+
+# Any fixed number will do: it keeps two servers from upgrading one PostgreSQL database at a time.
+_ADVISORY_LOCK = 7_142_026
 
 
 @lru_cache(maxsize=1)
@@ -27,13 +34,31 @@ def migrate(url: str) -> None:
     found = revision(url)
     if found == head():
         return
-    if found is not None or not create(url, head()):
+    if found is not None or not _create(url, head()):
         # Alembic takes a third of a second to load, and nearly every start finds the database new or up to date.
         from storage.migrations.upgrading import upgrade
 
         upgrade(url)
     # What tells the file from others has to stand in it, not in the log beside it.
     overwrite_freed(url)
+
+
+@contextmanager
+def alone_with(url: str) -> Iterator[Connection]:
+    """One connection in one write transaction that no other process can be in at the same time.
+
+    On SQLite it is without foreign keys, so that tables can be rebuilt.
+    """
+    made = create_engine(url, poolclass=NullPool, hide_parameters=True)
+    path = sqlite_path(url)
+    if path is not None:
+        create_private(path)
+        event.listen(made, "connect", _configure)
+        event.listen(made, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    with made.begin() as connection:
+        if path is None:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
+        yield connection
 
 
 def revision(url: str) -> str | None:
@@ -57,6 +82,27 @@ def file_revision(path: Path) -> str | None:
             return _read_revision(connection, path)
     except sqlite3.DatabaseError as error:
         raise NotOurs(f"{path} cannot be read as a database ({error}); name another file.") from error
+
+
+def _create(url: str, revision: str) -> bool:
+    """Makes today's tables in an empty database and says at which revision it is; False where it was not empty."""
+    with alone_with(url) as connection:
+        if inspect(connection).get_table_names():
+            return False
+        Table.metadata.create_all(connection)
+        connection.execute(insert(DatabaseKey).values(id=1, key=secrets.token_hex(16)))
+        audit_chain.begin(connection)
+        # As Alembic makes it, which asks for it before every later step.
+        connection.exec_driver_sql(
+            "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
+            "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
+        )
+        connection.exec_driver_sql(f"INSERT INTO alembic_version (version_num) VALUES ('{revision}')")
+    return True
+
+
+def _configure(dbapi_connection: object, _record: object) -> None:
+    configure(dbapi_connection, Durability.FULL, foreign_keys=False)
 
 
 def _read_revision(connection: sqlite3.Connection, path: Path) -> str | None:
