@@ -18,7 +18,8 @@ from console.errors import Refused
 from console.llm.capabilities import capabilities_of
 from console.settings import settings
 from storage.backup import backup, restore
-from storage.check import check
+from storage.check import audited, check
+from storage.engine import shown
 from storage.migrations import migrate
 
 app = typer.Typer(
@@ -39,7 +40,7 @@ def upgrade_database(as_json: Json = False) -> None:
     """Bring the database to this version; every command does so by itself."""
     url = settings().database_url
     migrate(url)
-    emit({"database": url, "upgraded": True}, as_json, f"{url} is at this version.")
+    emit({"database": shown(url), "upgraded": True}, as_json, f"{shown(url)} is at this version.")
 
 
 @app.command("check", epilog="Example: inferact db check")
@@ -47,9 +48,12 @@ def check_database(as_json: Json = False) -> None:
     """Check the file, its references, and that every budget adds up."""
     url = database_url()
     problems = check(url)
-    emit({"database": url, "problems": problems}, as_json, "\n".join(problems) or f"{url} is sound.")
+    events, chain = audited(url)
+    sound = f"{shown(url)} is sound. Audit: {events} events, the chain ends in {chain[:16] or 'nothing'}."
+    document = {"database": shown(url), "problems": problems, "audit": {"events": events, "hash": chain}}
+    emit(document, as_json, "\n".join(problems) or sound)
     if problems:
-        raise Refused(f"{len(problems)} problems in {url}; restore a backup: inferact db restore FILE")
+        raise Refused(f"{len(problems)} problems in {shown(url)}; restore a backup: inferact db restore FILE")
 
 
 @app.command("backup", epilog="Example: inferact db backup console-friday.db")
@@ -74,7 +78,7 @@ def doctor(as_json: Json = False) -> None:
         "version": version("inferact-console"),
         "python": platform.python_version(),
         "streamlit": version("streamlit"),
-        "database": url,
+        "database": shown(url),
         "database_problems": check(url),
         "data_dir": str(settings().data_dir),
         "data_dir_writable": os.access(settings().data_dir, os.W_OK),

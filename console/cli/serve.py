@@ -11,6 +11,7 @@ from console.cli.output import say
 from console.database import database_url
 from console.server import serve
 from console.settings import settings
+from storage.engine import shown
 
 
 def serve_console(
@@ -23,7 +24,7 @@ def serve_console(
     serve.refuse_taken_port(address, number)
     reviewer, researcher = serve.links(address, number, sign_in.researcher_key())
     agents = serve.api_address(address, number)
-    typer.echo(f"Database    {url}\nReviewers   {reviewer}\nResearcher  {researcher}\nAgents      {agents}")
+    typer.echo(f"Database    {shown(url)}\nReviewers   {reviewer}\nResearcher  {researcher}\nAgents      {agents}")
     typer.echo("Stop with Ctrl+C.")
     serve.serve(address, number)
 

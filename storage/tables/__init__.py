@@ -1,7 +1,8 @@
 """Every table, by room. Times are whole milliseconds since 1970 UTC (`*_ms`); JSON is text, already serialised."""
 
+from storage.tables.audit import ChainEnd, DatabaseKey, Event, EventLink
 from storage.tables.base import Table
-from storage.tables.loop import Ask, Event, Intent, Memory, WebhookDelivery
+from storage.tables.loop import Ask, Intent, Memory, WebhookDelivery
 from storage.tables.queue import (
     Budget,
     Decision,
@@ -32,10 +33,13 @@ __all__ = [
     "Assignment",
     "AssignmentStatus",
     "Budget",
+    "ChainEnd",
+    "DatabaseKey",
     "Decision",
     "DecisionKind",
     "Draft",
     "Event",
+    "EventLink",
     "Intent",
     "Item",
     "ItemStatus",
