@@ -1,7 +1,7 @@
 """Data files, the tables in YAML that lie beside the code that uses them, read strictly into a shape.
 
-A shape is a dataclass, `dict[str, ...]`, `tuple[..., ...]`, a range, an enumeration, a plain scalar, or
-`frozenset[str]`, which is written as one text of words.
+A shape is a dataclass, `dict[str, ...]`, `tuple[..., ...]`, a range, an enumeration, a plain scalar, one of
+these `| None`, or `frozenset[str]`, which is written as one text of words.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _EXPECTED: Mapping[Any, str] = {
     tuple: "a list",
     frozenset: "words in one text",
     dict: "fields with names",
-    UnionType: "[first, below] or [first, below, step]",
+    Mapping: "fields with names",
+    range: "[first, below] or [first, below, step]",
 }
 
 
@@ -49,7 +50,9 @@ def _value(value: Any, shape: Any, where: str) -> Any:
     if is_dataclass(shape):
         return _record(value, shape, where)
     origin, parts = get_origin(shape), get_args(shape)
-    if origin is dict and isinstance(value, dict):
+    if origin is UnionType and type(None) in parts:
+        return _value(value, parts[0], where)
+    if origin in (dict, Mapping) and isinstance(value, dict):
         return {name: _value(row, parts[1], f"{where}, {name}") for name, row in value.items()}
     if origin is tuple and isinstance(value, list):
         if parts[-1] is not ... and len(value) != len(parts):
@@ -57,7 +60,7 @@ def _value(value: Any, shape: Any, where: str) -> Any:
         return tuple(_value(item, parts[0], f"{where}, {n}") for n, item in enumerate(value, 1))
     if origin is frozenset and isinstance(value, str):
         return frozenset(value.split())
-    if shape == range | None and isinstance(value, list) and [type(bound) for bound in value] in _BOUNDS:
+    if shape is range and isinstance(value, list) and [type(bound) for bound in value] in _BOUNDS:
         return range(*value)
     if isinstance(shape, EnumType):
         return shape(value)
@@ -72,7 +75,7 @@ def _record(row: Any, shape: Any, where: str) -> Any:
     for field in row.keys() - _types(shape):
         raise ValueError(f"{where} has the unknown field {field!r}; its fields are {', '.join(_types(shape))}")
     for field in fields(shape):
-        if field.default is MISSING and field.name not in row:
+        if field.default is field.default_factory is MISSING and field.name not in row:
             raise ValueError(f"{where} has no field {field.name!r}; give it")
     return shape(**{name: _value(value, _types(shape)[name], f"{where}, {name}") for name, value in row.items()})
 

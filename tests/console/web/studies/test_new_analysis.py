@@ -16,7 +16,7 @@ import sys
 from console.studies.analysis import ANALYSES
 from console.studies.analysis.format import ColumnFormat
 from console.studies.analysis.frames import groups, own, table
-from console.studies.analysis.parts import WHOSE, Analysis, ResultPart
+from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart
 
 
 def hasty(frames):
@@ -47,7 +47,7 @@ ANALYSES["haste"] = Analysis(
             columns={"fastest": ColumnFormat("the fastest", 4)},
         ),
     ),
-    choices=(WHOSE,),
+    choices=(ResultChoice("reviewers", "Whose", "whose"),),
 )
 """
 
