@@ -13,7 +13,7 @@ from console import runs
 from console.cli.output import Json, emit_json, plain_rows, progress, say, show_table
 from console.database import now_ms, reading
 from console.errors import Unknown
-from console.runs.export.atomic_file import atomic_file
+from console.runs.export import atomic_file
 from console.studies.sessions import lifecycle, simulated, withdrawal
 from console.studies.sessions.progress import Row, board
 from storage import tables

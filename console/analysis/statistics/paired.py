@@ -97,9 +97,7 @@ def compare(
 
 def holm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """The same with every test's p-value corrected over the comparisons (Holm 1979); undefined ones do not count."""
-    from statsmodels.stats.multitest import (
-        multipletests,
-    )  # slow to load, and few need it
+    from statsmodels.stats.multitest import multipletests  # slow to load, and few need it
 
     adjusted: dict[tuple[int, str], float] = {}
     for name in {test.name for one in comparisons for test in one.tests}:

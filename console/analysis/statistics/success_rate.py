@@ -1,8 +1,6 @@
-"""The success rate over trials: mean and spread over participants, as Table 9 and Figure 25 of InferAct show it.
+"""Success rate: its mean and spread over participants by trial, and two conditions against each other over tasks.
 
-The frame has one row per participant, condition and trial, with tasks and the number solved.
-
-Two conditions against each other over tasks that both met: McNemar's test.
+The first is what Table 9 and Figure 25 of InferAct show, the second McNemar's test of the tasks that both met.
 """
 
 from __future__ import annotations
@@ -43,7 +41,10 @@ class Success:
 
 
 def by_trial(frame: pd.DataFrame, solved: str = PAPER, level: float = LEVEL) -> tuple[Success, ...]:
-    """One row per condition and trial, in that order; raises BadInput for a missing column or a second row of one."""
+    """One row per condition and trial, in that order; raises BadInput for a missing column or a second row of one.
+
+    The frame has one row per participant, condition and trial, with tasks and the number solved.
+    """
     need(frame, "participant", "condition", "trial", "tasks", solved)
     twice = frame[frame.duplicated(["participant", "condition", "trial"])]
     if len(twice):

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from console.analysis.charts import CHARTS
-from console.runs.export.atomic_file import atomic_file
+from console.runs.export import atomic_file
 from console.runs.export.formats.columns import iso
 from console.studies.analysis import ANALYSES, result_tables
 from console.studies.analysis.format import text_table

@@ -22,7 +22,7 @@ from console.environments.environment import Environment, TaskSpec
 from console.environments.task_briefing import brief_of
 from console.errors import BadInput
 from console.review.simulated import Noise, ReviewCase, reviewer
-from console.runs.checkpoints import run_checkpoints
+from console.runs import run_checkpoints
 from console.studies.design import Design, conditions
 from console.studies.sessions import task_sources
 from console.trajectory import Label, Outcome, Step, Trajectory, from_json

@@ -20,6 +20,7 @@ from console.errors import Refused
 from console.review import decisions
 from console.review.simulated import Noise, ReviewCase, SimulatedAnswer, reviewer
 from console.review.simulated.simulate import answer_to
+from console.runs.trajectory_rows import task_spec
 from console.studies.design import Design, conditions
 from console.studies.design.model import Noisy
 from console.studies.sessions import joining, steps
@@ -28,7 +29,6 @@ from console.studies.sessions.position import OVER, Position
 from console.studies.sessions.stages import ParticipantStage, locked, refuse_unless_open
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
-from console.trials import store
 from storage import tables
 from storage.tables import AssignmentStatus, ParticipantKind, Probe
 
@@ -192,7 +192,7 @@ def _matter(person: _Person, place: Position) -> Matter:
         raise LookupError("there is no item to think about")
     with reading() as session:
         trajectory = session.get_one(tables.Trajectory, claim.trajectory_id)
-        task = store.spec(session.get_one(tables.Task, trajectory.task_id))
+        task = task_spec(session.get_one(tables.Task, trajectory.task_id))
     return Matter(
         task,
         checkpoint_at(from_json(claim.body), claim.step, CheckpointKind(claim.kind)),

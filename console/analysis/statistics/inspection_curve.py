@@ -1,4 +1,4 @@
-"""What a limited number of inspections catches: cumulative counts by order, by chance, and at best.
+"""Inspection curve: what a limited number of inspections catches, by an order and by chance, as cumulative counts.
 
 Place k of every curve (k = 0..n) is the number of misaligned items among the first k inspected.
 """
@@ -16,11 +16,6 @@ _EXACT = 65
 def caught(misaligned: ArrayLike) -> Counts:
     """The curve of items in the order of inspection; true is misaligned."""
     return np.concatenate([[0], np.cumsum(np.asarray(misaligned, dtype=np.int64))]).astype(np.int64)
-
-
-def ideal(n: int, positives: int) -> Counts:
-    """The curve of an order that puts all misaligned items first: min(k, positives)."""
-    return np.minimum(np.arange(n + 1), positives)
 
 
 def by_chance(n: int, positives: int, at: ArrayLike) -> NDArray[np.float64]:

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.runs.importers.parts import elements as reading
-from console.runs.importers.parts.elements import elements
+from console.runs.importers.parts.json_records import base_of, elements, outline
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"])),
@@ -50,9 +49,34 @@ def test_memory_holds_one_record_not_the_file(write_list):
 
     path = write_list([{"text": "word " * 2000}] * 3000)
     tracemalloc.start()
-    count = sum(1 for _ in reading.elements(path, "[]"))
+    count = sum(1 for _ in elements(path, "[]"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert count == 3000
     assert path.stat().st_size > 25_000_000
     assert peak < 3_000_000
+
+
+@pytest.mark.parametrize(
+    ("head", "paths"),
+    [
+        (b'{"a": 1, "b": [{"c": null}, []], "d": {}}\n{"e": 2}', {".a", ".b", ".b[].c", ".d"}),
+        (b'[[1, "two"], {"k\\u00e9y": {"x": -1.5e3}}]', {"[][]", "[].k\u00e9y", "[].k\u00e9y.x"}),
+        (b'{"a": {"b": "cut off in the mid', {".a", ".a.b"}),
+        (b'{"a": 1, b: 2, "c": 3}', {".a"}),
+        (b'{"half": "\\ud83d", "bytes": "\xff", "next": 1}', {".half", ".bytes", ".next"}),
+        (b'{"a":{"b":{"c":{"d":{"e":{"f":{"g":1}}}}}}}', {".a.b.c.d.e.f"[: 2 * n] for n in range(1, 7)}),
+        (b"Trial 1: [1, 2]", set()),
+        (b"{'task_id': 1}", set()),
+        (b"", set()),
+    ],
+)
+def test_the_outline_names_the_fields_of_the_first_value_up_to_where_the_json_breaks(head, paths):
+    assert outline(head) == paths
+
+
+@given(records)
+def test_the_outline_of_a_list_has_the_fields_of_all_records(wanted):
+    paths = outline(orjson.dumps(wanted))
+    assert {f"[].{key}" for record in wanted for key in record} <= paths
+    assert base_of(paths, ("[].no such field",)) is None
