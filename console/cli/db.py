@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.output import Json, emit, emit_json, show_table
+from console.cli.output import Json, by_default, emit, emit_json, show_table
 from console.database import database_url
 from console.errors import Refused
 from console.llm.capabilities import capabilities_of
@@ -29,12 +29,6 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        check_database(as_json=False)
-
-
 @app.command("upgrade", epilog="Example: inferact db upgrade")
 def upgrade_database(as_json: Json = False) -> None:
     """Bring the database to this version; every command does so by itself."""
@@ -44,6 +38,7 @@ def upgrade_database(as_json: Json = False) -> None:
 
 
 @app.command("check", epilog="Example: inferact db check")
+@by_default(app)
 def check_database(as_json: Json = False) -> None:
     """Check the file, its references, and that every budget adds up."""
     url = database_url()

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from console.studies.sessions import steps
-from console.studies.sessions.steps import Position
+from console.studies.sessions.position import Position
 from console.web.participant import item, join_leave, onboarding, session, stages
 from console.web.review import actions
 from storage import tables

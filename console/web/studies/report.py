@@ -1,4 +1,4 @@
-"""The Report section of a study, a file of its own as each section: the report and its tables, to take away."""
+"""The Report section of a study: the report and its tables, to take away; it stands alone as each section does."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_a_study_that_nobody_has_begun_has_a_report_that_says_so(design, tables)
     assert "No trial is over yet, so nothing can be counted." in page
 
 
-def test_a_pair_of_conditions_that_nobody_did_both_of_is_not_estimable(design, tables, without_plotly):
+def test_a_pair_of_conditions_that_nobody_did_both_of_is_not_estimable(design, tables):
     apart = tables["decisions"]["participant"].map({"P01": "rules-shown", "P02": "rules-hidden"})
     kept = (apart == tables["decisions"]["condition"]) | apart.isna()
     third = tables["decisions"][kept].copy()
