@@ -22,8 +22,7 @@ from console.detection import concurrent
 from console.detection.concurrent import Job
 from console.detection.detectors import UNPARSED, Detector, detector
 from console.detection.detectors.shared.model_clients import Asking, Setup
-from console.detection.enqueue import enqueue
-from console.detection.verdicts import is_locked, judges_beforehand, keep_verdicts, refuse_changes, verdict_row
+from console.detection.verdicts import enqueue, is_locked, judges_beforehand, keep_verdicts, refuse_changes, verdict_row
 from console.llm import ClientUsage, ModelError
 from console.runs import audit_log, run_checkpoints
 from console.runs.options import Costs, run_options
