@@ -7,6 +7,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from console.auth.sign_in import Role
 from console.errors import ConsoleError
+from console.web.review.actions import show_unsent
 from console.web.sign_in import current_identity, sign_in_or_stop
 from console.web.widgets.messages import show_problem
 from console.web.widgets.styles import load_styles
@@ -55,3 +56,4 @@ try:
     page.run()
 except (ConsoleError, StorageError) as refusal:
     show_problem(str(refusal) or str(type(refusal).__doc__))
+    show_unsent()

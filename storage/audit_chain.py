@@ -110,7 +110,7 @@ def _broken(connection: Connection) -> Iterator[str]:
         named = _named(link.event_id, link.kind)
         if link.previous_hash != previous:
             yield f"Audit: {named} does not follow {last}; what stood between was removed, or the order was changed."
-        if _hash(link._mapping) != link.hash:
+        if _hash(link._asdict()) != link.hash:
             yield f"Audit: the link of {named} was changed."
         yield from _content_problem(link, content, link.event_id in erased)
         previous, counted, last = link.hash, counted + 1, named
@@ -125,7 +125,7 @@ def _content_problem(link: Row[Any], content: Row[Any] | None, is_erased: bool) 
         yield f"Audit: {named} was removed."
     elif content is not None and is_erased:
         yield f"Audit: {named} was erased, and something stands in its place."
-    elif content is not None and _content_digest(content._mapping) != link.content_digest:
+    elif content is not None and _content_digest(content._asdict()) != link.content_digest:
         yield f"Audit: {named} was changed."
 
 

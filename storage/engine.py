@@ -196,7 +196,9 @@ def _raw(opened: Engine, waits: bool) -> Any:
 
 def _server_engine(url: URL, durability: Durability) -> Engine:
     relaxed = {"options": "-c synchronous_commit=off"} if durability is Durability.NORMAL else {}
-    return create_engine(url, pool_size=8, max_overflow=-1, pool_pre_ping=True, connect_args=relaxed, hide_parameters=True)
+    return create_engine(
+        url, pool_size=8, max_overflow=-1, pool_pre_ping=True, connect_args=relaxed, hide_parameters=True
+    )
 
 
 def _begin(connection: Connection) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import platform
 import sys
 from typing import Any
 
 import typer
 
+from console.auth.origin import By, Door, acting
 from console.cli import db, demo, detect, export, output, oversight, prompt, review, run, serve, study, trajectory
 from console.errors import ConsoleError
 from console.review.plain_text import visible
@@ -66,7 +70,8 @@ def run_command(arguments: list[str] | None = None) -> int:
     """The exit code of one command."""
     command = typer.main.get_command(app)
     try:
-        code = command.main(args=arguments, prog_name="inferact", standalone_mode=False)
+        with acting(By(_user(), Door.CLI, platform.node())):
+            code = command.main(args=arguments, prog_name="inferact", standalone_mode=False)
     except ConsoleError as refusal:
         return _refuse(str(refusal), refusal.exit_code)
     except StorageError as refusal:
@@ -82,6 +87,14 @@ def run_command(arguments: list[str] | None = None) -> int:
             raise
         return _refuse(*refused)
     return code if isinstance(code, int) else 0
+
+
+def _user() -> str:
+    """The operating system's name for whoever typed the command; a process in a container may have none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
 
 
 def _usage(misuse: Any) -> str:

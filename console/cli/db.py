@@ -13,9 +13,10 @@ from typing import Annotated
 import typer
 
 from console.cli.output import Json, by_default, emit, emit_json, show_table
-from console.database import database_url
+from console.database import database_url, now_ms, writing
 from console.errors import Refused
 from console.llm.capabilities import capabilities_of
+from console.runs import audit_log
 from console.settings import settings
 from storage.backup import backup, restore
 from storage.check import audited, check
@@ -54,6 +55,8 @@ def check_database(as_json: Json = False) -> None:
 @app.command("backup", epilog="Example: inferact db backup console-friday.db")
 def backup_database(target: Annotated[Path, typer.Argument(help="The file to write.")], as_json: Json = False) -> None:
     """Copy the database while the console runs."""
+    with writing() as session:
+        audit_log.record(session, None, "database backed up", now_ms(), subject=str(target))
     backup(database_url(), target)
     emit({"backup": str(target)}, as_json, f"Backed up to {target}.")
 
@@ -62,6 +65,8 @@ def backup_database(target: Annotated[Path, typer.Argument(help="The file to wri
 def restore_database(source: Annotated[Path, typer.Argument(help="A backup.")], as_json: Json = False) -> None:
     """Put a backup in the database's place; the present file is kept beside it."""
     kept = restore(settings().database_url, source)
+    with writing() as session:
+        audit_log.record(session, None, "database restored", now_ms(), subject=str(source))
     sentence = f"Restored from {source}." + (f" The file before it is kept as {kept}." if kept else "")
     emit({"restored": str(source), "kept": str(kept) if kept else None}, as_json, sentence)
 

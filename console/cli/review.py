@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
+from console.auth.origin import Door
 from console.auth.sign_in import identify
 from console.cli.output import Json, emit, emit_json, progress, say, show_table
 from console.database import now_ms, reading, review_queue
@@ -86,7 +87,7 @@ def decide(
     as_json: Json = False,
 ) -> None:
     """Record a decision about an item that this reviewer has claimed."""
-    answer = decisions.Answer(decision, feedback, edited_action, label)
+    answer = decisions.Answer(decision, feedback, edited_action, label, door=Door.CLI)
     with reading() as session:
         claimed = decisions.claim_of(session, item, reviewer)
         run = _run_of(session, claimed)

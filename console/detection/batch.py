@@ -17,14 +17,14 @@ from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console import runs
-from console.database import reading, writing
+from console.database import now_ms, reading, writing
 from console.detection import concurrent
 from console.detection.concurrent import Job
 from console.detection.detectors import UNPARSED, Detector, detector
 from console.detection.detectors.shared.model_clients import Asking, Setup
 from console.detection.verdicts import enqueue, is_locked, judges_beforehand, keep_verdicts, refuse_changes, verdict_row
 from console.llm import ClientUsage, ModelError
-from console.runs import run_checkpoints
+from console.runs import audit_log, run_checkpoints
 from console.runs.options import Costs, run_options
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint
@@ -274,6 +274,7 @@ def _prepare(
             refuse_changes(run, [judge.name for judge in judges], threshold, seed, route)
             run.seed = run.seed if seed is None else seed
             return run
+        before = _settings(run)
         routing = detector(route or run.detector or judges[0].name)
         run.seed = run.seed if seed is None else seed
         judging_route = any(judge.name == routing.name for judge in judges)
@@ -285,9 +286,15 @@ def _prepare(
         if stated is not None:
             run.options = replace(run_options(run), costs=stated).to_json()
         session.add(run)
-        session.flush()
+        judged = {"detectors": [judge.name for judge in judges]}
+        audit_log.record(session, run, "judged", now_ms(), before=before, after=_settings(run), detail=judged)
         session.expunge(run)
     return run
+
+
+def _settings(run: tables.Run) -> dict[str, object]:
+    """What of a run says which of its actions a person is asked about."""
+    return {"detector": run.detector, "threshold": run.threshold, "seed": run.seed}
 
 
 def _bar(run: tables.Run, judge: Detector, threshold: float | None) -> float:

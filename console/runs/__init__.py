@@ -34,7 +34,8 @@ def create(session: Session, name: str, kind: RunKind, now_ms: int, **fields: An
     run = tables.Run(name=name, kind=kind, environment="", created_ms=now_ms, **fields)
     session.add(run)
     session.flush()
-    audit_log.record(session, run, "run created", now_ms, detail={"kind": kind})
+    settings = {name: value for name, value in fields.items() if value is not None}
+    audit_log.record(session, run, "run created", now_ms, after=settings, detail={"kind": kind})
     return run
 
 
@@ -168,9 +169,10 @@ def run_checkpoints(run: tables.Run, record: Trajectory) -> list[Checkpoint]:
 def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> None:
     """Replaces the critical-action patterns; checkpoints that are already judged stay as they are."""
     cleaned = list(dict.fromkeys(pattern.strip() for pattern in wanted if pattern.strip()))
-    run.critical = orjson.dumps(cleaned).decode()
+    before, run.critical = patterns(run), orjson.dumps(cleaned).decode()
     session.add(run)
-    audit_log.record(session, run, "critical actions set", now_ms, detail={"patterns": cleaned})
+    told = {"patterns": cleaned}
+    audit_log.record(session, run, "critical actions set", now_ms, before=before, after=cleaned, detail=told)
 
 
 def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> list[critical_suggestions.Suggestion]:
@@ -191,10 +193,18 @@ def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> list[cr
     return critical_suggestions.suggest(counts.items(), patterns(run))
 
 
-def set_budget(session: Session, run: tables.Run, wanted: str | None) -> None:
+def set_budget(session: Session, run: tables.Run, wanted: str | None, now_ms: int) -> None:
     """Sets the cap per trial: a number of inspections, or `P%` of the non-halted of trial 0; None leaves it open."""
+    before = _budget_in_words(run)
     run.budget_cap, run.budget_percent = parse_budget(wanted)
     session.add(run)
+    audit_log.record(session, run, "budget set", now_ms, before=before, after=_budget_in_words(run))
+
+
+def _budget_in_words(run: tables.Run) -> str:
+    if run.budget_percent is not None:
+        return f"{run.budget_percent:g}%"
+    return "no cap" if run.budget_cap is None else str(run.budget_cap)
 
 
 def parse_budget(wanted: str | None) -> tuple[int | None, float | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from console.auth.origin import By, Door
 from console.auth.sign_in import COOKIE, PARTICIPANT_COOKIE, Identity, Role, cookie_of, identify, identity_of, secret_of
 from console.database import reading
 from console.errors import BadInput
@@ -41,6 +42,14 @@ def current_identity() -> Identity | None:
     if identity:
         sign_in_tab(identity)
     return identity
+
+
+def by_browser() -> By:
+    """Whoever is signed in at this browser, for the audit log."""
+    identity = current_identity()
+    address = st.context.ip_address
+    # Without a browser, as when a script drives the page, there is no address.
+    return By(identity.name if identity else "nobody", Door.BROWSER, address if isinstance(address, str) else "")
 
 
 def sign_in_tab(identity: Identity) -> None:

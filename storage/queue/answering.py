@@ -129,7 +129,7 @@ def _store(
     cap, used = _budget(db, seat.slot_id)
     row = db.rows(
         sql.DECIDE,
-        **{**answer, "decision": decision.value, "label": _plain(answer["label"])},
+        **{"door": "browser", **answer, "decision": decision.value, "label": _plain(answer["label"])},
         item_id=seat.item_id,
         slot_id=seat.slot_id,
         reviewer=seat.reviewer,

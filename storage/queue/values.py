@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 HALTED = "halted"
 """The kind of an item whose trajectory stopped without a critical action: there is nothing to approve."""
@@ -81,7 +81,10 @@ class Waiting(NamedTuple):
 
 
 class Answer(TypedDict):
-    """What a reviewer answers. `submit_key` names one submit: sent again, it gives back the first decision."""
+    """What a reviewer answers. `submit_key` names one submit: sent again, it gives back the first decision.
+
+    `door` is the way that it came in by, a browser where nothing is said.
+    """
 
     decision: str
     label: str | None
@@ -91,6 +94,7 @@ class Answer(TypedDict):
     action_digest: str
     annotator_kind: str
     submit_key: str
+    door: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,7 @@ _CELLS = (
     text("next_trial_outcome", next_outcome),
     text("gold_label", _trajectory.c.label),
     time("withdrawn_at", _decision.c.withdrawn_ms),
+    text("door", _decision.c.door),
 )
 
 DECISIONS = ExportQuery(

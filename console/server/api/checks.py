@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BeforeValidator
 
+from console.auth.origin import By, Door, acting
 from console.database import database_url, now_ms, reading, writing
 from console.errors import BadInput
 from console.gate import Gate, GateDecision, checks
@@ -57,9 +58,11 @@ Seconds = Annotated[
 
 
 @router.post("", response_description=_DECIDED, responses=_WAITING | refusals(400, 404, 409, 413))
-async def submit(sent: CheckSent, response: Response) -> Check:
+async def submit(sent: CheckSent, request: Request, response: Response) -> Check:
     """Asks whether an action may run: decided at once, or 202 and a check to wait for."""
-    return _answered(await in_thread(_submit, sent), response)
+    by = By(sent.agent or "agent", Door.API, request.client.host if request.client else "")
+    with acting(by):
+        return _answered(await in_thread(_submit, sent), response)
 
 
 @router.get("/{check_id}", response_description=_DECIDED, responses=_WAITING | refusals(404))

@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import wraps
+from typing import ParamSpec
 
 import streamlit as st
 
+from console.auth.origin import acting
 from console.auth.sign_in import Identity, Role
 from console.database import Session, now_ms, reading, review_queue
 from console.errors import ConsoleError, Refused
 from console.review import decisions, inbox
 from console.studies.sessions import joining, steps
 from console.trials import replay
-from console.web.sign_in import current_identity
+from console.web.sign_in import by_browser, current_identity
 from console.web.widgets.messages import done_html, problem_html
 from storage import tables
 from storage.errors import NotYours, StorageError
 from storage.queue import Claim
 from storage.tables import DecisionKind, RunKind
+
+P = ParamSpec("P")
+
+
+def _in_words(action: Callable[P, None]) -> Callable[P, None]:
+    """The action behind a button, with what it is refused kept for the page that follows."""
+
+    @wraps(action)
+    def act(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            action(*args, **kwargs)
+        except (ConsoleError, StorageError) as refusal:
+            _refuse(refusal)
+
+    return act
+
+
+def show_unsent() -> None:
+    """Draws the words that could not be stored, so that they can be copied; they come back once they can be."""
+    for words in st.session_state.get("unsent", {}).values():
+        st.caption("Your words are kept in this tab:")
+        st.code(words, language=None, wrap_lines=True)
 
 
 def own_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:
@@ -111,17 +136,22 @@ def named(item: int, *, here: bool = True) -> str:
     return f"item {item}"
 
 
+@_in_words
 def save_draft(item: str, text: str) -> None:
     """Stores what is typed so far; a draft of an item that is decided by now is dropped."""
     identity = current_identity()
     if identity is None or not item.isdigit():
         return
+    kept = st.session_state.setdefault("unsent", {})
+    kept[int(item)] = text
     try:
         with reading() as session:
             own_claim(session, int(item), identity)
     except ConsoleError:
+        kept.pop(int(item))
         return
     review_queue().save_draft(item_id=int(item), reviewer=identity.name, text=text, now_ms=now_ms())
+    kept.pop(int(item))
     st.session_state["active_ms"] = now_ms()
 
 
@@ -130,6 +160,7 @@ def words_key(item: int) -> str:
     return f"words-{item}"
 
 
+@_in_words
 def decide(item: int, decision: str, label: str | None = None) -> None:
     """Records the answer to that very item, with the words and the other action that were written for it."""
     identity = current_identity()
@@ -150,7 +181,8 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
             answered = f"{_item_before(item)} was already answered with {row.decision}"
             st.session_state["refusal"] = f"{answered}; press U to undo that."
         if run.kind == RunKind.REPLAY and run.study_id is None:
-            replay.advance(run.name)
+            with acting(by_browser()):
+                replay.advance(run.name)
     except (ConsoleError, StorageError) as refusal:
         _refuse(refusal)
         if words:
@@ -158,6 +190,7 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
             save_draft(str(item), words)
 
 
+@_in_words
 def skip(item: int) -> None:
     """Puts the item back into the queue."""
     identity = current_identity()
@@ -172,6 +205,7 @@ def skip(item: int) -> None:
         _refuse(refusal)
 
 
+@_in_words
 def undo(current: int | None) -> None:
     """Takes the reviewer's latest answer back and puts the current item into the queue again."""
     identity = current_identity()
@@ -186,6 +220,7 @@ def undo(current: int | None) -> None:
         take_back(max(latest, key=lambda row: row.id or 0).item_id, current)
 
 
+@_in_words
 def take_back(item: int, current: int | None) -> None:
     """Takes the answer to that item back."""
     identity = current_identity()
@@ -207,6 +242,7 @@ def take_back(item: int, current: int | None) -> None:
         _refuse(refusal)
 
 
+@_in_words
 def browse_answers(item: int, step: int) -> None:
     """Moves through one's own answered items, the latest first; past the latest lies the queue."""
     identity = current_identity()
