@@ -1,4 +1,4 @@
-"""The Report section of a study, a file of its own as each section: the report and its tables, to take away."""
+"""The Report section of a study, which stands alone as each section does: the report and its tables, to take away."""
 
 from __future__ import annotations
 
