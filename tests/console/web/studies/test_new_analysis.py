@@ -55,7 +55,7 @@ PAGE = """
 from streamlit.testing.v1 import AppTest
 
 at = AppTest.from_file("streamlit_app.py", default_timeout=60)
-at.session_state["hat"] = {"name": "Ada", "role": "researcher"}
+at.session_state["identity"] = {"name": "Ada", "role": "researcher"}
 for name, value in {"study": "small", "section": "results", "part": "haste"}.items():
     at.query_params[name] = value
 at.run()
