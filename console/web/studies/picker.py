@@ -18,11 +18,6 @@ def is_new() -> bool:
     return "new" in st.query_params
 
 
-def section() -> str:
-    """The section in the address; empty where none is."""
-    return st.query_params.get("section", "")
-
-
 def adjudicated_run() -> str:
     """The plain run in the address whose disagreements are to be settled; empty where none is."""
     return st.query_params.get("adjudicate", "")
@@ -48,7 +43,7 @@ def study_picker(names: list[str], current: str) -> None:
 
 
 def _pick() -> None:
-    keep(st.session_state["study_picker"], section())
+    keep(st.session_state["study_picker"], st.query_params.get("section", ""))
 
 
 def chosen_view(label: str, titles: Mapping[str, str], parameter: str, key: str) -> str:
