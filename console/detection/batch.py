@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec
 
 import orjson
 from sqlalchemy import not_, update
@@ -191,35 +191,7 @@ def _known_verdicts(session: Session, judge: Detector, page: Page) -> dict[tuple
 
 
 Progress = Callable[[int, int], None]
-
-
-def detect(
-    run_name: str,
-    methods: Sequence[str],
-    *,
-    threshold: float | None = None,
-    seed: int | None = None,
-    route: str | None = None,
-    progress: Progress | None = None,
-    asking: Asking | None = None,
-    stated: Costs | None = None,
-) -> list[DetectionReport]:
-    """Judges what is not judged yet, then queues what the routing detector flags.
-
-    The first method ever used on a run becomes its routing detector; `route` names another. Verdicts are made outside
-    any transaction and recorded in short ones, so a killed detection goes on where it stopped. A live or gate run has
-    judged its actions before they ran: its queue, its settings and those verdicts stay as they are.
-    """
-    return detect_and_tell(
-        run_name,
-        methods,
-        threshold=threshold,
-        seed=seed,
-        route=route,
-        progress=progress,
-        asking=asking,
-        stated=stated,
-    ).reports
+Asked = ParamSpec("Asked")
 
 
 def detect_and_tell(
@@ -233,7 +205,12 @@ def detect_and_tell(
     asking: Asking | None = None,
     stated: Costs | None = None,
 ) -> Detection:
-    """The same, with what the models were asked; `progress` counts trajectories, those that ask models all together.
+    """Judges what is not judged yet, then queues what the routing detector flags.
+
+    The first method ever used on a run becomes its routing detector; `route` names another. Verdicts are made outside
+    any transaction and recorded in short ones, so a killed detection goes on where it stopped. A live or gate run has
+    judged its actions before they ran: its queue, its settings and those verdicts stay as they are. `progress` counts
+    trajectories, those that ask models all together.
 
     Raises Refused, NoModel, SpendingCapReached and, where the endpoint only fails, ModelError; the verdicts so far are
     kept.
@@ -257,6 +234,17 @@ def detect_and_tell(
     if not judges_beforehand(run) and run.detector in reports:
         reports[run.detector].queued = enqueue(run)
     return Detection(list(reports.values()), tally)
+
+
+def _reports_of(judging: Callable[Asked, Detection]) -> Callable[Asked, list[DetectionReport]]:
+    def reports(*args: Asked.args, **kwargs: Asked.kwargs) -> list[DetectionReport]:
+        """The reports alone of the same detection."""
+        return judging(*args, **kwargs).reports
+
+    return reports
+
+
+detect = _reports_of(detect_and_tell)
 
 
 def _prepare(

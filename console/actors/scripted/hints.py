@@ -86,11 +86,6 @@ def read_advice(memory: tuple[str, ...]) -> Advice:
     return Advice(raw, text, tuple(_clauses(text)))
 
 
-def vocabulary(text: str) -> frozenset[str]:
-    """The words of a list written as one text."""
-    return frozenset(text.split())
-
-
 def words(text: str) -> list[str]:
     """The words of a text in lower case, letters and digits only."""
     return _WORD.findall(text.lower())

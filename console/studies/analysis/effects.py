@@ -78,8 +78,7 @@ def mixed(frames: Frames) -> pd.DataFrame:
 
 def _measures(frames: Frames) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """(reviewers, measure, a value per participant and condition)."""
-    for name, measure, values in _answers(frames):
-        yield name, measure, values
+    yield from _answers(frames)
     timed = own(frames).assign(value=own(frames)["lead_time_ms"].astype(float) / 1_000)
     for name, part in groups(timed):
         medians = part.groupby(["participant", "condition"])["value"].median()
