@@ -20,6 +20,7 @@ class Server:
 
     def __init__(self, process, url, log):
         self.process, self.url, self._log = process, url, log
+        self.port = int(url.rpartition(":")[2])
         self.client = httpx.Client(base_url=f"{url}/api/v1", timeout=30, trust_env=False)
 
     def said(self):

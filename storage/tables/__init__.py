@@ -2,6 +2,7 @@
 
 from storage.tables.base import Table
 from storage.tables.loop import Ask, Event, Intent, Memory, WebhookDelivery
+from storage.tables.people import Invitation, Person, PersonSession
 from storage.tables.queue import (
     Budget,
     Decision,
@@ -37,12 +38,15 @@ __all__ = [
     "Draft",
     "Event",
     "Intent",
+    "Invitation",
     "Item",
     "ItemStatus",
     "LedgerEntry",
     "Memory",
     "Participant",
     "ParticipantKind",
+    "Person",
+    "PersonSession",
     "Probe",
     "ProbePurpose",
     "Run",

@@ -19,10 +19,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
+from console.auth.sign_in import researcher_key  # noqa: E402
 from page import QUIET, served  # noqa: E402
 from study_rows import decide_once_more, fill  # noqa: E402
 
-from console.auth.sign_in import researcher_key  # noqa: E402
 from console.settings import settings  # noqa: E402
 
 APPS = Path(__file__).parent / "apps"

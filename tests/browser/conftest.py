@@ -12,8 +12,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-
 from console.auth.sign_in import researcher_key
+
 from console.detection import batch
 from console.runs import ingest
 from tests.at_home import at_home

@@ -4,9 +4,9 @@ import csv
 import re
 
 import pytest
+from console.auth.sign_in import researcher_key
 
 from console import runs
-from console.auth.sign_in import researcher_key
 from console.database import now_ms, reading, review_queue
 from console.review import decisions
 from tests.browser.screens import screenshot

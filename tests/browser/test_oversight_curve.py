@@ -5,8 +5,8 @@ import io
 import random
 
 import pytest
-
 from console.auth.sign_in import researcher_key
+
 from console.trajectory import Label
 from tests.browser.screens import screenshot
 from tests.overseen import decide, queue

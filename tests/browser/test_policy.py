@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-
 from console.auth.sign_in import researcher_key
+
 from console.detection import batch
 from console.runs import ingest
 from tests.at_home import at_home

@@ -3,8 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-
 from console.auth.sign_in import researcher_key
+
 from console.database import now_ms
 from console.detection import batch
 from console.runs import ingest

@@ -5,8 +5,8 @@ import io
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-
 from console.auth.sign_in import researcher_key
+
 from console.database import now_ms, reading
 from console.studies.design.yaml_file import parse
 from console.studies.results import adjudication

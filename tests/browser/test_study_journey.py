@@ -4,9 +4,9 @@ import json
 
 import orjson
 import pytest
+from console.auth.sign_in import researcher_key
 from sqlmodel import select
 
-from console.auth.sign_in import researcher_key
 from console.database import reading, writing
 from storage import tables
 from tests.browser.screens import screenshot

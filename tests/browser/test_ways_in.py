@@ -1,8 +1,8 @@
 """By keyboard alone, by address, by a row of a list: every way to a page works."""
 
 import pytest
-
 from console.auth.sign_in import researcher_key
+
 from tests.browser.walking import shown_item, sign_in, standing_answers, tab_to
 
 pytestmark = pytest.mark.at_length
