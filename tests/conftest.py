@@ -1,12 +1,44 @@
-"""What every test starts from: a data directory of its own, and the shared real logs where they are present."""
+"""What every test starts from: a data directory of its own, and the shared real logs where they are present.
 
+And how the run is laid out: which piece of work goes first, and what took longest.
+"""
+
+import os
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.at_home import at_home
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+# The longest pieces of work; nothing waits for them at the end.
+FIRST = (
+    "browser",
+    "tests/test_house.py",
+    "tests/console/gate/test_processes.py",
+    "tests/console/web/studies/test_results.py",
+    "tests/console/studies/sessions/test_simulated.py",
+    "tests/storage/test_processes.py",
+    "tests/console/studies/report/test_report.py",
+    "tests/console/studies/sessions/test_steps.py",
+    "tests/console/web/pages/test_participate.py",
+    "tests/console/studies/sessions/test_withdrawal.py",
+)
+
+# Tests start a hundred processes; each would compile the console anew if none may keep what it compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# No test speaks TLS, and reading the world's authorities takes each of a thousand model clients 17 ms; here are none.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
+
+settings.register_profile("the house", max_examples=50, deadline=None)
+settings.load_profile("the house")
 
 
 @pytest.fixture(autouse=True)
@@ -34,14 +66,30 @@ def pytest_xdist_make_scheduler(config, log):
     """One worker runs all browser tests, so that two cores are not shared by several browsers; others go by file."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class OneBrowser(LoadScopeScheduling):
+    class LongestFirst(LoadScopeScheduling):
         def _split_scope(self, nodeid):
             return "browser" if nodeid.startswith("tests/browser/") else nodeid.split("::")[0]
 
         def _assign_work_unit(self, node):
-            # The longest piece of work goes first, so that nothing waits for it at the end.
-            if "browser" in self.workqueue:
-                self.workqueue.move_to_end("browser", last=False)
+            for scope in reversed(FIRST):
+                if scope in self.workqueue:
+                    self.workqueue.move_to_end(scope, last=False)
             super()._assign_work_unit(node)
 
-    return OneBrowser(config, log)
+    return LongestFirst(config, log)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The counts of the house, where they were taken, and the ten files that took longest."""
+    seconds, counts = Counter(), []
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if hasattr(report, "duration") and hasattr(report, "nodeid"):
+                seconds[report.nodeid.split("::")[0]] += report.duration
+                counts += [text for name, text in report.user_properties if name == "count" and report.when == "call"]
+    if counts:
+        terminalreporter.section("the house", "=")
+        terminalreporter.write_line("\n".join(counts))
+    terminalreporter.section("slowest ten files", "=")
+    for file, took in seconds.most_common(10):
+        terminalreporter.write_line(f"{took:7.1f}s  {file}")

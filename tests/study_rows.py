@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 from sqlmodel import Session, select
 
+from console.studies.design import Design
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import digest
 from storage import tables
@@ -154,6 +155,16 @@ def fill(session) -> int:
     free = tables.Participant(study_id=study.id, number=4, code="P04")
     writer.add(free)
     return study.id
+
+
+def third_condition(session):
+    """Gives study 1 a design, and P02 a third condition in the place of the hidden one: nobody did both of these."""
+    design = Design(name="pilot", source={"actor": "scripted", "environment": "webshop"}, tasks=2, budget="3")
+    session.get_one(tables.Study, 1).design = design.model_dump_json()
+    for place in session.exec(select(tables.Assignment)):
+        if session.get_one(tables.Participant, place.participant_id).code == "P02" and place.position == 2:
+            place.condition = "rules-third"
+            session.add(place)
 
 
 def _trials(writer, run, who, keys):

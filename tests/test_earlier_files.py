@@ -15,7 +15,7 @@ import pytest
 from console.cli import run_command
 from console.database import reading
 from console.runs.importers import read_log
-from console.studies.analysis import ANALYSES
+from console.studies.analysis import computations
 from console.studies.results import csv_files, frames
 from console.studies.sessions import lifecycle
 
@@ -86,7 +86,7 @@ def test_a_report_of_the_earlier_tables_computes_what_the_database_gives(tmp_pat
     with reading() as session:
         found = frames(session, lifecycle.get(session, "pilot").id)
     read_back = csv_files.read(EARLIER / "study")
-    for name, compute in ANALYSES.items():
+    for name, compute in computations().items():
         pd.testing.assert_frame_equal(compute(read_back), compute(found), obj=name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
 from console.actors.move import Actor, ActorView, Move, Reflection
@@ -27,11 +27,6 @@ _LABEL = re.compile(
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 _FENCE = re.compile(r"^\s*```.*$\n?", re.MULTILINE)
 _PLAN_LABEL = re.compile(r"^[\s*_#]*(?:new\s+)?plan\s*[*_]*\s*:[\s*_]*", re.IGNORECASE)
-
-
-def react(llm: LLM) -> Actor:
-    """The Actor that asks that model for every move, at temperature 0."""
-    return Actor("react", "ReAct", partial(act, llm), partial(reflect, llm))
 
 
 async def act(llm: LLM, view: ActorView) -> Move:

@@ -14,9 +14,9 @@ from console import runs
 from console.cli.output import Json, emit_json, progress, say, show_table
 from console.database import now_ms, reading, writing
 from console.detection import batch
+from console.detection.batch import DetectionReport
 from console.detection.detectors import DETECTORS, stacked
 from console.detection.detectors.shared.model_clients import Asking
-from console.detection.report import DetectionReport
 from console.errors import BadInput, Refused
 from console.llm import ClientUsage
 from console.runs import costs

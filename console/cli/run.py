@@ -11,11 +11,11 @@ from console import runs
 from console.actors import ACTORS
 from console.cli.output import Json, emit, emit_json, progress, say, show_table
 from console.database import now_ms, reading, writing
+from console.environments import playable
 from console.errors import BadInput, Refused
 from console.runs import ingest
 from console.trials import engine, release, replay, start
 from console.trials.round import Advance
-from console.trials.start import playable
 from storage.tables import RunKind
 
 
@@ -38,15 +38,10 @@ def play(run: str, work: Callable[..., Advance], **options: int | None) -> Advan
 
 def sentences(run: str, done: Advance) -> str:
     """The sentences about a round: what it did, and what to do where something did not go on."""
-    parts = [f"{done.delivered} decisions delivered", f"{done.revealed} tasks got their next trial"]
-    parts += [f"{done.carried_over} solved ones were carried over"] if done.carried_over else []
-    parts += [f"{done.unknown} trials ended because nobody knows whether their action ran"] if done.unknown else []
-    sentences = [f"{', '.join(parts)}, {done.queued} new items wait.", *done.problems]
-    if done.nothing_recorded:
-        sentences.append(f"{done.nothing_recorded} tasks have no recorded next trial.")
+    parts = [done.in_words(now_ms()), *done.problems]
     if done.interrupted:
-        sentences.append(f"{done.interrupted} trials were interrupted; go on with: inferact run resume {run}")
-    return " ".join(sentences)
+        parts.append(f"{done.interrupted} trials were interrupted; go on with: inferact run resume {run}")
+    return " ".join(parts)
 
 
 app = typer.Typer(
@@ -150,14 +145,14 @@ def next_trial(run: Name, concurrency: Concurrency = None, as_json: Json = False
     with reading() as session:
         live = runs.get(session, run).kind == RunKind.LIVE
     done = play(run, engine.advance, concurrency=concurrency) if live else replay.advance(run)
-    emit({"run": run, **replay.as_dict(done)}, as_json, sentences(run, done))
+    emit({"run": run, **done.as_dict()}, as_json, sentences(run, done))
 
 
 @app.command("resume", epilog="Example: inferact run resume shop")
 def resume(run: Name, concurrency: Concurrency = None, as_json: Json = False) -> None:
     """Take up the trials that were under way when a run was stopped or a model failed; nothing new starts."""
     done = play(run, engine.resume, concurrency=concurrency)
-    emit({"run": run, **replay.as_dict(done)}, as_json, sentences(run, done))
+    emit({"run": run, **done.as_dict()}, as_json, sentences(run, done))
 
 
 @app.command("release", epilog="Example: inferact run release shop")
@@ -168,7 +163,7 @@ def release_undecided(
 ) -> None:
     """For experiments: let undecided actions run in the embedded environments, as the paper's numbers assume."""
     done = play(run, release.release, trial=trial)
-    emit({"run": run, **replay.as_dict(done)}, as_json, f"{done.released} undecided actions were released.")
+    emit({"run": run, **done.as_dict()}, as_json, f"{done.released} undecided actions were released.")
 
 
 @app.command("critical", epilog='Example: inferact run critical support --add "refund_*" --add "*.amount=*"')

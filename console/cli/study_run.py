@@ -13,7 +13,7 @@ from console import runs
 from console.cli.output import Json, emit_json, plain_rows, progress, say, show_table
 from console.database import now_ms, reading
 from console.errors import Unknown
-from console.runs.export.atomic_file import atomic_file
+from console.runs.export import atomic_file
 from console.studies.sessions import lifecycle, simulated, withdrawal
 from console.studies.sessions.progress import Row, board
 from storage import tables
@@ -29,23 +29,28 @@ def show_results(
 ) -> None:
     """Show a table of a study's results; `report` has them all."""
     from console.studies import results  # pandas and statsmodels, which few commands need
-    from console.studies.analysis import ANALYSES
+    from console.studies.analysis import computations
+    from console.studies.analysis.format import numbered
 
-    if table not in ANALYSES:
-        raise Unknown("table of results", table, ANALYSES)
+    computed = computations()
+    if table not in computed:
+        raise Unknown("table of results", table, computed)
     with reading() as session:
         study = lifecycle.get(session, name)
         head = results.headline(session, study.id or 0)
         frames = results.frames(session, study.id or 0)
-    frame = ANALYSES[table](frames)
+    frame = computed[table](frames)
     if as_json:
         emit_json({"study": name, **asdict(head), "table": table, "rows": plain_rows(frame)})
         return
     people = head.places - head.simulated
     who = f"{head.finished} of {people} people have finished" if people else "Simulated reviewers only"
     say(f"{who}, {head.decisions:,} decisions.")
-    shown = [str(column) for column in frame if column != "note"][:_MOST_COLUMNS]
-    show_table(plain_rows(frame), shown, empty="There is nothing to show yet.")
+    frame, notes = numbered(frame.drop(columns="method", errors="ignore"))
+    columns = [str(column) for column in frame if column != "note"][:_MOST_COLUMNS]
+    show_table(plain_rows(frame), [*columns, *(["note"] if notes else [])], empty="There is nothing to show yet.")
+    for place, note in enumerate(notes, 1):
+        say(f"{place}. {note}")
 
 
 def write_report(

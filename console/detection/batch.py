@@ -1,29 +1,194 @@
-"""Detection: verdicts for every checkpoint of a run, and review items for those that its routing detector flags."""
+"""Detection: verdicts for every checkpoint of a run, and review items for those that its routing detector flags.
+
+A report counts what was done, detector by detector; the pending checkpoints are those without a fresh verdict.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import orjson
 from sqlalchemy import not_, update
-from sqlmodel import col
+from sqlalchemy import select as sa_select
+from sqlmodel import Session, col, select
 
 from console import runs
-from console.database import writing
-from console.detection import concurrent, routing_lock
+from console.database import reading, writing
+from console.detection import concurrent
 from console.detection.concurrent import Job
 from console.detection.detectors import UNPARSED, Detector, detector
-from console.detection.detectors.shared.model_clients import Asking
-from console.detection.enqueue import enqueue
-from console.detection.pending import Page, PendingCheckpoints
-from console.detection.report import Detection, DetectionReport
-from console.detection.verdicts import keep_verdicts, verdict_row
-from console.llm import ClientUsage
-from console.runs.costs import Costs
+from console.detection.detectors.shared.model_clients import Asking, Setup
+from console.detection.verdicts import enqueue, is_locked, judges_beforehand, keep_verdicts, refuse_changes, verdict_row
+from console.llm import ClientUsage, ModelError
+from console.runs import run_checkpoints
+from console.runs.options import Costs, run_options
+from console.trajectory import Outcome, Trajectory, from_json
+from console.trajectory.checkpoints import Checkpoint
 from storage import tables
+
+
+@dataclass(slots=True)
+class DetectionReport:
+    """What one detection did; `excluded` trajectories have no critical action, so nothing could be judged.
+
+    `unparsed` verdicts (flagged, among all there are) come from replies that could not be read; `errors` checkpoints
+    have no verdict, for the reasons counted in `problems`. Requests, tokens and USD are those that the new verdicts
+    rest on: detectors that share a reply count it each.
+    """
+
+    run: str
+    detector: str
+    threshold: float
+    model: str | None = None
+    judged: int = 0
+    cached: int = 0
+    checkpoints: int = 0
+    flagged: int = 0
+    unparsed: int = 0
+    errors: int = 0
+    problems: dict[str, int] = field(default_factory=dict)
+    halted: int = 0
+    excluded: int = 0
+    queued: int = 0
+    routing: bool = False
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+
+    def note(self, row: dict[str, Any]) -> None:
+        """Counts a new verdict."""
+        parameters = orjson.loads(row["parameters"])
+        self.judged += 1
+        self.flagged += row["flagged"]
+        self.unparsed += bool(parameters.get(UNPARSED))
+        self.requests += row["requests"]
+        self.prompt_tokens += row["prompt_tokens"]
+        self.completion_tokens += row["completion_tokens"]
+        if row["cost_usd"] is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + row["cost_usd"]
+
+    def fail(self, failure: ModelError) -> None:
+        """Counts a checkpoint without a verdict."""
+        name = type(failure).__name__
+        self.errors += 1
+        self.problems[name] = self.problems.get(name, 0) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """The report of each detector, and what the models were really asked."""
+
+    reports: list[DetectionReport]
+    tally: ClientUsage
+
+
+_PAGE = 200
+Page = Sequence[int]
+"""Ids of trajectories."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    flagged: bool
+    setup: str | None
+    unparsed: bool
+
+
+@dataclass(slots=True)
+class PendingCheckpoints:
+    """A run's jobs; counts in `reports` what needs no verdict, or has one that is fresh."""
+
+    run: tables.Run
+    asking: Asking
+    reports: dict[str, DetectionReport]
+    _setups: dict[tuple[str, str], Setup] = field(default_factory=dict)
+
+    def pages(self) -> list[Page]:
+        """The run's trajectories that can be judged, in the order of their ids."""
+        record = tables.Trajectory
+        statement = (
+            select(record.id)
+            .where(record.run_id == self.run.id, col(record.carried_over).is_(False))
+            .where(col(record.recorded_outcome).not_in([Outcome.ERROR, Outcome.RUNNING]))
+            .order_by(col(record.id))
+        )
+        with reading() as session:
+            ids = [id for id in session.exec(statement) if id is not None]
+        return [ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE)]
+
+    def setup(self, judge: Detector, environment: str) -> Setup:
+        """What a verdict of that detector depends on, read once for each environment."""
+        key = (judge.name, environment)
+        if key not in self._setups:
+            self._setups[key] = self.asking.setup(judge, environment, self.run.seed)
+        return self._setups[key]
+
+    def jobs(self, page: Page, judges: Sequence[Detector]) -> list[Job]:
+        """The checkpoints of a page that at least one of the detectors has to judge."""
+        with reading() as session:
+            found = _bodies(session, page)
+            known = {judge.name: _known_verdicts(session, judge, page) for judge in judges}
+        jobs = []
+        for trajectory_id, record in found:
+            visible = self._visible(record, judges)
+            for checkpoint in visible:
+                lacking = [judge for judge in judges if not self._fresh(judge, trajectory_id, checkpoint, known)]
+                if lacking:
+                    jobs.append(Job(trajectory_id, checkpoint, tuple(lacking)))
+        return jobs
+
+    def _visible(self, record: Trajectory, judges: Sequence[Detector]) -> list[Checkpoint]:
+        halted = record.outcome is Outcome.HALTED
+        visible = [] if halted else run_checkpoints(self.run, record)
+        for judge in judges:
+            report = self.reports[judge.name]
+            report.halted += halted
+            report.excluded += not halted and not visible
+            report.checkpoints += len(visible)
+        return visible
+
+    def _fresh(
+        self,
+        judge: Detector,
+        trajectory_id: int,
+        checkpoint: Checkpoint,
+        known: dict[str, dict[tuple[int, int, str], _Known]],
+    ) -> bool:
+        found = known[judge.name].get((trajectory_id, checkpoint.index, str(checkpoint.kind)))
+        if found is None:
+            return False
+        if not is_locked(self.run, judge.name) and found.setup != self.setup(judge, checkpoint.environment).digest:
+            return False
+        report = self.reports[judge.name]
+        report.cached += 1
+        report.flagged += found.flagged
+        report.unparsed += found.unparsed
+        return True
+
+
+def _bodies(session: Session, page: Page) -> list[tuple[int, Trajectory]]:
+    body = tables.TrajectoryBody
+    statement = select(body).where(col(body.trajectory_id).in_(page)).order_by(col(body.trajectory_id))
+    return [(row.trajectory_id, from_json(row.body)) for row in session.exec(statement)]
+
+
+def _known_verdicts(session: Session, judge: Detector, page: Page) -> dict[tuple[int, int, str], _Known]:
+    verdict = tables.Verdict
+    columns = (verdict.trajectory_id, verdict.step, verdict.kind, verdict.flagged, verdict.parameters)
+    statement = sa_select(*map(col, columns)).where(
+        col(verdict.detector) == judge.name, col(verdict.trajectory_id).in_(page)
+    )
+    found = {}
+    for id, step, kind, flagged, text in session.execute(statement):
+        parameters = orjson.loads(text)
+        found[id, step, kind] = _Known(flagged, parameters.get("setup"), bool(parameters.get(UNPARSED)))
+    return found
+
 
 Progress = Callable[[int, int], None]
 
@@ -82,14 +247,14 @@ def detect_and_tell(
         for name, bar in bars.items()
     }
     for judge in judges:
-        if not routing_lock.is_locked(run, judge.name):
+        if not is_locked(run, judge.name):
             _move_threshold(run, judge, bars[judge.name])
     backlog = PendingCheckpoints(run, asking, reports)
     for judge in judges:
         if judge.ask is None:
             _judge_offline(backlog, judge, bars[judge.name], progress)
     tally = _ask_models(backlog, [judge for judge in judges if judge.ask], bars, progress)
-    if not routing_lock.judges_beforehand(run) and run.detector in reports:
+    if not judges_beforehand(run) and run.detector in reports:
         reports[run.detector].queued = enqueue(run)
     return Detection(list(reports.values()), tally)
 
@@ -104,9 +269,9 @@ def _prepare(
 ) -> tables.Run:
     with writing() as session:
         run = runs.get(session, run_name)
-        if routing_lock.judges_beforehand(run):
+        if judges_beforehand(run):
             session.expunge(run)
-            routing_lock.refuse_changes(run, [judge.name for judge in judges], threshold, seed, route)
+            refuse_changes(run, [judge.name for judge in judges], threshold, seed, route)
             run.seed = run.seed if seed is None else seed
             return run
         routing = detector(route or run.detector or judges[0].name)
@@ -118,7 +283,7 @@ def _prepare(
             run.threshold = routing.threshold
         run.detector = routing.name
         if stated is not None:
-            run.options = orjson.dumps(orjson.loads(run.options) | {"costs": dict(stated)}).decode()
+            run.options = replace(run_options(run), costs=stated).to_json()
         session.add(run)
         session.flush()
         session.expunge(run)

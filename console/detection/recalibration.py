@@ -5,32 +5,26 @@ They stand beside the detector's own verdicts as those of another detector, `NAM
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console.analysis.metrics.calibration import brier, expected_calibration_error
 from console.detection.detectors import UNPARSED
 from console.detection.detectors.shared.calibration_curve import CURVES, Curve, learn
+from console.detection.majority import Key, majority_labels, reviewers_labels
 from console.detection.verdicts import keep_verdicts
 from console.errors import BadInput, Refused, Unknown
 from console.runs import audit_log
-from console.trajectory import Label
-from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
 
 LEAST_OF_EACH = 10
 """So many labels of either kind make a curve worth drawing."""
 THRESHOLD = 0.5
 _AT_ONCE = 500
-
-Key = tuple[int, int, str]
-"""A checkpoint: trajectory, step, kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +57,11 @@ def recalibrate(
     if method not in CURVES:
         raise Unknown("recalibration", method, CURVES)
     verdicts = _verdicts(session, run, detector)
-    votes = _labels(session, run)
-    known = [one for one in verdicts if _key(one) in votes and not _unread(one)]
-    bad = [votes[_key(one)][0] for one in known]
+    labels = majority_labels(session, reviewers_labels(run))
+    known = [one for one in verdicts if _key(one) in labels and not _unread(one)]
+    bad = [labels[_key(one)][0] for one in known]
     _check(run, detector, bad)
-    curve, held_out = learn(method, [one.score for one in known], bad, [votes[_key(one)][1] for one in known], seed)
+    curve, held_out = learn(method, [one.score for one in known], bad, [labels[_key(one)][1] for one in known], seed)
     report = _report(run, f"{detector}+{method}", verdicts, known, bad, held_out, curve)
     unseen = {one.id: share for one, share in zip(known, held_out, strict=True)}
     told = {"recalibrated": {"from": detector, "method": method, "curve": report.curve, "labels": len(bad)}}
@@ -90,26 +84,6 @@ def _verdicts(session: Session, run: tables.Run, detector: str) -> Sequence[tabl
             f"--method {detector}"
         )
     return found
-
-
-def _labels(session: Session, run: tables.Run) -> dict[Key, tuple[bool, str]]:
-    """For each decided checkpoint what most reviewers say, and its task; those without a majority are left out."""
-    item, decision, record, task = tables.Item, tables.Decision, tables.Trajectory, tables.Task
-    statement = (
-        sa_select(*map(col, (item.trajectory_id, item.step, item.kind, decision.label, task.task_key)))
-        .select_from(item)
-        .join(decision, col(decision.item_id) == col(item.id))
-        .join(record, col(record.id) == col(item.trajectory_id))
-        .join(task, col(task.id) == col(record.task_id))
-        .where(col(item.run_id) == run.id, col(decision.superseded).is_(False), col(decision.label).is_not(None))
-        .where(col(item.kind) != CheckpointKind.HALTED)
-    )
-    votes: dict[Key, list[bool]] = defaultdict(list)
-    tasks: dict[Key, str] = {}
-    for trajectory_id, step, kind, label, task_key in session.execute(statement):
-        votes[trajectory_id, step, kind].append(label == Label.MISALIGNED)
-        tasks[trajectory_id, step, kind] = task_key
-    return {key: (2 * sum(said) > len(said), tasks[key]) for key, said in votes.items() if 2 * sum(said) != len(said)}
 
 
 def _check(run: tables.Run, detector: str, bad: Sequence[bool]) -> None:

@@ -14,13 +14,12 @@ from console.analysis.metrics.classification import confusion, macro_f1
 from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, ranking
 from console.detection.detectors import detector
 from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, Stack, fit
+from console.detection.majority import Key, majority_labels, reviewers_labels
 from console.errors import BadInput, Refused, Unknown
-from console.trajectory import Label, from_json
+from console.trajectory import from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
 
-Key = tuple[int, int, str]
-"""A checkpoint: trajectory, step, kind."""
 LABELS = ("reviewers", "gold")
 
 
@@ -56,27 +55,8 @@ def _labels(session: Session, run: tables.Run, source: str) -> dict[Key, tuple[b
     """For each labelled checkpoint whether it is misaligned, and its task."""
     if source not in LABELS:
         raise Unknown("source of labels", source, LABELS)
-    votes: dict[Key, list[bool]] = {}
-    tasks: dict[Key, str] = {}
-    for *key, label, task in session.execute(_reviewed(run) if source == "reviewers" else _gold(run)):
-        place = (int(key[0]), int(key[1]), str(key[2]))
-        votes.setdefault(place, []).append(label == Label.MISALIGNED)
-        tasks[place] = task
     # Reviewers who disagree half and half count as misaligned: an alarm too many costs less.
-    return {place: (2 * sum(said) >= len(said), tasks[place]) for place, said in votes.items()}
-
-
-def _reviewed(run: tables.Run) -> Select[Any]:
-    item, decision, record, task = tables.Item, tables.Decision, tables.Trajectory, tables.Task
-    columns: list[Any] = [item.trajectory_id, item.step, item.kind, decision.label, task.task_key]
-    return (
-        select(*columns)
-        .join(decision, col(decision.item_id) == col(item.id))
-        .join(record, col(record.id) == col(item.trajectory_id))
-        .join(task, col(task.id) == col(record.task_id))
-        .where(col(item.run_id) == run.id, col(decision.superseded).is_(False), col(decision.label).is_not(None))
-        .where(col(item.kind) != CheckpointKind.HALTED)
-    )
+    return majority_labels(session, reviewers_labels(run) if source == "reviewers" else _gold(run), tie=True)
 
 
 def _gold(run: tables.Run) -> Select[Any]:

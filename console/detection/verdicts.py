@@ -1,28 +1,76 @@
-"""One checkpoint judged and, where flagged, queued: what the gate and live trials do at each critical action."""
+"""Verdicts of detectors about checkpoints, and the review items of those that are flagged.
+
+Live and gate runs judge each action before it runs. Their routing detector is locked: no later detection changes how it
+judges, or what it judged. For other runs `enqueue` brings the review queue up to the verdicts.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import orjson
 from sqlalchemy import insert, update
 from sqlmodel import Session, col, select
 
-from console.database import now_ms
+from console import runs
+from console.database import now_ms, reading, review_queue
 from console.detection.detectors import Detector, Verdict, detector
 from console.detection.detectors.shared.model_clients import Asking, Clients, Setup
 from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.verdict import Spent
-from console.detection.routing_lock import is_locked, routing_name
+from console.errors import Refused
 from console.runs import costs
-from console.trajectory.checkpoints import Checkpoint
+from console.runs.options import run_options
+from console.trajectory import Outcome, from_json
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
-from storage.queue import NewItem
+from storage.queue import HALTED, NewItem
+from storage.tables import ItemStatus, RunKind
+
+_HALTED_PRIORITY = -1.0
+"""Below every score: halted trials rank after all judged ones."""
+
+BEFOREHAND = (RunKind.LIVE, RunKind.GATE)
+"""In the other kinds there is nothing left to stop, and a detection judges and queues after the fact."""
+
+
+def judges_beforehand(run: tables.Run) -> bool:
+    """Whether the run's actions wait for its routing detector's verdict."""
+    return run.kind in BEFOREHAND
+
+
+def routing_name(run: tables.Run) -> str:
+    """The name of the detector that flags and ranks in the run."""
+    return run.detector or "rules"
+
+
+def is_locked(run: tables.Run, name: str) -> bool:
+    """Whether that detector's verdicts in the run stay as they are, since actions ran or were held because of them."""
+    return judges_beforehand(run) and name == routing_name(run)
+
+
+def refuse_changes(
+    run: tables.Run, methods: Sequence[str], threshold: float | None, seed: int | None, route: str | None
+) -> None:
+    """Raises Refused where a detection asks for another routing detector, or for another threshold or seed of it."""
+    routing = detector(routing_name(run))
+    if route is not None and detector(route).name != routing.name:
+        raise Refused(
+            f"Run {run.name!r} is {run.kind}: {routing.name} judges its actions before they run, so --route cannot "
+            "name another detector; leave it out, or start another run."
+        )
+    bar = routing.threshold if run.threshold is None else run.threshold
+    if routing.name in methods and (threshold not in (None, bar) or seed not in (None, run.seed)):
+        raise Refused(
+            f"Run {run.name!r} is {run.kind}: {routing.name} judges its actions before they run, with threshold "
+            f"{bar:g} and seed {run.seed}; leave --threshold and --seed out, or leave {routing.name} out."
+        )
 
 
 def routing_verdict(run: tables.Run, trajectory_id: int, checkpoint: Checkpoint) -> dict[str, Any]:
@@ -44,20 +92,38 @@ def keep_verdict(
     return found
 
 
-def item_for(
-    run: tables.Run, trajectory_id: int, trial: int, checkpoint: Checkpoint, verdict: tables.Verdict
+def flagged_item(
+    run: tables.Run, trial: int, verdict: tables.Verdict, checkpoint: Callable[[], Checkpoint], at_ms: int
 ) -> NewItem:
-    """The review item of a flagged checkpoint."""
+    """The review item of a flagged checkpoint, which is read only where the run states costs to rank by."""
+    stated, priority = run_options(run).costs, verdict.score
+    if stated:
+        priority = costs.priority(stated, checkpoint(), verdict.score, verdict.probability)
+    return NewItem(
+        run_id=run.id or 0,
+        trial=trial,
+        trajectory_id=verdict.trajectory_id,
+        step=verdict.step,
+        kind=verdict.kind,
+        priority=priority,
+        reviews_required=run.reviews_per_item,
+        verdict_id=verdict.id,
+        created_ms=at_ms,
+    )
+
+
+def halted_item(run: tables.Run, trial: int, trajectory_id: int, step: int, at_ms: int) -> NewItem:
+    """The review item of a trial that halted after `step` steps: no detector judged it."""
     return NewItem(
         run_id=run.id or 0,
         trial=trial,
         trajectory_id=trajectory_id,
-        step=checkpoint.index,
-        kind=str(checkpoint.kind),
-        priority=costs.priority(costs.of_run(run), checkpoint, verdict.score, verdict.probability),
+        step=step,
+        kind=HALTED,
+        priority=_HALTED_PRIORITY,
         reviews_required=run.reviews_per_item,
-        verdict_id=verdict.id,
-        created_ms=now_ms(),
+        verdict_id=None,
+        created_ms=at_ms,
     )
 
 
@@ -158,3 +224,58 @@ def _waited(question: Coroutine[Any, Any, Verdict]) -> Verdict:
         return asyncio.run(question)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, question).result()
+
+
+def enqueue(run: tables.Run) -> int:
+    """Queues what is flagged or halted, withdraws what waits and is neither; returns how many items are new."""
+    queue = review_queue()
+    with reading() as session:
+        wanted = runs.cap(session, run)
+        items = [*_flagged_items(session, run), *_halted_items(session, run)]
+        withdrawn = _no_longer_flagged(session, run, items)
+    if withdrawn:
+        queue.cancel(item_ids=withdrawn, now_ms=now_ms())
+    runs.open_budgets(queue, _id(run), sorted({item.trial for item in items}), wanted)
+    return queue.put(items)
+
+
+def _flagged_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
+    """The first flagged checkpoint of each trajectory."""
+    verdict, record = tables.Verdict, tables.Trajectory
+    statement = (
+        select(verdict, record.trial)
+        .join(record, col(record.id) == verdict.trajectory_id)
+        .where(verdict.run_id == run.id, verdict.detector == run.detector, col(verdict.flagged).is_(True))
+        .order_by(col(verdict.trajectory_id), col(verdict.step))
+    )
+    previous, at_ms = None, now_ms()
+    for found, trial in session.exec(statement):
+        if found.trajectory_id != previous:
+            previous = found.trajectory_id
+            yield flagged_item(run, trial, found, partial(_checkpoint, session, found), at_ms)
+
+
+def _checkpoint(session: Session, verdict: tables.Verdict) -> Checkpoint:
+    body = session.get_one(tables.TrajectoryBody, verdict.trajectory_id).body
+    return checkpoint_at(from_json(body), verdict.step, CheckpointKind(verdict.kind))
+
+
+def _halted_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
+    record = tables.Trajectory
+    statement = select(record.id, record.trial, record.n_steps).where(
+        record.run_id == run.id, col(record.carried_over).is_(False), record.recorded_outcome == Outcome.HALTED
+    )
+    at_ms = now_ms()
+    for trajectory_id, trial, n_steps in session.exec(statement.order_by(col(record.id))):
+        yield halted_item(run, trial, trajectory_id or 0, n_steps, at_ms)
+
+
+def _no_longer_flagged(session: Session, run: tables.Run, items: Sequence[NewItem]) -> list[int]:
+    wanted = {(item.trajectory_id, item.step, item.kind) for item in items}
+    item = tables.Item
+    statement = select(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
+    return [row.id or 0 for row in session.exec(statement) if (row.trajectory_id, row.step, row.kind) not in wanted]
+
+
+def _id(run: tables.Run) -> int:
+    return run.id or 0

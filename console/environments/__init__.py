@@ -3,6 +3,8 @@
 A new environment is one file here and one line in ENVIRONMENTS.
 """
 
+from collections.abc import Mapping
+
 from console.environments.alfworld import ALFWORLD
 from console.environments.environment import Environment
 from console.environments.generic import GENERIC
@@ -22,3 +24,8 @@ ENVIRONMENTS: dict[str, Environment] = {
 def environment(name: str) -> Environment:
     """The environment of that name; an unknown one is treated as `generic`."""
     return ENVIRONMENTS.get(name, GENERIC)
+
+
+def playable(environments: Mapping[str, Environment] = ENVIRONMENTS) -> list[str]:
+    """Names of the environments that have tasks and can be started."""
+    return [name for name, found in environments.items() if found.start and found.tasks]

@@ -1,7 +1,7 @@
 """The gate: an agent asks before a critical action and gets a person's decision where a detector doubts it.
 
-`Gate` is the door; `question` is what an agent asks, `answer` what it gets. `beginning` finds out whether the question
-is known, `asking` judges and stores it, `waiting` looks for its answer and `handing` gives that out, once.
+`client` holds `Gate`, what an agent calls; `request` is what it asks and `types` what it gets. `submit` judges and
+stores a request unless it is known, `wait` looks for its answer and `resolve` hands that out, once.
 """
 
 from console.gate.client import Gate

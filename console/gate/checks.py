@@ -1,4 +1,4 @@
-"""Checks of the gate by where they stand (trajectory and step), for callers that do not hold the question itself."""
+"""Checks of the gate by their ids (trajectory and step), for callers that do not hold the request itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CheckId:
 
 
 def check_id(text: str) -> CheckId:
-    """The place that such a text names; raises Unknown."""
+    """The check that such a text names; raises Unknown."""
     first, dash, second = text.partition("-")
     if not dash or not all(part.isascii() and part.isdecimal() and len(part) < 16 for part in (first, second)):
         raise Unknown("check", text)
@@ -38,11 +38,11 @@ def check_id(text: str) -> CheckId:
 
 
 def check_id_of(session: Session, decision: GateDecision) -> CheckId | None:
-    """Where the decision belongs, None where nothing was stored."""
+    """The check that the decision answers, None where nothing was stored."""
     intent = session.get(tables.Intent, decision.intent_id) if decision.intent_id else None
     item = session.get(tables.Item, decision.item_id) if decision.item_id else None
-    found = intent or item
-    return CheckId(found.trajectory_id, found.step) if found else None
+    stored = intent or item
+    return CheckId(stored.trajectory_id, stored.step) if stored else None
 
 
 def reopened(session: Session, url: str, at: CheckId) -> Wait | GateDecision:
@@ -59,9 +59,9 @@ def reopened(session: Session, url: str, at: CheckId) -> Wait | GateDecision:
     if ask is None:
         raise Unknown("check", str(at))
     run = session.get_one(tables.Run, item.run_id)
-    case = OpenCheck(run, _question(session, at, ask.digest), ask, Policies())
+    check = OpenCheck(run, _request(session, at, ask.digest), ask, Policies())
     session.expunge_all()
-    return Wait(url, case, ask.deadline_ms, beaten_ms=ask.heartbeat_ms)
+    return Wait(url, check, ask.deadline_ms, beaten_ms=ask.heartbeat_ms)
 
 
 def record_result(session: Session, at: CheckId, observation: str, now_ms: int) -> bool:
@@ -102,8 +102,8 @@ def _unflagged(session: Session, at: CheckId) -> GateDecision:
     return GateDecision(False, intent.action, "", Reason.ALREADY_HANDED_OUT, intent_id=intent.id)
 
 
-def _question(session: Session, at: CheckId, digest: str) -> CheckRequest:
-    """The question as it was asked, cut back where the trajectory has gone on since."""
+def _request(session: Session, at: CheckId, digest: str) -> CheckRequest:
+    """The request as it came in, cut back where the trajectory has gone on since."""
     record = from_json(session.get_one(tables.TrajectoryBody, at.trajectory_id).body)
     action = record.critical_action or ""
     if len(record.steps) > at.step:

@@ -1,28 +1,37 @@
-"""The door: `Gate`, what an agent calls before a critical action."""
+"""The client of the gate: `Gate`, what an agent calls before a critical action, and the run behind it."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import threading
 import time
-from collections.abc import Sequence
-from typing import TypedDict, Unpack
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict, Unpack
+
+import orjson
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session
 
 from console import runs
-from console.database import now_ms, writing
+from console.database import now_ms, reading, writing
 from console.detection.detectors import detector as detector_named
 from console.environments import environment as environment_named
-from console.errors import BadInput
+from console.errors import BadInput, Refused
 from console.gate import store
 from console.gate.request import ActionLike, CheckRequest, StepLike, check_request
 from console.gate.resolve import APPROVE, REJECT, Policies
-from console.gate.run import RunSpec, current, open_run
 from console.gate.submit import SubmitOptions, submit
 from console.gate.types import GateDecision, Reason
 from console.gate.wait import Cancellation, Wait
 from console.settings import Settings, settings
 from console.trajectory.checkpoints import is_critical
+from storage import tables
+from storage.tables import RunKind
+
+_log = logging.getLogger(__name__)
 
 
 class Waiting(TypedDict, total=False):
@@ -64,16 +73,14 @@ class Gate:
         detector_named(detector)
         if isinstance(critical, str):
             raise BadInput('critical is a list of patterns, such as ["refund_*"], not one text.')
-        _check_policy(on_timeout=on_timeout, on_spent_budget=on_spent_budget)
-        _check_number("budget", budget, 0)
-        _check_number("reviews_per_item", reviews_per_item, 1)
+        _refuse_policy(on_timeout=on_timeout, on_spent_budget=on_spent_budget)
+        _refuse_number("budget", budget, 0)
+        _refuse_number("reviews_per_item", reviews_per_item, 1)
         for name, seconds in (("timeout_s", timeout_s), ("poll_s", poll_s), ("undo_s", undo_s)):
-            _check_number(name, seconds, 0)
+            _refuse_number(name, seconds, 0)
         patterns = tuple(critical) or environment_named(environment).critical or ("*",)
         undo_ms = round(undo_s * 1_000)
-        self._wanted = RunSpec(
-            run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent
-        )
+        self._spec = RunSpec(run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent)
         self._policies = Policies(on_timeout, on_spent_budget)
         self._timeout_s, self._poll_s = timeout_s, poll_s
         self._given_url, self._url = url, ""
@@ -82,7 +89,7 @@ class Gate:
         """Makes the run if there is none yet and returns the database's URL; the first check does so by itself."""
         if not self._url:
             url = Settings(database_url=self._given_url).database_url if self._given_url else settings().database_url
-            open_run(url, self._wanted)
+            open_run(url, self._spec)
             self._url = url
         return self._url
 
@@ -91,16 +98,16 @@ class Gate:
     ) -> GateDecision:
         """Whether the action may run; where the detector flags it, the answer comes when a person has decided.
 
-        Give each task a `task_id` of its own: it lets the gate know a question again after a crash.
+        Give each task a `task_id` of its own: it lets the gate know a request again after a crash.
         """
-        found = self.ask(task, steps, action, **waiting)
-        if isinstance(found, GateDecision):
-            return found
+        answer = self.ask(task, steps, action, **waiting)
+        if isinstance(answer, GateDecision):
+            return answer
         try:
-            while (decision := found.look()) is None:
+            while (decision := answer.look()) is None:
                 time.sleep(self._poll_s)
         except KeyboardInterrupt:
-            found.withdraw()
+            answer.withdraw()
             raise
         return decision
 
@@ -108,88 +115,157 @@ class Gate:
         self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
     ) -> GateDecision | Wait:
         """As `check`, but where a person has to decide, the wait itself, to be looked at when the caller likes."""
-        asked = self._asked(task, steps, action, waiting)
-        if not is_critical(asked.action, self._wanted.critical):
-            return _not_critical(asked)
-        return submit(self._terms(waiting), asked)
+        request = self._request(task, steps, action, waiting)
+        if not is_critical(request.action, self._spec.critical):
+            return _not_critical(request)
+        return submit(self._options(waiting), request)
 
     async def acheck(
         self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
     ) -> GateDecision:
         """As `check`, without ever blocking the event loop; a cancelled task takes its item out of the queue."""
-        asked = self._asked(task, steps, action, waiting)
-        if not is_critical(asked.action, self._wanted.critical):
-            return _not_critical(asked)
-        terms, left = self._terms(waiting), _Leaving()
+        request = self._request(task, steps, action, waiting)
+        if not is_critical(request.action, self._spec.critical):
+            return _not_critical(request)
+        options, cancellable = self._options(waiting), _CancellableSubmit()
         try:
-            found = await asyncio.to_thread(left.begin, terms, asked)
-            while not isinstance(found, GateDecision):
+            answer = await asyncio.to_thread(cancellable.submit, options, request)
+            while not isinstance(answer, GateDecision):
                 await asyncio.sleep(self._poll_s)
-                found = await asyncio.to_thread(found.look) or found
+                answer = await asyncio.to_thread(answer.look) or answer
         except asyncio.CancelledError:
-            await asyncio.shield(asyncio.to_thread(left.leave))
+            await asyncio.shield(asyncio.to_thread(cancellable.cancel))
             raise
-        return found
+        return answer
 
     def done(self, decision: GateDecision, observation: str = "") -> None:
         """Records what came of an action that was let run; safe to repeat. Raises BadInput where none was."""
         if decision.intent_id is None:
             raise BadInput("This decision let no stored action run, so there is no result to record.")
         with writing(self.open()) as session:
-            run = current(session, self._wanted.name)
+            run = store.current_run(session, self._spec.name)
             store.finish(session, run, decision.intent_id, observation, now_ms())
 
-    def _asked(self, task: str, steps: Sequence[StepLike], action: ActionLike, waiting: Waiting) -> CheckRequest:
+    def _request(self, task: str, steps: Sequence[StepLike], action: ActionLike, waiting: Waiting) -> CheckRequest:
         return check_request(
             task,
             steps,
             action,
             task_id=waiting.get("task_id"),
             trial=waiting.get("trial", 0),
-            environment=self._wanted.environment,
+            environment=self._spec.environment,
         )
 
-    def _terms(self, waiting: Waiting) -> SubmitOptions:
+    def _options(self, waiting: Waiting) -> SubmitOptions:
         seconds = waiting.get("timeout_s", self._timeout_s)
-        _check_number("timeout_s", seconds, 0)
+        _refuse_number("timeout_s", seconds, 0)
         timeout_ms = None if seconds is None else round(seconds * 1_000)
-        return SubmitOptions(self.open(), self._wanted.name, self._policies, timeout_ms, waiting.get("cancel"))
+        return SubmitOptions(self.open(), self._spec.name, self._policies, timeout_ms, waiting.get("cancel"))
 
 
-class _Leaving:
-    """A task that may be cancelled while its question is on the way: whoever comes second takes the item back."""
+class _CancellableSubmit:
+    """A task that may be cancelled while its request is on the way: whoever comes second takes the item back."""
 
     def __init__(self) -> None:
-        self._begun: GateDecision | Wait | None = None
-        self._left = threading.Event()
+        self._answer: GateDecision | Wait | None = None
+        self._cancelled = threading.Event()
 
-    def begin(self, terms: SubmitOptions, asked: CheckRequest) -> GateDecision | Wait:
-        self._begun = submit(terms, asked)
-        if self._left.is_set():
+    def submit(self, options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait:
+        self._answer = submit(options, request)
+        if self._cancelled.is_set():
             self._withdraw()
-        return self._begun
+        return self._answer
 
-    def leave(self) -> None:
-        self._left.set()
+    def cancel(self) -> None:
+        self._cancelled.set()
         self._withdraw()
 
     def _withdraw(self) -> None:
-        if isinstance(self._begun, Wait):
-            self._begun.withdraw()
+        if isinstance(self._answer, Wait):
+            self._answer.withdraw()
 
 
-def _not_critical(asked: CheckRequest) -> GateDecision:
-    return GateDecision(True, asked.action, "", Reason.NOT_CRITICAL)
+def _not_critical(request: CheckRequest) -> GateDecision:
+    return GateDecision(True, request.action, "", Reason.NOT_CRITICAL)
 
 
-def _check_policy(**policies: str) -> None:
+def _refuse_policy(**policies: str) -> None:
     for name, policy in policies.items():
         if policy not in (APPROVE, REJECT):
             raise BadInput(f"{name} is {policy!r}; it is {REJECT!r} or, where you really mean it, {APPROVE!r}.")
 
 
-def _check_number(name: str, value: float | None, least: int) -> None:
+def _refuse_number(name: str, value: float | None, least: int) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < least:
         raise BadInput(f"{name} is {value!r}; it is a number of at least {least}, or None for no limit.")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """What a gate says its run should be."""
+
+    name: str
+    environment: str
+    critical: tuple[str, ...]
+    detector: str
+    threshold: float | None
+    budget_cap: int | None
+    reviews_per_item: int
+    undo_ms: int
+    agent: str | None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The columns of the run that come from here."""
+        return {
+            "critical": orjson.dumps(list(self.critical)).decode(),
+            "detector": self.detector,
+            "threshold": self.threshold,
+            "budget_cap": self.budget_cap,
+            "reviews_per_item": self.reviews_per_item,
+            "undo_ms": self.undo_ms,
+        }
+
+
+def open_run(url: str, spec: RunSpec) -> None:
+    """Makes the run unless there is one of that name, whose stored settings stand; raises Refused for another kind."""
+    with reading(url) as session:
+        run = _gate_run(session, spec.name)
+    _warn_of_differences(run or _made(url, spec), spec.fields)
+
+
+def _gate_run(session: Session, name: str) -> tables.Run | None:
+    run = runs.find(session, name)
+    if run is None:
+        return None
+    if run.kind != RunKind.GATE:
+        raise Refused(f"Run {name!r} is of kind {run.kind}; give the gate a run name of its own.")
+    session.expunge(run)
+    return run
+
+
+def _made(url: str, spec: RunSpec) -> tables.Run:
+    try:
+        with writing(url) as session:
+            run = _gate_run(session, spec.name)
+            if run is None:
+                run = runs.create(
+                    session, spec.name, RunKind.GATE, now_ms(), actor=spec.agent or "agent", **spec.fields
+                )
+                run.environment = spec.environment
+                session.flush()
+                session.expunge(run)
+            return run
+    except IntegrityError:
+        # On a server, another process made the run between our look and our write.
+        with reading(url) as session:
+            return store.current_run(session, spec.name)
+
+
+def _warn_of_differences(run: tables.Run, fields: Mapping[str, Any]) -> None:
+    differing = [name for name, value in fields.items() if getattr(run, name) != value]
+    if differing:
+        names = ", ".join(differing)
+        _log.warning("Run %r was started with other settings (%s); the stored ones stand.", run.name, names)

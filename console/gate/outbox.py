@@ -13,6 +13,7 @@ from sqlalchemy import insert, update
 from sqlmodel import Session, col, func, select
 
 from console.gate.checks import CheckId
+from console.runs.current_decisions import is_current
 from storage import tables
 from storage.tables import RunKind
 
@@ -50,7 +51,7 @@ class News:
 def news(session: Session, url: str, look_from: int, now_ms: int) -> News:
     """What came in among the decisions from `look_from` on: those of gate runs that can no longer be taken back."""
     decision, item, run, delivery = tables.Decision, tables.Item, tables.Run, tables.WebhookDelivery
-    current = col(decision.superseded).is_(False) & (col(decision.id) >= look_from)
+    current = is_current() & (col(decision.id) >= look_from)
     known = select(delivery.id).where(delivery.decision_id == col(decision.id), delivery.url == url).exists()
     due = (
         select(decision.id)

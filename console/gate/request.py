@@ -1,4 +1,4 @@
-"""What an agent asks: the task, the steps so far and the very action, known by a digest of all three."""
+"""The request of an agent: the task, the steps so far and the very action, known by a digest of all three."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CheckRequest:
 
     @property
     def own_digest(self) -> str:
-        """The digest, unlike that of the same question asked before."""
+        """The digest, unlike that of the same request made before."""
         return self.digest if self.follows is None else f"{self.digest}:{self.follows}"
 
     @property
@@ -55,14 +55,14 @@ def check_request(
     trial: int = 0,
     environment: str = "generic",
 ) -> CheckRequest:
-    """The question in the console's words; raises BadInput in one sentence where it is not complete."""
+    """The request in the console's words; raises BadInput in one sentence where it is not complete."""
     if not isinstance(task, str) or not task.strip():
         raise BadInput("The gate needs the task: the text of what the user asked the agent to do.")
     if isinstance(trial, bool) or not isinstance(trial, int) or trial < 0:
         raise BadInput(f"trial is {trial!r}; trials are whole numbers that count from 0.")
     if isinstance(steps, str) or not isinstance(steps, Sequence):
         raise BadInput("steps is no list; give the steps before the action, each with action and observation.")
-    asked = action_text(action)
+    text = action_text(action)
     instruction = _clean(task)
     record = Trajectory(
         task_id=_clean(str(task_id)) if task_id is not None else f"task-{digest(instruction)[:16]}",
@@ -70,10 +70,10 @@ def check_request(
         instruction=instruction,
         steps=tuple(_step(step, place) for place, step in enumerate(steps, 1)),
         trial=trial,
-        critical_action=asked,
+        critical_action=text,
         outcome=Outcome.PAUSED,
     )
-    return CheckRequest(record, asked, task_id is not None, _digest(record))
+    return CheckRequest(record, text, task_id is not None, _digest(record))
 
 
 def action_text(action: ActionLike) -> str:
@@ -132,7 +132,7 @@ def _clean(text: str) -> str:
 
 
 def _digest(record: Trajectory) -> str:
-    """SHA-256 (hex) of task, trial, prefix and action: any change makes another question."""
+    """SHA-256 (hex) of task, trial, prefix and action: any change makes another request."""
     steps = [[step.thought, step.action, step.observation] for step in record.steps]
     known = [record.task_id, record.trial, record.environment, record.instruction, steps, record.critical_action]
     return hashlib.sha256(orjson.dumps(known)).hexdigest()

@@ -1,31 +1,37 @@
-"""An answer is handed out once: the delivery and the intent to run the action are one transaction.
+"""Resolving an open check: its answer is handed out once, the delivery and the intent to run in one transaction.
 
-What was decided about a question, in words: one reading of the reviewers' answers, told as often as asked.
+What the reviewers' answers come to is `console.review.resolution`; here it becomes the decision that the agent gets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlmodel import Session, col, func, select
 
-from console.gate.judge import FAILED
 from console.gate.request import CheckRequest
-from console.gate.store import intend, intent_of, move
+from console.gate.store import FAILED, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
-from console.review.resolution import RUNS_ACTION, current_answers
+from console.review.resolution import Resolution, ResolutionReason, current_answers, resolution
 from console.runs import audit_log
+from console.runs.current_decisions import is_current
+from console.runs.trajectory_rows import intend
 from console.trajectory import Outcome
-from console.trajectory.checkpoints import digest
 from storage import tables
-from storage.queue import answering, places
+from storage.queue import answering, claims
 from storage.queue.transaction import Transaction
 from storage.tables import DecisionKind, ItemStatus, SlotStatus
 
 APPROVE = "approve"
 REJECT = "reject"
+
+_REASONS = {
+    ResolutionReason.APPROVED: Reason.APPROVED,
+    ResolutionReason.EDITED: Reason.EDITED,
+    ResolutionReason.RESPONDED: Reason.RESPONDED,
+}
+"""Reasons of a resolution as the agent gets them; any other is a rejection."""
 
 _WORDS = {
     Reason.REJECTED: "The reviewers did not let this action run.",
@@ -49,76 +55,12 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class OpenCheck:
-    """One question in its run, as stored."""
+    """One request in its run, as stored."""
 
     run: tables.Run
-    question: CheckRequest
+    request: CheckRequest
     ask: tables.Ask
     policies: Policies
-
-
-class Resolution(NamedTuple):
-    """What the answers of an item come to: the action to run (None for none) and the decision that says so."""
-
-    reason: Reason
-    action: str | None
-    decision_id: int | None
-    feedback: str
-
-
-def resolve(case: OpenCheck, answers: Sequence[tables.Decision]) -> Resolution:
-    """All reviewers must want the same action, and each answer must be bound to it; otherwise nothing runs."""
-    feedback = "\n".join(answer.feedback_text for answer in answers if answer.feedback_text)
-    against = [answer for answer in answers if answer.decision not in RUNS_ACTION]
-    if against or not answers:
-        spoken = bool(against) and all(answer.decision == DecisionKind.RESPOND for answer in against)
-        return Resolution(
-            Reason.RESPONDED if spoken else Reason.REJECTED, None, against[0].id if against else None, feedback
-        )
-    wanted = {answer.edited_action or case.question.action for answer in answers}
-    action, decisive = wanted.pop(), answers[-1]
-    if wanted or any(answer.action_digest != digest(action) for answer in answers):
-        return Resolution(Reason.REJECTED, None, decisive.id, feedback)
-    edited = all(answer.decision == DecisionKind.EDIT for answer in answers)
-    return Resolution(Reason.EDITED if edited else Reason.APPROVED, action, decisive.id, feedback)
-
-
-def told_again(session: Session, case: OpenCheck, answers: Sequence[tables.Decision]) -> GateDecision:
-    """What the reviewers said, as often as it is asked for; a go-ahead is not repeated."""
-    found = resolve(case, answers)
-    if found.action is not None:
-        return reply(session, case, Reason.ALREADY_HANDED_OUT, action=found.action, decision_id=found.decision_id)
-    return reply(session, case, found.reason, decision_id=found.decision_id, feedback=found.feedback)
-
-
-def closed(session: Session, case: OpenCheck, reason: Reason, now_ms: int, **more: Any) -> GateDecision:
-    """The reply, written as the answer of the question."""
-    case.ask.answer, case.ask.answered_ms = reason, now_ms
-    session.add(case.ask)
-    return reply(session, case, reason, **more)
-
-
-def reply(session: Session, case: OpenCheck, reason: Reason, **more: Any) -> GateDecision:
-    """A decision that lets nothing run unless `more` says so; where no person left words, ours stand there."""
-    bare = GateDecision(False, case.question.action, "", reason, case.ask.item_id, score=_score(session, case))
-    decision = replace(bare, **more)
-    return decision if decision.feedback else replace(decision, feedback=_WORDS.get(reason, ""))
-
-
-def _score(session: Session, case: OpenCheck) -> float | None:
-    verdict = tables.Verdict
-    statement = select(verdict.score).where(
-        verdict.trajectory_id == case.ask.trajectory_id,
-        verdict.step == case.question.step,
-        verdict.kind == "action",
-        verdict.detector == (case.run.detector or "rules"),
-    )
-    return session.exec(statement).first()
-
-
-_WAITING = (ItemStatus.PENDING, ItemStatus.CLAIMED)
-_ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_FAILED)
-"""Nobody gave these answers: unless a policy let the action run, the same question may be asked anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,21 +72,26 @@ class WaitState:
     cancelled: bool = False
 
 
-def again(session: Session, case: OpenCheck) -> GateDecision | None:
-    """The answer to a question that was answered before, None where it is open or may be asked anew.
+_WAITING = (ItemStatus.PENDING, ItemStatus.CLAIMED)
+_ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_FAILED)
+"""Nobody gave these answers: unless a policy let the action run, the same request may be made anew."""
+
+
+def stored_answer(session: Session, check: OpenCheck) -> GateDecision | None:
+    """The answer to a request that was answered before, None where it is open or may be made anew.
 
     An action that nobody doubted runs once too, if its task has an id; without one it may well be another task.
     """
-    ask = case.ask
-    intent = intent_of(session, case.question, ask.trajectory_id)
-    if ask.answer == Reason.NOT_FLAGGED and not case.question.named:
-        return reply(session, case, Reason.NOT_FLAGGED, approved=True, intent_id=intent.id if intent else None)
+    ask = check.ask
+    intent = intent_of(session, check.request, ask.trajectory_id)
+    if ask.answer == Reason.NOT_FLAGGED and not check.request.named:
+        return _decision(session, check, Reason.NOT_FLAGGED, approved=True, intent_id=intent.id if intent else None)
     if intent is not None:
         given = {"action": intent.action, "decision_id": intent.decision_id, "intent_id": intent.id}
-        return reply(session, case, Reason.ALREADY_HANDED_OUT, **given)
+        return _decision(session, check, Reason.ALREADY_HANDED_OUT, **given)
     if ask.answer is None or ask.answer in _ANEW:
         return None
-    return told_again(session, case, current_answers(session, ask.item_id))
+    return _repeated(session, check)
 
 
 def anything_new(session: Session, item_id: int, now_ms: int) -> bool:
@@ -155,85 +102,99 @@ def anything_new(session: Session, item_id: int, now_ms: int) -> bool:
     return item.status not in _WAITING or _is_spent(session, item)
 
 
-def settled(session: Session, case: OpenCheck, moment: WaitState) -> GateDecision | None:
+def resolve(session: Session, check: OpenCheck, state: WaitState) -> GateDecision | None:
     """The answer if there is one now, written as handed out; None while the agent has to wait."""
-    item_id = case.ask.item_id or 0
-    places.locked_item(Transaction.joined(session), item_id)
-    session.refresh(case.ask)
+    item_id = check.ask.item_id or 0
+    claims.locked_item(Transaction.joined(session), item_id)
+    session.refresh(check.ask)
     item = session.get_one(tables.Item, item_id)
-    if case.ask.answer is not None:
-        return again(session, case) or reply(session, case, Reason(case.ask.answer))
+    if check.ask.answer is not None:
+        return stored_answer(session, check) or _decision(session, check, Reason(check.ask.answer))
     if item.status in _WAITING:
-        return _unanswered(session, case, item, moment)
-    if item.status == ItemStatus.DECIDED and not _is_due(session, item_id, moment.now_ms):
+        return _unanswered(session, check, item, state)
+    if item.status == ItemStatus.DECIDED and not _is_due(session, item_id, state.now_ms):
         # An answer that came in time is waited for, even beyond the deadline, since it may be a no.
-        return reply(session, case, Reason.CANCELLED) if moment.cancelled else None
+        return _decision(session, check, Reason.CANCELLED) if state.cancelled else None
     if item.status == ItemStatus.DECIDED:
-        return _delivered(session, case, moment.now_ms)
+        return _delivered(session, check, state.now_ms)
     if item.status == ItemStatus.DELIVERED:
-        return told_again(session, case, current_answers(session, item_id))
+        return _repeated(session, check)
     reason = Reason.TIMEOUT if item.status == ItemStatus.EXPIRED else Reason.CANCELLED
-    return closed(session, case, reason, moment.now_ms)
+    return _closed(session, check, reason, state.now_ms)
 
 
-def _unanswered(session: Session, case: OpenCheck, item: tables.Item, moment: WaitState) -> GateDecision | None:
-    if moment.cancelled:
-        return _withdrawn(session, case, Reason.CANCELLED, REJECT, moment.now_ms)
+def _unanswered(session: Session, check: OpenCheck, item: tables.Item, state: WaitState) -> GateDecision | None:
+    if state.cancelled:
+        return _withdrawn(session, check, Reason.CANCELLED, REJECT, state.now_ms)
     if _is_spent(session, item):
-        return _withdrawn(session, case, Reason.BUDGET_SPENT, case.policies.on_spent_budget, moment.now_ms)
-    if not moment.late:
+        return _withdrawn(session, check, Reason.BUDGET_SPENT, check.policies.on_spent_budget, state.now_ms)
+    if not state.late:
         return None
-    if case.ask.deadline_ms is None or case.ask.deadline_ms > moment.now_ms:
+    if check.ask.deadline_ms is None or check.ask.deadline_ms > state.now_ms:
         # Somebody has asked the same since and still waits: the item stays theirs.
-        return reply(session, case, Reason.TIMEOUT)
-    return _withdrawn(session, case, Reason.TIMEOUT, case.policies.on_timeout, moment.now_ms)
+        return _decision(session, check, Reason.TIMEOUT)
+    return _withdrawn(session, check, Reason.TIMEOUT, check.policies.on_timeout, state.now_ms)
 
 
-def _withdrawn(session: Session, case: OpenCheck, reason: Reason, policy: str, now_ms: int) -> GateDecision:
+def _withdrawn(session: Session, check: OpenCheck, reason: Reason, policy: str, now_ms: int) -> GateDecision:
     """Takes the item out of the queue and lets the policy answer; one word against the action outweighs it."""
-    item_id = case.ask.item_id or 0
+    item_id = check.ask.item_id or 0
     answers = current_answers(session, item_id)
     objected = any(answer.decision != DecisionKind.APPROVE for answer in answers)
     broken = _detector_failed(session, item_id)
     status = ItemStatus.EXPIRED if reason is Reason.TIMEOUT else ItemStatus.CANCELLED
-    places.withdraw_items(Transaction.joined(session), [item_id], status, now_ms)
+    claims.withdraw_items(Transaction.joined(session), [item_id], status, now_ms)
     runs = policy == APPROVE and not objected and not broken
     if broken and (policy == APPROVE or reason is Reason.BUDGET_SPENT):
         reason = Reason.DETECTOR_FAILED
-    detail = {"item_id": item_id, "policy": policy, "let run": runs, "action": case.question.action}
+    detail = {"item_id": item_id, "policy": policy, "let run": runs, "action": check.request.action}
     audit_log.record(
-        session, case.run, f"gate: {reason}", now_ms, actor="gate", subject=f"item {item_id}", detail=detail
+        session, check.run, f"gate: {reason}", now_ms, actor="gate", subject=f"item {item_id}", detail=detail
     )
     if runs:
-        return _let_run(session, case, reason, case.question.action, None, now_ms)
-    return closed(session, case, reason, now_ms, feedback=resolve(case, answers).feedback)
+        return _let_run(session, check, reason, check.request.action, None, now_ms)
+    return _closed(session, check, reason, now_ms, feedback=resolution(answers, check.request.action).feedback)
 
 
-def _delivered(session: Session, case: OpenCheck, now_ms: int) -> GateDecision:
+def _delivered(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     """Marks the decisions as delivered and writes the intent to run what they allow."""
     decision = tables.Decision
-    due = select(decision.id).where(decision.item_id == case.ask.item_id, col(decision.superseded).is_(False))
+    due = select(decision.id).where(decision.item_id == check.ask.item_id, is_current())
     answering.deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
-    found = resolve(case, current_answers(session, case.ask.item_id))
-    if found.action is not None:
-        return _let_run(session, case, found.reason, found.action, found.decision_id, now_ms, found.feedback)
-    move(session, case.run, case.ask.trajectory_id, Outcome.REJECTED)
-    return closed(session, case, found.reason, now_ms, decision_id=found.decision_id, feedback=found.feedback)
+    agreed, reason = _agreed(session, check)
+    if agreed.action is not None:
+        return _let_run(session, check, reason, agreed.action, agreed.decision_id, now_ms, agreed.feedback)
+    set_outcome(session, check.run, check.ask.trajectory_id, Outcome.REJECTED)
+    return _closed(session, check, reason, now_ms, decision_id=agreed.decision_id, feedback=agreed.feedback)
+
+
+def _repeated(session: Session, check: OpenCheck) -> GateDecision:
+    """What the reviewers said, as often as it is asked for; a go-ahead is not repeated."""
+    agreed, reason = _agreed(session, check)
+    if agreed.action is not None:
+        given = {"action": agreed.action, "decision_id": agreed.decision_id}
+        return _decision(session, check, Reason.ALREADY_HANDED_OUT, **given)
+    return _decision(session, check, reason, decision_id=agreed.decision_id, feedback=agreed.feedback)
+
+
+def _agreed(session: Session, check: OpenCheck) -> tuple[Resolution, Reason]:
+    agreed = resolution(current_answers(session, check.ask.item_id), check.request.action)
+    return agreed, _REASONS.get(agreed.reason, Reason.REJECTED)
 
 
 def _let_run(
     session: Session,
-    case: OpenCheck,
+    check: OpenCheck,
     reason: Reason,
     action: str,
     decision_id: int | None,
     now_ms: int,
     feedback: str = "",
 ) -> GateDecision:
-    intent_id = intend(session, case.question, case.ask.trajectory_id, action, decision_id, now_ms)
-    move(session, case.run, case.ask.trajectory_id, Outcome.RUNNING)
+    intent_id = intend(session, check.ask.trajectory_id, check.request.step, action, decision_id, now_ms)
+    set_outcome(session, check.run, check.ask.trajectory_id, Outcome.RUNNING)
     given = {"action": action, "decision_id": decision_id, "intent_id": intent_id, "feedback": feedback}
-    return closed(session, case, reason, now_ms, approved=True, **given)
+    return _closed(session, check, reason, now_ms, approved=True, **given)
 
 
 def _is_spent(session: Session, item: tables.Item) -> bool:
@@ -241,9 +202,9 @@ def _is_spent(session: Session, item: tables.Item) -> bool:
     slot, budget = tables.Slot, tables.Budget
     if not item.open_slots:
         return False
-    funds = select(budget).where(budget.run_id == item.run_id, budget.trial == item.trial, budget.scope == "")
-    found = session.exec(funds).first()
-    if found is None or found.cap is None or found.used < found.cap:
+    of_trial = select(budget).where(budget.run_id == item.run_id, budget.trial == item.trial, budget.scope == "")
+    state = session.exec(of_trial).first()
+    if state is None or state.cap is None or state.used < state.cap:
         return False
     begun = select(func.count()).where(col(slot.item_id) == item.id, col(slot.status) == SlotStatus.CLAIMED)
     return session.exec(begun).one() == 0
@@ -252,7 +213,7 @@ def _is_spent(session: Session, item: tables.Item) -> bool:
 def _is_due(session: Session, item_id: int, now_ms: int) -> bool:
     decision = tables.Decision
     last = select(func.max(decision.deliverable_ms)).where(
-        decision.item_id == item_id, col(decision.superseded).is_(False), col(decision.delivered_ms).is_(None)
+        decision.item_id == item_id, is_current(), col(decision.delivered_ms).is_(None)
     )
     due_ms = session.exec(last).one()
     return due_ms is None or due_ms <= now_ms
@@ -262,3 +223,28 @@ def _detector_failed(session: Session, item_id: int) -> bool:
     item = session.get_one(tables.Item, item_id)
     verdict = session.get(tables.Verdict, item.verdict_id) if item.verdict_id else None
     return verdict is not None and FAILED in verdict.parameters
+
+
+def _closed(session: Session, check: OpenCheck, reason: Reason, now_ms: int, **more: Any) -> GateDecision:
+    """The decision, written as the answer of the check."""
+    check.ask.answer, check.ask.answered_ms = reason, now_ms
+    session.add(check.ask)
+    return _decision(session, check, reason, **more)
+
+
+def _decision(session: Session, check: OpenCheck, reason: Reason, **more: Any) -> GateDecision:
+    """A decision that lets nothing run unless `more` says so; where no person left words, ours stand there."""
+    bare = GateDecision(False, check.request.action, "", reason, check.ask.item_id, score=_score(session, check))
+    decision = replace(bare, **more)
+    return decision if decision.feedback else replace(decision, feedback=_WORDS.get(reason, ""))
+
+
+def _score(session: Session, check: OpenCheck) -> float | None:
+    verdict = tables.Verdict
+    statement = select(verdict.score).where(
+        verdict.trajectory_id == check.ask.trajectory_id,
+        verdict.step == check.request.step,
+        verdict.kind == "action",
+        verdict.detector == (check.run.detector or "rules"),
+    )
+    return session.exec(statement).first()

@@ -1,7 +1,6 @@
-"""Where a question stands: its trial's trajectory grown to it, or a new trajectory.
+"""The gate's rows: its run, the checks that it was asked, their trajectories and intents.
 
-What came of an action that was let run, or that nobody knows it.
-The gate's rows: questions and intents read and written, within the caller's transaction.
+Each function is part of the caller's transaction.
 """
 
 from __future__ import annotations
@@ -10,18 +9,63 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Executable, Select, and_, bindparam, insert
+from sqlalchemy import Select, and_, bindparam
 from sqlalchemy import select as sa_select
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, select, update
 
+from console import runs
+from console.detection.verdicts import flagged_item
 from console.errors import Unknown
 from console.gate.request import CheckRequest
-from console.runs import audit_log, patterns
-from console.runs.ingest import Prepared, prepare
+from console.gate.types import Reason
+from console.runs import audit_log
+from console.runs.trajectory_rows import Prepared, insert_row, prepare, write
 from console.trajectory import Outcome, Step, Trajectory, from_json
-from console.trajectory.checkpoints import digest
-from console.trials.store import UNKNOWN_EXECUTION, stopped, write
+from console.trials.store import UNKNOWN_EXECUTION, stopped
 from storage import tables
+from storage.queue import statements as sql
+from storage.queue.transaction import Transaction
+
+FAILED = "detector_failed"
+"""The parameter of a verdict that no detector gave."""
+
+
+def current_run(session: Session, name: str) -> tables.Run:
+    """The run as it stands now; raises Unknown where it was taken away."""
+    run = session.execute(_named(), {"name": name}).scalars().first() or runs.get(session, name)
+    session.expunge(run)
+    return run
+
+
+# Built once, because every critical action asks for it.
+@cache
+def _named() -> Select[Any]:
+    return select(tables.Run).where(col(tables.Run.name) == bindparam("name"))
+
+
+def latest_ask(session: Session, run: tables.Run, request: CheckRequest) -> tables.Ask | None:
+    """The last time this request came in, None where it never did."""
+    return session.execute(_ask(), {"run_id": run.id, "digest": request.digest}).scalars().first()
+
+
+# Built once: on the way of every critical action, building a statement costs more than running it.
+@cache
+def _ask() -> Select[Any]:
+    ask = tables.Ask
+    return sa_select(ask).where(col(ask.run_id) == bindparam("run_id"), col(ask.digest) == bindparam("digest"))
+
+
+def intent_of(session: Session, request: CheckRequest, trajectory_id: int) -> tables.Intent | None:
+    """The intent to run the action of this request, None where it was not let run."""
+    intent = tables.Intent
+    statement = select(intent).where(intent.trajectory_id == trajectory_id, intent.step == request.step)
+    return session.exec(statement).first()
+
+
+def set_outcome(session: Session, run: tables.Run, trajectory_id: int, outcome: Outcome) -> None:
+    """Gives the stored trajectory its new outcome."""
+    body = session.get_one(tables.TrajectoryBody, trajectory_id)
+    write(session, trajectory_id, replace(from_json(body.body), outcome=outcome), runs.patterns(run))
 
 
 def finish(session: Session, run: tables.Run, intent_id: int, observation: str, now_ms: int) -> None:
@@ -37,7 +81,7 @@ def finish(session: Session, run: tables.Run, intent_id: int, observation: str, 
     if len(record.steps) == intent.step:
         step = Step(action=intent.action, observation=observation, extra=_origin(session, intent))
         moved = replace(reopened(record), steps=(*record.steps, step), critical_action=None, outcome=Outcome.RUNNING)
-        write(session, intent.trajectory_id, moved, patterns(run))
+        write(session, intent.trajectory_id, moved, runs.patterns(run))
 
 
 def lose(session: Session, run: tables.Run, intent_id: int, now_ms: int) -> None:
@@ -46,7 +90,7 @@ def lose(session: Session, run: tables.Run, intent_id: int, now_ms: int) -> None
     record = from_json(session.get_one(tables.TrajectoryBody, intent.trajectory_id).body)
     if intent.finished_ms is not None or record.outcome is Outcome.ERROR or len(record.steps) != intent.step:
         return
-    write(session, intent.trajectory_id, stopped(record, Outcome.ERROR, UNKNOWN_EXECUTION), patterns(run))
+    write(session, intent.trajectory_id, stopped(record, Outcome.ERROR, UNKNOWN_EXECUTION), runs.patterns(run))
     detail = {"trajectory_id": intent.trajectory_id, "intent_id": intent_id, "action": intent.action}
     audit_log.record(session, run, f"gate: {UNKNOWN_EXECUTION}", now_ms, actor="gate", detail=detail)
 
@@ -66,77 +110,69 @@ def _origin(session: Session, intent: tables.Intent) -> dict[str, object]:
     return {"decision_id": intent.decision_id, **instead}
 
 
-def latest(session: Session, run: tables.Run, question: CheckRequest) -> tables.Ask | None:
-    """The last time this question was asked, None where it never was."""
-    return session.execute(_ask(), {"run_id": run.id, "digest": question.digest}).scalars().first()
-
-
-# Built once: on the way of every critical action, building a statement costs more than running it.
-@cache
-def _ask() -> Select[Any]:
-    ask = tables.Ask
-    return sa_select(ask).where(col(ask.run_id) == bindparam("run_id"), col(ask.digest) == bindparam("digest"))
-
-
-def intend(
-    session: Session, question: CheckRequest, trajectory_id: int, action: str, decision_id: int | None, now_ms: int
-) -> int:
-    """Says, before it does, that the action runs; returns the intent's id. A second one cannot be written."""
-    row = {
+def store_request(
+    session: Session,
+    run: tables.Run,
+    request: CheckRequest,
+    verdict: dict[str, Any],
+    deadline_ms: int | None,
+    now_ms: int,
+) -> tables.Ask:
+    """Writes the request with its verdict and, where flagged, its item; raises IntegrityError where it is there."""
+    flagged = verdict["flagged"]
+    record = replace(request.record, outcome=Outcome.PAUSED if flagged else Outcome.RUNNING)
+    if request.follows is not None:
+        ask = tables.Ask
+        session.execute(update(ask).where(col(ask.id) == request.follows).values(digest=request.own_digest))
+    trajectory_id = _store_trajectory(session, run, record, request.own_digest, now_ms)
+    row = verdict | {"trajectory_id": trajectory_id}
+    row["id"] = insert_row(session, "verdict", row)
+    asked: dict[str, Any] = {
+        "run_id": run.id,
+        "digest": request.digest,
         "trajectory_id": trajectory_id,
-        "step": question.step,
-        "action": action,
-        "action_digest": digest(action),
-        "decision_id": decision_id,
-        "started_ms": now_ms,
+        "item_id": _enqueued(session, run, request, tables.Verdict(**row), now_ms) if flagged else None,
+        "asked_ms": now_ms,
+        "heartbeat_ms": now_ms,
+        "deadline_ms": deadline_ms,
+        "answer": None if flagged else Reason.NOT_FLAGGED.value,
+        "answered_ms": None if flagged else now_ms,
     }
-    return added(session, "intent", row)
+    return tables.Ask(id=insert_row(session, "ask", asked), **asked)
 
 
-def intent_of(session: Session, question: CheckRequest, trajectory_id: int) -> tables.Intent | None:
-    """The go-ahead that was given for this question, if any."""
-    intent = tables.Intent
-    statement = select(intent).where(intent.trajectory_id == trajectory_id, intent.step == question.step)
-    return session.exec(statement).first()
+def _enqueued(session: Session, run: tables.Run, request: CheckRequest, verdict: tables.Verdict, now_ms: int) -> int:
+    """The id of the item that was put in the queue."""
+    if FAILED in verdict.parameters:
+        detail = {"trajectory_id": verdict.trajectory_id, "reason": verdict.rationale}
+        audit_log.record(session, run, "detector failed", now_ms, actor="gate", detail=detail)
+    item = flagged_item(run, request.record.trial, verdict, lambda: request.checkpoint, now_ms)
+    Transaction.joined(session).run_many(sql.PUT, [vars(item)])
+    at = select(tables.Item.id).where(
+        tables.Item.trajectory_id == item.trajectory_id, tables.Item.step == item.step, tables.Item.kind == item.kind
+    )
+    return session.exec(at).one() or 0
 
 
-def move(session: Session, run: tables.Run, trajectory_id: int, outcome: Outcome) -> None:
-    """Gives the stored trajectory its new outcome."""
-    body = session.get_one(tables.TrajectoryBody, trajectory_id)
-    write(session, trajectory_id, replace(from_json(body.body), outcome=outcome), patterns(run))
-
-
-def added(session: Session, table: str, row: dict[str, Any]) -> int:
-    """The id of the row just inserted, past the ORM, whose price would be most of an unflagged question."""
-    added: int = session.connection().execute(_insertion(table), row).scalar_one()
-    return added
-
-
-@cache
-def _insertion(table: str) -> Executable:
-    columns = tables.Table.metadata.tables[table]
-    return insert(columns).returning(*columns.primary_key)
-
-
-def placed(session: Session, run: tables.Run, asked: Trajectory, digest: str, now_ms: int) -> int:
-    """The trial's latest trajectory grown to the question, or a new one where the question does not continue it."""
+def _store_trajectory(session: Session, run: tables.Run, asked: Trajectory, digest: str, now_ms: int) -> int:
+    """The id of the trial's latest trajectory grown to what is asked, or of a new one where it does not continue it."""
     task_id, trajectory_id, body = _latest_of_trial(session, run, asked)
     if trajectory_id is not None:
         before = from_json(body)
         if _continues(session, trajectory_id, before, asked):
             steps = before.steps + asked.steps[len(before.steps) :]
             grown = replace(reopened(before), steps=steps, critical_action=asked.critical_action, outcome=asked.outcome)
-            write(session, trajectory_id, grown, patterns(run))
+            write(session, trajectory_id, grown, runs.patterns(run))
             return trajectory_id
-    return _inserted(session, run, task_id, prepare(asked, patterns(run)), digest, now_ms)
+    return _inserted(session, run, task_id, prepare(asked, runs.patterns(run)), digest, now_ms)
 
 
 def _inserted(session: Session, run: tables.Run, task_id: int | None, ready: Prepared, digest: str, now_ms: int) -> int:
     if task_id is None:
-        task_id = added(session, "task", {**ready.task, "run_id": run.id})
+        task_id = insert_row(session, "task", {**ready.task, "run_id": run.id})
     row = {**ready.row, "run_id": run.id, "task_id": task_id, "digest": digest, "created_ms": now_ms}
-    trajectory_id = added(session, "trajectory", row)
-    added(session, "trajectory_body", {"trajectory_id": trajectory_id, "body": ready.body})
+    trajectory_id = insert_row(session, "trajectory", row)
+    insert_row(session, "trajectory_body", {"trajectory_id": trajectory_id, "body": ready.body})
     return trajectory_id
 
 

@@ -1,4 +1,4 @@
-"""What the gate answers."""
+"""The types of the gate's answers: a decision and its reason."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ class GateDecision:
     @property
     def call(self) -> Call | None:
         """The action as a tool's name and arguments, None where it is no single call."""
-        found = calls(self.action)
-        return found[0] if len(found) == 1 else None
+        called = calls(self.action)
+        return called[0] if len(called) == 1 else None

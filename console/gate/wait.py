@@ -1,16 +1,16 @@
-"""An agent's wait for a person: look, say that the agent lives, look again."""
+"""The wait of an agent for a person: look, say that the agent lives, look again; and what agents left behind."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import col, select, update
 
 from console.database import now_ms, reading, review_queue, writing
-from console.gate.resolve import OpenCheck, WaitState, anything_new, settled
+from console.gate.resolve import OpenCheck, WaitState, anything_new, resolve
 from console.gate.types import GateDecision
 from storage import tables
 from storage.errors import StorageError
@@ -35,7 +35,7 @@ class Wait:
     """One agent waiting for one answer; `deadline_ms` is None where it waits for ever."""
 
     url: str
-    case: OpenCheck
+    check: OpenCheck
     deadline_ms: int | None
     cancel: Cancellation | None = None
     beaten_ms: int = 0
@@ -47,7 +47,7 @@ class Wait:
         cancelled = self.cancel is not None and self.cancel.is_set()
         try:
             if late or cancelled or self._anything_new(at_ms):
-                return self._settle(WaitState(at_ms, late, cancelled))
+                return self._resolve(WaitState(at_ms, late, cancelled))
             self._beat(at_ms)
         except (DBAPIError, StorageError) as away:
             if late or cancelled:
@@ -57,20 +57,20 @@ class Wait:
 
     def withdraw(self) -> GateDecision | None:
         """Says that nobody waits any more; the item leaves the queue unless it is decided."""
-        return self._settle(WaitState(now_ms(), cancelled=True))
+        return self._resolve(WaitState(now_ms(), cancelled=True))
 
     def _anything_new(self, at_ms: int) -> bool:
         with reading(self.url) as session:
-            found = anything_new(session, self.case.ask.item_id or 0, at_ms)
+            found = anything_new(session, self.check.ask.item_id or 0, at_ms)
         if found:
             # A claim that has lapsed gives its unit back, and the budget may not be spent after all.
             review_queue(self.url).sweep(now_ms=at_ms)
         return found
 
-    def _settle(self, moment: WaitState) -> GateDecision | None:
+    def _resolve(self, state: WaitState) -> GateDecision | None:
         with writing(self.url) as session:
-            ask = session.get_one(tables.Ask, self.case.ask.id)
-            return settled(session, OpenCheck(self.case.run, self.case.question, ask, self.case.policies), moment)
+            ask = session.get_one(tables.Ask, self.check.ask.id)
+            return resolve(session, replace(self.check, ask=ask), state)
 
     def _beat(self, at_ms: int) -> None:
         if at_ms - self.beaten_ms < HEARTBEAT_MS:
@@ -78,7 +78,7 @@ class Wait:
         self.beaten_ms = at_ms
         with writing(self.url) as session:
             ask = tables.Ask
-            session.execute(update(ask).where(col(ask.id) == self.case.ask.id).values(heartbeat_ms=at_ms))
+            session.execute(update(ask).where(col(ask.id) == self.check.ask.id).values(heartbeat_ms=at_ms))
 
 
 def expire_abandoned(url: str, run_id: int, at_ms: int) -> int:
@@ -91,5 +91,5 @@ def expire_abandoned(url: str, run_id: int, at_ms: int) -> int:
         .where(col(ask.deadline_ms) < at_ms - ABANDONED_MS, col(ask.heartbeat_ms) < at_ms - ABANDONED_MS)
     )
     with reading(url) as session:
-        left = [found for found in session.exec(statement) if found is not None]
-    return review_queue(url).expire(item_ids=left, now_ms=at_ms) if left else 0
+        abandoned = [item_id for item_id in session.exec(statement) if item_id is not None]
+    return review_queue(url).expire(item_ids=abandoned, now_ms=at_ms) if abandoned else 0

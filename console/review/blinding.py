@@ -13,7 +13,9 @@ from sqlmodel import Session, col, select
 
 from console.environments.task_briefing import Brief, brief_of
 from console.review.presentation import Flag, Presentation, checkpoint_presentation, reasons
-from console.runs.checkpoints import run_checkpoints
+from console.runs import run_checkpoints
+from console.runs.current_decisions import current_decisions
+from console.runs.options import run_options
 from console.trajectory import Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
@@ -95,8 +97,8 @@ def review_view(
 
 
 def visibility_of(run: tables.Run) -> Visibility:
-    """What the run's pages show: its option `view`, with `shown` and `hidden` by name, and `brief` none or target."""
-    shown = orjson.loads(run.options or "{}").get("view") or {}
+    """What the run's pages show, from its option `view`."""
+    shown = run_options(run).view
     return Visibility(
         score=shown.get("score") != HIDDEN,
         explanation=shown.get("explanation") != HIDDEN,
@@ -178,5 +180,5 @@ def _answers(session: Session, item: tables.Item | None) -> Sequence[tables.Deci
     if item is None:
         return []
     decision = tables.Decision
-    statement = select(decision).where(decision.item_id == item.id, col(decision.superseded).is_(False))
-    return session.exec(statement.order_by(col(decision.id))).all()
+    statement = current_decisions().where(decision.item_id == item.id).order_by(col(decision.id))
+    return session.exec(statement).all()

@@ -1,4 +1,4 @@
-"""Review: the next item, what may be seen of it, the answer, and taking it back.
+"""Decisions: the next item for a reviewer, the answer to it, and taking that back.
 
 The queue owns its transactions, so claims and answers go to it without a session; what a page shows around an item is
 read through one.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sqlmodel import Session, col, select
 
 from console.errors import BadInput, Refused, Unknown
+from console.runs.current_decisions import current_decisions
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
 from storage import tables
@@ -65,24 +66,6 @@ def next_item(
         if found.reason != NoClaimReason.EMPTY:
             answer = found
     return NoClaim(answer.reason, waiting)
-
-
-def open_item(
-    queue: Queue, session: Session, run: tables.Run, reviewer: str, item_id: int, now_ms: int
-) -> Claim | NoClaim:
-    """Claims that very item; raises Unknown where the run has none of that id."""
-    item = session.get(tables.Item, item_id)
-    if item is None or item.run_id != run.id:
-        raise Unknown("review item", item_id)
-    return queue.claim(
-        run_id=item.run_id,
-        trial=item.trial,
-        reviewer=reviewer,
-        now_ms=now_ms,
-        lease_ms=run.lease_ms,
-        item_id=item_id,
-        halted_free=run.halted_free,
-    )
 
 
 def waiting_trials(session: Session, run: tables.Run) -> list[int]:
@@ -191,10 +174,9 @@ def last_decision(session: Session, run: tables.Run, reviewer: str) -> tables.De
     """The reviewer's latest answer in this run that has not been delivered or taken back."""
     decision, item = tables.Decision, tables.Item
     statement = (
-        select(decision)
+        current_decisions()
         .join(item, col(item.id) == decision.item_id)
-        .where(item.run_id == run.id, decision.reviewer == reviewer)
-        .where(col(decision.superseded).is_(False), col(decision.delivered_ms).is_(None))
+        .where(item.run_id == run.id, decision.reviewer == reviewer, col(decision.delivered_ms).is_(None))
         .order_by(col(decision.id).desc())
         .limit(1)
     )
@@ -204,9 +186,7 @@ def last_decision(session: Session, run: tables.Run, reviewer: str) -> tables.De
 def last_answer(session: Session, item_id: int, reviewer: str) -> tables.Decision | None:
     """The reviewer's standing answer to an item, or None."""
     decision = tables.Decision
-    statement = select(decision).where(
-        decision.item_id == item_id, decision.reviewer == reviewer, col(decision.superseded).is_(False)
-    )
+    statement = current_decisions().where(decision.item_id == item_id, decision.reviewer == reviewer)
     return session.exec(statement).first()
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from console import runs
+from console.runs.current_decisions import is_current
 from storage import tables
 from storage.queue import NoClaim, NoClaimReason
 from storage.tables import SlotStatus
@@ -21,7 +22,7 @@ def my_decisions(session: Session, run: tables.Run, reviewer: str) -> tuple[int,
         select(func.count(), func.avg(decision.decided_ms - decision.claimed_ms))
         .select_from(decision)
         .join(item, col(item.id) == decision.item_id)
-        .where(item.run_id == run.id, decision.reviewer == reviewer, col(decision.superseded).is_(False))
+        .where(item.run_id == run.id, decision.reviewer == reviewer, is_current())
     )
     count, mean = session.exec(statement).one()
     return count, float(mean) / 1_000 if mean is not None else None
@@ -108,7 +109,7 @@ def my_items(session: Session, run_ids: Sequence[int], reviewer: str, limit: int
     statement = (
         select(decision.item_id)
         .join(item, col(item.id) == decision.item_id)
-        .where(col(item.run_id).in_(run_ids), decision.reviewer == reviewer, col(decision.superseded).is_(False))
+        .where(col(item.run_id).in_(run_ids), decision.reviewer == reviewer, is_current())
         .order_by(col(decision.id).desc())
         .limit(limit)
     )

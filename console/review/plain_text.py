@@ -11,12 +11,11 @@ from console.review.presentation import (
     Flag,
     Presentation,
     ShownStep,
-    checkpoint_presentation,
+    is_long,
+    preview,
     record_presentation,
 )
-from console.review.presentation_text import is_long, preview
 from console.trajectory import Trajectory
-from console.trajectory.checkpoints import Checkpoint
 
 ODD = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -36,11 +35,6 @@ def code_point(character: str) -> str:
 def visible(text: str) -> str:
     """The text with every character that hides or reorders others written as `<U+202E>`."""
     return ODD.sub(lambda odd: f"<{code_point(odd[0])}>", text.replace("\r\n", "\n"))
-
-
-def as_text(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None, full: bool = False) -> str:
-    """A checkpoint for the terminal; long observations and thoughts are cut to one line unless `full`."""
-    return presentation_as_text(checkpoint_presentation(checkpoint, flag=flag, belief=belief), full=full)
 
 
 def record_as_text(trajectory: Trajectory, critical: list[str] | None = None, *, full: bool = False) -> str:

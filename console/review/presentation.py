@@ -1,22 +1,96 @@
 """The presentation of a trajectory: what a person is shown of it, and in which order, in the browser and the terminal.
 
 The order of reading is the order of deciding: the task, the action, what the agent believes, why it is flagged, and
-only then the steps. A presentation made from a checkpoint cannot hold what came after the critical action.
+only then the steps. A presentation made from a checkpoint cannot hold what came after the critical action. Of a long
+record it holds previews, the terms found in it, and what was seen last.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from console.environments import environment
 from console.environments.task_briefing import Brief
-from console.review.presentation_text import WORDS, compare, evidence, last_seen
 from console.trajectory import Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints, is_thought, pending_action
-from console.trajectory.terms import Term, terms
+from console.trajectory.terms import Term, TermKind, lowered, mentions, occurrences, terms
+
+LONG_CHARS = 300
+LONG_LINES = 3
+PREVIEW_CHARS = 160
+_LAST_SEEN_CHARS = 420
+_TELLING_CHARS = 80
+# Where everything is marked, nothing is; and each mark is one more element to swap when the next item comes.
+_MARKS, _WORD_MARKS = 3, 1
+WORDS = frozenset({TermKind.WORD})
+"""What a text may well say in other words, so that its absence tells little."""
+LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
+"""What a text keeps to without saying it, so neither found nor missing."""
+
+
+def preview(text: str, limit: int = PREVIEW_CHARS) -> str:
+    """The text on one line, cut at `limit` characters."""
+    flat = " ".join(text[: limit * 4].split())
+    return flat if len(flat) <= limit and len(text) <= limit * 4 else flat[: limit - 1].rstrip() + "…"
+
+
+def is_long(text: str) -> bool:
+    """Whether a text is folded behind its preview."""
+    return len(text) > LONG_CHARS or text.count("\n") >= LONG_LINES
+
+
+def spans(text: str, stated: Sequence[Term]) -> list[tuple[int, int]]:
+    """Where the terms occur in the text, merged and in order, as [start, end): the first few of each."""
+    matches = sorted(span for term in stated for span in occurrences(term, text)[: _most(term)])
+    merged: list[tuple[int, int]] = []
+    for start, end in matches:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        elif end > start:
+            merged.append((start, end))
+    return merged
+
+
+def _most(term: Term) -> int:
+    return _WORD_MARKS if term.kind in WORDS else _MARKS
+
+
+def last_seen(steps: Sequence[Step]) -> tuple[tuple[int, str], ...]:
+    """Number and beginning of the last observation; where that is too short to tell, also of the last telling one."""
+    seen = [
+        (number, step.observation)
+        for number, step in enumerate(steps, start=1)
+        if step.observation.strip() and not is_thought(step.action)
+    ]
+    shown = seen[-1:]
+    if shown and len(shown[0][1]) < _TELLING_CHARS:
+        shown += [entry for entry in seen if len(entry[1]) >= _TELLING_CHARS][-1:]
+    return tuple((number, preview(text, _LAST_SEEN_CHARS)) for number, text in shown)
+
+
+def evidence(steps: Sequence[Step], action: str, instruction: str) -> str:
+    """What the agent saw, and the action; its own queries and pages that repeat the task would make all look found."""
+    text = "\n".join([*(step.observation for step in steps if not is_thought(step.action)), action])
+    return text.replace(instruction.strip(), " ") if instruction.strip() else text
+
+
+def occurring(stated: Sequence[Term], texts: Iterable[str]) -> tuple[Term, ...]:
+    """The terms that occur anywhere in the texts."""
+    lower = lowered("\n".join(texts))
+    return tuple(term for term in stated if mentions(term, lower))
+
+
+def compare(stated: Sequence[Term], text: str) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+    """The terms that the text speaks of, and those that it does not, the telling ones first."""
+    lower = lowered(text)
+    once = {term.text.lower(): term for term in reversed(stated) if term.kind not in LIMITS}
+    mentioned = {term: mentions(term, lower) for term in reversed(once.values())}
+    order = sorted(mentioned, key=lambda term: term.kind in WORDS)
+    return tuple(term for term in order if mentioned[term]), tuple(term for term in order if not mentioned[term])
+
 
 _FAILED = re.compile(
     r"\s*(?:API output:\s*)?(?:error|exception|traceback|invalid|nothing happens|could not|can ?not|unknown)\b",

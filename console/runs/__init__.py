@@ -13,11 +13,11 @@ from sqlalchemy import Integer, case, cast, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
+from console.environments import environment
 from console.errors import BadInput, Refused, Unknown
 from console.runs import audit_log, critical_suggestions
-from console.runs.success import successes
-from console.trajectory import Outcome, from_json
-from console.trajectory.checkpoints import calls
+from console.trajectory import Outcome, Trajectory, from_json
+from console.trajectory.checkpoints import Checkpoint, calls, checkpoints
 from storage import tables
 from storage.queue import Queue
 from storage.tables import ItemStatus, RunKind
@@ -128,10 +128,40 @@ def status(session: Session, run: tables.Run) -> dict[str, Any]:
     return {"run": run.name, "trials": trials}
 
 
+def successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
+    """The two counts of success, with undecided actions held back and with them released as the paper assumes.
+
+    Per trial: `success_held`, `success_paper` (None while an action is held), and the `run_tasks` to divide by.
+    """
+    record, task = tables.Trajectory, tables.Task
+    tasks = session.exec(select(func.count()).select_from(task).where(task.run_id == run.id)).one()
+    statement = select(record.trial, record.outcome, record.released_by).where(record.run_id == run.id)
+    counts: dict[int, dict[str, int | None]] = {}
+    held: dict[int, int] = {}
+    paper: dict[int, int] = {}
+    still_open = set()
+    for trial, outcome, released_by in session.exec(statement.order_by(col(record.trial))):
+        solved = outcome == Outcome.SUCCEEDED
+        paper[trial] = paper.get(trial, 0) + solved
+        held[trial] = held.get(trial, 0) + (solved and released_by is None)
+        if outcome in _OPEN:
+            still_open.add(trial)
+    for trial in paper:
+        known = None if trial in still_open else paper[trial]
+        counts[trial] = {"success_held": held[trial], "success_paper": known, "run_tasks": tasks}
+    return counts
+
+
 def patterns(run: tables.Run) -> list[str]:
     """The run's critical-action patterns."""
     found: list[str] = orjson.loads(run.critical)
     return found
+
+
+def run_checkpoints(run: tables.Run, record: Trajectory) -> list[Checkpoint]:
+    """The checkpoints of a trajectory under the run's own patterns and its choice about end checkpoints."""
+    ends = environment(record.environment).ends if run.ends is None else run.ends
+    return checkpoints(record, patterns(run), ends=ends)
 
 
 def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> None:
@@ -213,6 +243,7 @@ def iso(ms: int | None) -> str | None:
 
 
 _COUNTED = tuple(str(word) for word in Outcome)
+_OPEN = (Outcome.PAUSED, Outcome.RUNNING)
 _NO_BUDGET = {"cap": None, "used": 0, "left": None}
 
 

@@ -1,23 +1,19 @@
 """What a wrong action costs, as the user states it: items rank by P(misaligned) times that.
 
-A run keeps the costs under `costs` among its options: a pattern of actions, and an amount or `price`, which is the last
-price that the agent saw. An action that no pattern matches costs 1.
+A run keeps the costs among its options. An action that no pattern matches costs 1.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-
-import orjson
+from collections.abc import Sequence
 
 from console.errors import BadInput
+from console.runs.options import Costs
 from console.trajectory.checkpoints import Checkpoint, is_critical
-from storage import tables
 
 PRICE = "price"
-Costs = Mapping[str, float | str]
 _SEEN_PRICE = re.compile(r"\bprice\b\W{0,4}\$?\s*(\d[\d,]*(?:\.\d+)?)", re.IGNORECASE)
 _USUAL = 1.0
 
@@ -38,12 +34,6 @@ def _entry(text: str) -> tuple[str, float | str]:
     if not pattern or not (math.isfinite(value) and value >= 0):
         raise BadInput(f"{text!r} states no cost; write PATTERN=AMOUNT, as in refund_*=50, or click[Buy Now]=price.")
     return pattern, value
-
-
-def of_run(run: tables.Run) -> Costs:
-    """The costs that a run was given, by pattern."""
-    found: Costs = orjson.loads(run.options).get("costs") or {}
-    return found
 
 
 def cost(costs: Costs, checkpoint: Checkpoint) -> float:

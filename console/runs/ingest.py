@@ -1,11 +1,7 @@
-"""Importing a file into a run, start to end: read it whole, then one short write transaction.
-
-Logs in, trajectories out: import all or nothing per file, list, open.
-"""
+"""Ingest: a log file into a run, all or nothing: it is read whole first; then one short transaction inserts it."""
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import orjson
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlmodel import Session, col
 
 from console import runs
@@ -23,9 +19,8 @@ from console.environments import environment
 from console.errors import BadInput, UnreadableFile
 from console.runs.importers import IMPORTERS, read_log
 from console.runs.importers.records import Duplicate, Found, Skipped
-from console.trajectory import Trajectory, checkpoints
+from console.runs.trajectory_rows import Prepared, insert_rows, prepare
 from storage import tables
-from storage.intake import insert_trajectories
 
 _BATCH = 1_000
 _IN_MEMORY = 64 * 2**20
@@ -57,15 +52,6 @@ class FileReport:
             "skipped": self.skipped,
             "rejected": self.rejected,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A trajectory as rows: its task, its own row, and its canonical JSON."""
-
-    task: dict[str, Any]
-    row: dict[str, Any]
-    body: str
 
 
 @dataclass(slots=True)
@@ -121,54 +107,8 @@ def store(session: Session, run: tables.Run, spool: Spool, now_ms: int) -> FileR
 def insert_fresh(session: Session, run: tables.Run, batch: Sequence[Prepared], known: set[str], now_ms: int) -> int:
     """Inserts those of the batch that the run does not hold by content; returns how many. `known` grows by them."""
     fresh = _unknown(session, run, batch, known)
-    _insert(session, run, fresh, now_ms)
+    insert_rows(session, run, fresh, now_ms)
     return len(fresh)
-
-
-def prepare(record: Trajectory, patterns: Sequence[str]) -> Prepared:
-    """The row, the task and the body of a trajectory, ready to insert."""
-    task = {
-        "task_key": record.task_id,
-        "environment": record.environment,
-        "instruction": record.instruction,
-        "instruction_digest": hashlib.sha256(record.instruction.encode()).hexdigest(),
-    }
-    row = {
-        "trial": record.trial,
-        "environment": record.environment,
-        "outcome": str(record.outcome),
-        "recorded_outcome": str(record.outcome),
-        "label": record.label,
-        "carried_over": record.carried_over,
-        "critical_action": record.critical_action,
-        "n_steps": len(record.steps),
-        "n_critical": count_critical(record, patterns),
-        "digest": record.content_digest(),
-        "source": orjson.dumps(dict(record.source)).decode(),
-    }
-    return Prepared(task, row, record.to_json())
-
-
-def insert_prepared(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> list[int]:
-    """Inserts trajectories with their tasks and bodies; returns their ids in the order given."""
-    _insert(session, run, records, now_ms)
-    record = tables.Trajectory
-    digests = [one.row["digest"] for one in records]
-    statement = select(col(record.digest), col(record.id)).where(
-        col(record.run_id) == run.id, col(record.digest).in_(digests)
-    )
-    ids: dict[str, int] = {row[0]: row[1] for row in session.execute(statement)}
-    return [ids[digest] for digest in digests]
-
-
-def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:
-    """Critical actions that were executed, failed ones included."""
-    refused = environment(record.environment).not_executed
-    return sum(
-        checkpoints.count_critical(step.action, patterns)
-        for step in record.steps
-        if not step.observation.lstrip().startswith(refused or ("\0",))
-    )
 
 
 def _spool(record: Found | Skipped | Duplicate, report: FileReport, lines: IO[bytes], patterns: Sequence[str]) -> None:
@@ -200,21 +140,18 @@ def _prepared(head: bytes, body: bytes) -> Prepared:
 
 
 def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared], known: set[str]) -> list[Prepared]:
-    digests = [record.row["digest"] for record in batch]
-    column = col(tables.Trajectory.digest)
-    statement = select(column).where(col(tables.Trajectory.run_id) == run.id, column.in_(digests))
-    known.update(session.execute(statement).scalars())
+    record = tables.Trajectory
+    digests = [one.row["digest"] for one in batch]
+    # One parameter for all digests: a thousand would each be looked at by SQLAlchemy before they are sent.
+    among = col(record.digest).in_(bindparam("digests", expanding=True))
+    statement = select(col(record.digest)).where(col(record.run_id) == run.id, among)
+    known.update(session.execute(statement, {"digests": digests}).scalars())
     fresh = []
-    for record, digest in zip(batch, digests, strict=True):
+    for one, digest in zip(batch, digests, strict=True):
         if digest not in known:
             known.add(digest)
-            fresh.append(record)
+            fresh.append(one)
     return fresh
-
-
-def _insert(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> None:
-    common = {"run_id": run.id, "created_ms": now_ms}
-    insert_trajectories(session, [{**one.task, **one.row, **common, "body": one.body} for one in records])
 
 
 def _widen_critical(session: Session, run: tables.Run, environments: set[str]) -> None:

@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 
 from console.database import database_url
 from console.server import shutdown, webhooks
-from console.server.api.app import routes
+from console.server.api.routes import routes
 from console.server.content_security import SafeHeaders
 from console.server.guard import Guard
 from console.server.sign_in.routes import routes as sign_in_routes

@@ -71,11 +71,7 @@ def _round(tell: Tell, rested: dict[int, int]) -> None:
 
 
 def _advance(run: tables.Run, tell: Tell) -> None:
-    done = replay.advance(run.name)
-    tell(
-        f"{run.name}: {done.delivered} decisions delivered, {done.revealed} tasks got their next trial, "
-        f"{done.queued} new items wait."
-    )
+    tell(f"{run.name}: {replay.advance(run.name).in_words(now_ms())}")
 
 
 def _carefully(step: Callable[[], None]) -> bool:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
-from console.database import now_ms, review_queue, writing
-from console.review.resolution import RUNS_ACTION, current_answers
+from console.database import now_ms, reading, review_queue, writing
+from console.review.resolution import ResolutionReason, current_answers, resolution
+from console.runs.current_decisions import is_current
 from console.trajectory import Outcome
-from console.trajectory.checkpoints import digest
 from console.trials import store
 from console.trials.play import Approved
 from console.trials.round import Advance
 from storage import tables
 from storage.queue import HALTED
-from storage.tables import DecisionKind, ItemStatus
+from storage.tables import ItemStatus
+
+_REFUSED = {
+    ResolutionReason.REJECTED: "a reviewer did not approve it",
+    ResolutionReason.RESPONDED: "a reviewer did not approve it",
+    ResolutionReason.CONFLICTING: "the reviewers approved different actions",
+    ResolutionReason.OTHER_ACTION: "the decision was made for another action",
+}
+"""Why a held action never runs, as the trial's end says it."""
 
 _ENDED = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.HALTED, Outcome.REJECTED, Outcome.ERROR)
 
@@ -36,11 +44,13 @@ def cut_off_unknown(run: tables.Run, done: Advance) -> None:
 
 
 def deliver(run: tables.Run, done: Advance) -> None:
-    """Hands over the decisions that can no longer be taken back."""
-    queue = review_queue()
-    due = queue.due(run_id=run.id or 0, now_ms=now_ms())
+    """Hands over the decisions that can no longer be taken back, and counts those that still can."""
+    queue, at_ms = review_queue(), now_ms()
+    due = queue.due(run_id=run.id or 0, now_ms=at_ms)
     if due:
-        done.delivered += queue.mark_delivered(decision_ids=due, now_ms=now_ms())
+        done.delivered += queue.mark_delivered(decision_ids=due, now_ms=at_ms)
+    with reading() as session:
+        done.undoable, done.due_ms = _undoable(session, run, at_ms)
 
 
 def settle(run: tables.Run, done: Advance) -> list[tuple[int, Approved]]:
@@ -52,12 +62,12 @@ def settle(run: tables.Run, done: Advance) -> list[tuple[int, Approved]]:
             if not answers:
                 continue
             trial = store.load(session, [item.trajectory_id])[0]
-            go = _agreed(answers, trial.record.critical_action or "")
-            if isinstance(go, Approved):
-                approved.append((trial.id, go))
+            found = resolution(answers, trial.record.critical_action or "")
+            if found.action is not None:
+                approved.append((trial.id, Approved(found.action, found.decision_id, found.edited)))
                 done.approved += 1
             else:
-                store.stop(session, run, trial, Outcome.REJECTED, go, now_ms())
+                store.stop(session, run, trial, Outcome.REJECTED, _REFUSED[found.reason], now_ms())
                 done.rejected += 1
     return approved
 
@@ -75,15 +85,16 @@ def _delivered(session: Session, run: tables.Run) -> Sequence[tables.Item]:
     return session.exec(statement).all()
 
 
-def _agreed(answers: Sequence[tables.Decision], pending: str) -> Approved | str:
-    """The one action that every reviewer lets run, or why none may."""
-    if any(answer.decision not in RUNS_ACTION for answer in answers):
-        return "a reviewer did not approve it"
-    actions = {answer.edited_action or pending for answer in answers}
-    if len(actions) > 1:
-        return "the reviewers approved different actions"
-    action = actions.pop()
-    if any(answer.action_digest != digest(action) for answer in answers):
-        return "the decision was made for another action"
-    edits = [answer for answer in answers if answer.decision == DecisionKind.EDIT]
-    return Approved(action, (edits or list(answers))[-1].id, bool(edits))
+def _undoable(session: Session, run: tables.Run, at_ms: int) -> tuple[int, int | None]:
+    """(decisions that were not due at `at_ms`, when the first of them is, in ms since 1970)."""
+    decision, item = tables.Decision, tables.Item
+    statement = (
+        select(func.count(), func.min(decision.deliverable_ms))
+        .select_from(decision)
+        .join(item, col(item.id) == decision.item_id)
+        .where(item.run_id == run.id, decision.deliverable_ms > at_ms)
+        .where(is_current(), col(decision.delivered_ms).is_(None))
+        .where(col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED, ItemStatus.DECIDED]))
+    )
+    undoable, due_ms = session.exec(statement).one()
+    return undoable, due_ms

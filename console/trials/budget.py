@@ -6,19 +6,18 @@ Until then the budget stands at the share of those trials that are sure to count
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
-import orjson
 from sqlmodel import Session, col, func, or_, select
 
 from console.database import reading, review_queue, writing
 from console.errors import Refused
 from console.runs import open_budgets
+from console.runs.options import run_options
 from console.trajectory import Outcome
 from storage import tables
 from storage.errors import QueueRefusal
-
-_FROZEN = "budget_frozen"
 
 
 def open_all(run: tables.Run) -> None:
@@ -34,7 +33,7 @@ def open_all(run: tables.Run) -> None:
 
 def grow(run: tables.Run) -> None:
     """Raises a percentage cap that is not frozen to the share of trial 0 that is sure to count."""
-    if run.budget_percent is None or _is_frozen(run):
+    if run.budget_percent is None or run_options(run).budget_frozen:
         return
     with reading() as session:
         cap = _share(session, run)
@@ -45,7 +44,7 @@ def grow(run: tables.Run) -> None:
 
 def freeze(run: tables.Run) -> None:
     """Sets a percentage cap for good once no trajectory of trial 0 is running; it stays after that."""
-    if run.budget_percent is None or _is_frozen(run):
+    if run.budget_percent is None or run_options(run).budget_frozen:
         return
     with reading() as session:
         running = session.exec(select(func.count()).where(*_first(run), _outcome() == Outcome.RUNNING)).one()
@@ -58,15 +57,9 @@ def freeze(run: tables.Run) -> None:
         raise Refused(f"The budget of {run.name!r} cannot be set: {refusal}") from refusal
     with writing() as session:
         stored = session.get_one(tables.Run, run.id)
-        stored.options = orjson.dumps({**options(stored), _FROZEN: True}).decode()
+        stored.options = replace(run_options(stored), budget_frozen=True).to_json()
         run.options = stored.options
         session.add(stored)
-
-
-def options(run: tables.Run) -> dict[str, Any]:
-    """The run's further settings."""
-    found: dict[str, Any] = orjson.loads(run.options)
-    return found
 
 
 def _share(session: Session, run: tables.Run) -> int:
@@ -90,7 +83,3 @@ def _first(run: tables.Run) -> tuple[Any, ...]:
 
 def _outcome() -> Any:
     return col(tables.Trajectory.outcome)
-
-
-def _is_frozen(run: tables.Run) -> bool:
-    return bool(options(run).get(_FROZEN))

@@ -17,7 +17,7 @@ from console.trials.next_trial import carry_over, next_trials
 from console.trials.play import Approved, look_at_end, play
 from console.trials.round import NO_FEEDBACK, Advance, RoundContext
 from console.trials.run_lock import alone
-from console.trials.start import ActorAndEnvironments, actor_and_environments
+from console.trials.start import ActorAndEnvironments
 from storage import tables
 from storage.tables import RunKind
 
@@ -32,7 +32,7 @@ _UNHURRIED = 64
 def advance(
     run_name: str,
     *,
-    players: ActorAndEnvironments | None = None,
+    actor_and_environments: ActorAndEnvironments | None = None,
     concurrency: int | None = None,
     progress: Progress | None = None,
 ) -> Advance:
@@ -40,36 +40,36 @@ def advance(
 
     Raises Refused while another process works on the run. Killed at any point, it goes on when called again.
     """
-    return _round(run_name, players, concurrency, progress, onward=True)
+    return _round(run_name, actor_and_environments, concurrency, progress, onward=True)
 
 
 def resume(
     run_name: str,
     *,
-    players: ActorAndEnvironments | None = None,
+    actor_and_environments: ActorAndEnvironments | None = None,
     concurrency: int | None = None,
     progress: Progress | None = None,
 ) -> Advance:
     """Takes up what is open, after a crash or a failing model, and starts nothing new; raises Refused as `advance`."""
-    return _round(run_name, players, concurrency, progress, onward=False)
+    return _round(run_name, actor_and_environments, concurrency, progress, onward=False)
 
 
 def _round(
     run_name: str,
-    players: ActorAndEnvironments | None,
+    actor_and_environments: ActorAndEnvironments | None,
     concurrency: int | None,
     progress: Progress | None,
     *,
     onward: bool,
 ) -> Advance:
     run = live_run(run_name)
-    players = players or actor_and_environments(run)
-    limit = concurrency or (_UNHURRIED if players.actor.name == "scripted" else settings().concurrency)
+    actor_and_environments = actor_and_environments or ActorAndEnvironments.of(run)
+    limit = concurrency or (_UNHURRIED if actor_and_environments.actor.name == "scripted" else settings().concurrency)
     done = Advance()
     with alone(run), ThreadPoolExecutor(min(limit, _JUDGES), "judge") as pool:
         run = live_run(run_name)  # as the engine before this one left it
-        stage = RoundContext(run, players, GroupCommit(lambda: budget.grow(run)), pool, done, limit)
-        asyncio.run(_rounds(stage, progress, onward))
+        context = RoundContext(run, actor_and_environments, GroupCommit(lambda: budget.grow(run)), pool, done, limit)
+        asyncio.run(_rounds(context, progress, onward))
     return done
 
 
@@ -83,8 +83,8 @@ def live_run(run_name: str) -> tables.Run:
     return run
 
 
-async def _rounds(stage: RoundContext, progress: Progress | None, onward: bool) -> None:
-    run, done = stage.run, stage.done
+async def _rounds(context: RoundContext, progress: Progress | None, onward: bool) -> None:
+    run, done = context.run, context.done
     apply_decisions.cut_off_unknown(run, done)
     if onward:
         apply_decisions.deliver(run, done)
@@ -92,17 +92,17 @@ async def _rounds(stage: RoundContext, progress: Progress | None, onward: bool) 
     _open_budgets(run)
     with reading() as session:
         open_trials: list[tuple[int, Approved | None]] = [(id, None) for id in pending.under_way(session, run)]
-    await _play_all(stage, [*approved, *open_trials], progress)
+    await _play_all(context, [*approved, *open_trials], progress)
     if run.feedback_mode != NO_FEEDBACK:
-        await _look_at_ends(stage)
+        await _look_at_ends(context)
         budget.freeze(run)
     started = []
     if onward:
-        await remember(stage)
+        await remember(context)
         started = next_trials(run, done)
         _open_budgets(run)
     carry_over(run, done)
-    await _play_all(stage, [(id, None) for id in started], progress)
+    await _play_all(context, [(id, None) for id in started], progress)
 
 
 def _open_budgets(run: tables.Run) -> None:
@@ -111,16 +111,16 @@ def _open_budgets(run: tables.Run) -> None:
 
 
 async def _play_all(
-    stage: RoundContext, todo: Sequence[tuple[int, Approved | None]], progress: Progress | None
+    context: RoundContext, todo: Sequence[tuple[int, Approved | None]], progress: Progress | None
 ) -> None:
     with reading() as session:
         trials = {trial.id: trial for trial in store.load(session, [id for id, _ in todo])}
-    limit, played = asyncio.Semaphore(stage.limit), 0
+    limit, played = asyncio.Semaphore(context.limit), 0
 
     async def one(id: int, approved: Approved | None) -> None:
         nonlocal played
         async with limit:
-            await play(stage, trials[id], approved)
+            await play(context, trials[id], approved)
         played += 1
         if progress:
             progress(played, len(todo))
@@ -134,8 +134,8 @@ async def _play_all(
         raise failures.exceptions[0] from None
 
 
-async def _look_at_ends(stage: RoundContext) -> None:
+async def _look_at_ends(context: RoundContext) -> None:
     with reading() as session:
-        trials = store.load(session, pending.unseen_ends(session, stage.run))
+        trials = store.load(session, pending.unseen_ends(session, context.run))
     for trial in trials:
-        await look_at_end(stage, trial)
+        await look_at_end(context, trial)

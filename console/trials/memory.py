@@ -1,7 +1,4 @@
-"""What a trial took from the ones before: its memories with the decisions they come from, and what it then did.
-
-Feedback becomes memory: words as they are, a bare "misaligned" as the plan that the Actor writes (Reflexion).
-"""
+"""The memory of a task's trials: feedback enters as words, or as the plan that the Actor writes from it (Reflexion)."""
 
 from __future__ import annotations
 
@@ -42,12 +39,12 @@ class Lesson:
     reflection: Reflection
 
 
-async def remember(stage: RoundContext) -> None:
+async def remember(context: RoundContext) -> None:
     """Adds one memory for every delivered feedback on an unsolved trial that has left none yet."""
     with reading() as session:
-        lessons = _lessons(session, stage.run)
-    limit = asyncio.Semaphore(stage.limit)
-    await asyncio.gather(*(_learn(stage, lesson, limit) for lesson in lessons))
+        lessons = _lessons(session, context.run)
+    limit = asyncio.Semaphore(context.limit)
+    await asyncio.gather(*(_learn(context, lesson, limit) for lesson in lessons))
 
 
 def window(session: Session, task_id: int, before: int) -> list[str]:
@@ -67,15 +64,15 @@ def entries(session: Session, task_id: int, before: int) -> Sequence[tables.Memo
     return list(reversed(session.exec(statement).all()))
 
 
-async def _learn(stage: RoundContext, lesson: Lesson, limit: asyncio.Semaphore) -> None:
+async def _learn(context: RoundContext, lesson: Lesson, limit: asyncio.Semaphore) -> None:
     text = lesson.words
     if not text:
         try:
             async with limit:
-                text = await stage.players.actor.reflect(lesson.reflection)
+                text = await context.actor.reflect(lesson.reflection)
         except Exception as failure:
             # The lesson waits; the next round asks the model again.
-            stage.done.interrupt(f"The Actor could not reflect ({type(failure).__name__}: {failure}).")
+            context.done.interrupt(f"The Actor could not reflect ({type(failure).__name__}: {failure}).")
             return
     row = {
         "task_id": lesson.task_id,
@@ -85,7 +82,7 @@ async def _learn(stage: RoundContext, lesson: Lesson, limit: asyncio.Semaphore) 
         "text": text,
         "created_ms": now_ms(),
     }
-    await stage.journal.write(lambda session: session.execute(insert(tables.Memory), [row]) and None)
+    await context.group_commit.write(lambda session: session.execute(insert(tables.Memory), [row]) and None)
 
 
 def _lessons(session: Session, run: tables.Run) -> list[Lesson]:

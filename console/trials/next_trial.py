@@ -8,6 +8,7 @@ from sqlmodel import Session, select
 
 from console.database import now_ms, writing
 from console.runs import audit_log
+from console.runs.trajectory_rows import task_spec
 from console.trajectory import Outcome, Trajectory
 from console.trials import store
 from console.trials.memory import UNSOLVED, window
@@ -60,4 +61,4 @@ def _retries(session: Session, run: tables.Run, last: tables.Trajectory) -> bool
 def _again(session: Session, last: tables.Trajectory) -> tuple[int, Trajectory]:
     task = session.get_one(tables.Task, last.task_id)
     trial = last.trial + 1
-    return last.task_id, fresh(store.spec(task), trial, window(session, last.task_id, trial))
+    return last.task_id, fresh(task_spec(task), trial, window(session, last.task_id, trial))

@@ -1,7 +1,7 @@
-"""When a trial is over, and as what (InferAct, section 4.1, and the reference loop's own limits).
+"""The play of one trial: view, move, step, written as it happens; before a critical action it stops to be judged.
 
-One trial: view, move, step, written as it happens; before a critical action it stops to be judged.
-A world brought back to where its trial stands by repeating the recorded steps in a fresh one.
+A world is brought back to where its trial stands by repeating the recorded steps in a fresh one. When a trial is over,
+and as what, follows InferAct, section 4.1, and the reference loop's own limits.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from console.actors import ActorView, Move
 from console.database import now_ms
 from console.environments.environment import Environment, TaskSpec, World
 from console.errors import Refused
+from console.runs import trajectory_rows
 from console.trajectory import Label, Outcome, Step, Trajectory
 from console.trajectory.checkpoints import is_critical
 from console.trials import store
@@ -89,123 +90,124 @@ class Approved:
     edited: bool = False
 
 
-async def play(stage: RoundContext, trial: Trial, approved: Approved | None = None) -> None:
+async def play(context: RoundContext, trial: Trial, approved: Approved | None = None) -> None:
     """Plays the trial from where it stands until it ends or is held; a model that fails leaves it to be taken up."""
     try:
-        world, opening = rebuild(stage.environment(trial), trial.task, trial.record, stage.run.seed)
+        world, opening = rebuild(context.environment(trial), trial.task, trial.record, context.run.seed)
     except Refused as differs:
-        await _stop(stage, trial, Outcome.ERROR, str(differs))
+        await _stop(context, trial, Outcome.ERROR, str(differs))
         return
     trial.record = replace(trial.record, opening=opening)
-    over = await _take_up(stage, trial, world, approved)
+    over = await _take_up(context, trial, world, approved)
     while not over:
-        move = await _next_move(stage, trial)
+        move = await _next_move(context, trial)
         if move is None:
             return
-        over = await _face(stage, trial, world, move)
+        over = await _face(context, trial, world, move)
 
 
-async def _take_up(stage: RoundContext, trial: Trial, world: World, approved: Approved | None) -> bool:
+async def _take_up(context: RoundContext, trial: Trial, world: World, approved: Approved | None) -> bool:
     """Goes on with the action that the trial was held at; True where there is nothing more to do."""
     record = trial.record
     if record.outcome is not Outcome.PAUSED or record.critical_action is None:
         return False
     move = Move(store.pending_thought(record), record.critical_action)
     if approved is None:
-        return await _face(stage, trial, world, move)
-    return await _run_critical(stage, trial, world, move, approved)
+        return await _face(context, trial, world, move)
+    return await _run_critical(context, trial, world, move, approved)
 
 
-async def _face(stage: RoundContext, trial: Trial, world: World, move: Move) -> bool:
+async def _face(context: RoundContext, trial: Trial, world: World, move: Move) -> bool:
     """Runs the move if it may run; True where the trial is over or held."""
-    if not is_critical(move.action, stage.patterns):
-        return await _run(stage, trial, world, Step(move.thought, move.action), fulfils=False)
-    if stage.inspects(trial) and await _flagged(stage, trial, move):
+    if not is_critical(move.action, context.patterns):
+        return await _run(context, trial, world, Step(move.thought, move.action), fulfils=False)
+    if context.inspects(trial) and await _flagged(context, trial, move):
         return True
-    return await _run_critical(stage, trial, world, move, Approved(move.action, None))
+    return await _run_critical(context, trial, world, move, Approved(move.action, None))
 
 
-async def _flagged(stage: RoundContext, trial: Trial, move: Move) -> bool:
+async def _flagged(context: RoundContext, trial: Trial, move: Move) -> bool:
     trial.record = store.held(trial.record, move.thought, move.action)
     try:
-        return await stage.judge(trial)
+        return await context.judge(trial)
     except Exception as failure:
         # Whatever breaks in a detector, the action stays where it is.
-        stage.done.interrupt(f"The detector {stage.run.detector} could not judge ({_words(failure)}).")
+        context.done.interrupt(f"The detector {context.run.detector} could not judge ({_words(failure)}).")
         return True
 
 
-async def _run_critical(stage: RoundContext, trial: Trial, world: World, move: Move, approved: Approved) -> bool:
+async def _run_critical(context: RoundContext, trial: Trial, world: World, move: Move, approved: Approved) -> bool:
     trial.record = store.moving(trial.record, critical_action=approved.action)
-    await stage.journal.write(lambda session: _intend(session, stage, trial, approved))
+    await context.group_commit.write(lambda session: _intend(session, context, trial, approved))
     extra: dict[str, Any] = {} if approved.decision_id is None else {"decision_id": approved.decision_id}
     if approved.edited:
         extra["instead_of"] = move.action
-    return await _run(stage, trial, world, Step(move.thought, approved.action, extra=extra), fulfils=True)
+    return await _run(context, trial, world, Step(move.thought, approved.action, extra=extra), fulfils=True)
 
 
-async def _run(stage: RoundContext, trial: Trial, world: World, step: Step, *, fulfils: bool) -> bool:
+async def _run(context: RoundContext, trial: Trial, world: World, step: Step, *, fulfils: bool) -> bool:
     index = len(trial.record.steps)
     try:
         observation, _, ended, capped, info = world.step(step.action)
     except Exception as failure:
         # A critical action may have run all the same; nobody knows, so it is not tried again.
         reason = f"{store.UNKNOWN_EXECUTION if fulfils else 'the environment failed'} ({_words(failure)})"
-        await _stop(stage, trial, Outcome.ERROR, reason)
+        await _stop(context, trial, Outcome.ERROR, reason)
         return True
     steps = (*trial.record.steps, replace(step, observation=store.storable(observation)))
-    outcome = ending(stage.environment(trial), steps, ended, capped, info)
-    trial.record = _after(stage, trial.record, steps, outcome, info)
-    await stage.journal.write(lambda session: _record(session, stage, trial, index if fulfils else None))
+    outcome = ending(context.environment(trial), steps, ended, capped, info)
+    trial.record = _after(context, trial.record, steps, outcome, info)
+    await context.group_commit.write(lambda session: _record(session, context, trial, index if fulfils else None))
     if outcome is not None:
-        await look_at_end(stage, trial)
+        await look_at_end(context, trial)
     return outcome is not None
 
 
 def _after(
-    stage: RoundContext, record: Trajectory, steps: tuple[Step, ...], outcome: Outcome | None, info: Mapping[str, Any]
+    context: RoundContext, record: Trajectory, steps: tuple[Step, ...], outcome: Outcome | None, info: Mapping[str, Any]
 ) -> Trajectory:
     if outcome is None:
         return store.moving(record, steps=steps)
-    critical = [step.action for step in steps if is_critical(step.action, stage.patterns)]
+    critical = [step.action for step in steps if is_critical(step.action, context.patterns)]
     last = critical[-1] if critical else None
     return store.moving(record, steps=steps, outcome=outcome, critical_action=last, gold=gold(outcome, info))
 
 
-async def look_at_end(stage: RoundContext, trial: Trial) -> None:
+async def look_at_end(context: RoundContext, trial: Trial) -> None:
     """Has the end of a trial judged or queued; where the detector fails, the next round looks again."""
     try:
-        await stage.inspect_end(trial)
+        await context.inspect_end(trial)
     except Exception as failure:
-        stage.done.interrupt(f"The end of {trial.name} could not be judged ({_words(failure)}).")
+        context.done.interrupt(f"The end of {trial.name} could not be judged ({_words(failure)}).")
 
 
-async def _next_move(stage: RoundContext, trial: Trial) -> Move | None:
-    record, run = trial.record, stage.run
+async def _next_move(context: RoundContext, trial: Trial) -> Move | None:
+    record, run = trial.record, context.run
     seed = run.seed * 1_009 + record.trial
     view = ActorView(record.environment, record.instruction, record.opening, record.steps, record.memory, seed)
     try:
-        move = await stage.players.actor.act(view)
+        move = await context.actor.act(view)
         return Move(store.storable(move.thought), store.storable(move.action))
     except Exception as failure:
         # A model's endpoint may be back tomorrow: the trial stays as it is written.
-        stage.done.interrupt(f"The Actor {stage.players.actor.name} could not go on ({_words(failure)}).")
+        context.done.interrupt(f"The Actor {context.actor.name} could not go on ({_words(failure)}).")
         return None
 
 
-def _intend(session: Session, stage: RoundContext, trial: Trial, approved: Approved) -> None:
-    store.intend(session, trial, approved.action, approved.decision_id, now_ms())
-    store.write(session, trial.id, trial.record, stage.patterns)
+def _intend(session: Session, context: RoundContext, trial: Trial, approved: Approved) -> None:
+    step = len(trial.record.steps)
+    trajectory_rows.intend(session, trial.id, step, approved.action, approved.decision_id, now_ms())
+    trajectory_rows.write(session, trial.id, trial.record, context.patterns)
 
 
-def _record(session: Session, stage: RoundContext, trial: Trial, fulfilled: int | None) -> None:
-    store.write(session, trial.id, trial.record, stage.patterns)
+def _record(session: Session, context: RoundContext, trial: Trial, fulfilled: int | None) -> None:
+    trajectory_rows.write(session, trial.id, trial.record, context.patterns)
     if fulfilled is not None:
         store.fulfil(session, trial.id, fulfilled, now_ms())
 
 
-async def _stop(stage: RoundContext, trial: Trial, outcome: Outcome, reason: str) -> None:
-    await stage.journal.write(lambda session: store.stop(session, stage.run, trial, outcome, reason, now_ms()))
+async def _stop(context: RoundContext, trial: Trial, outcome: Outcome, reason: str) -> None:
+    await context.group_commit.write(lambda session: store.stop(session, context.run, trial, outcome, reason, now_ms()))
 
 
 def _words(failure: Exception) -> str:

@@ -12,7 +12,7 @@ from console.trajectory import Outcome
 from console.trials import engine
 from console.trials.round import Advance
 from console.trials.run_lock import alone
-from console.trials.start import ActorAndEnvironments, actor_and_environments
+from console.trials.start import ActorAndEnvironments
 from console.trials.store import RELEASED
 from storage import tables
 from storage.queue import HALTED
@@ -23,7 +23,7 @@ def release(
     run_name: str,
     *,
     trial: int | None = None,
-    players: ActorAndEnvironments | None = None,
+    actor_and_environments: ActorAndEnvironments | None = None,
     progress: engine.Progress | None = None,
 ) -> Advance:
     """Runs every held action that nobody has decided on, marked as released by the simulation; for experiments only.
@@ -33,13 +33,13 @@ def release(
     Raises Refused where an environment is not an embedded one, or another process works on the run.
     """
     run = engine.live_run(run_name)
-    players = players or actor_and_environments(run)
-    real = [name for name in run.environment.split(",") if not players.environment(name).replayable]
+    actor_and_environments = actor_and_environments or ActorAndEnvironments.of(run)
+    real = [name for name in run.environment.split(",") if not actor_and_environments.environment(name).replayable]
     if real:
         raise Refused(f"Actions in {', '.join(real)} cannot be taken back, so they never run without a decision.")
     with alone(run):
         released = _let_go(run, trial)
-    done = engine.resume(run_name, players=players, progress=progress)
+    done = engine.resume(run_name, actor_and_environments=actor_and_environments, progress=progress)
     done.released = released
     return done
 

@@ -1,29 +1,33 @@
 """The next trial of a run: live runs go to their engine, replay runs reveal a recorded log as feedback unlocks it.
 
 Trial 0 of the source is there from the start. A decision that is due is delivered: an approved action "runs", that is,
-its recorded outcome becomes the outcome; feedback on a task reveals the task's recorded next trial.
+its recorded outcome becomes the outcome. An action that its reviewers replaced does not: the log holds no outcome of
+theirs, so the trial ends as rejected. Feedback on a task reveals the task's recorded next trial.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from sqlmodel import Session, col, func, select
 
 from console import runs
-from console.database import now_ms, review_queue, writing
+from console.database import now_ms, writing
 from console.detection.batch import detect
 from console.errors import Refused
-from console.review.resolution import RUNS_ACTION, current_answers, is_feedback
+from console.review.resolution import current_answers, is_feedback, resolution
 from console.runs import audit_log
-from console.runs.ingest import Prepared, insert_prepared
-from console.trajectory import Outcome
+from console.runs.current_decisions import current_decisions
+from console.runs.trajectory_rows import Prepared, insert_rows
+from console.trajectory import Outcome, from_json
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from console.trials import engine
+from console.trials.apply_decisions import deliver
 from console.trials.memory import links
 from console.trials.round import Advance
 from storage import tables
+from storage.queue import HALTED
 from storage.tables import ItemStatus, RunKind
 
 
@@ -79,7 +83,7 @@ def begin_replay(
 
 def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
     """Delivers what is due and brings the next trial of every task that got feedback; safe to repeat."""
-    queue, done = review_queue(), Advance()
+    done = Advance()
     with writing() as session:
         run = runs.get(session, run_name)
         session.expunge(run)
@@ -87,9 +91,7 @@ def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
         return engine.advance(run_name, progress=progress)
     if run.kind != RunKind.REPLAY:
         raise Refused(f"Run {run_name!r} is {run.kind}: there is no next trial to run. Replay it first.")
-    due = queue.due(run_id=run.id or 0, now_ms=now_ms())
-    if due:
-        done.delivered = queue.mark_delivered(decision_ids=due, now_ms=now_ms())
+    deliver(run, done)
     with writing() as session:
         _settle(session, run, done)
         session.flush()
@@ -137,7 +139,7 @@ def _hold_flagged(run_name: str) -> None:
             .join(item, col(item.trajectory_id) == col(record.id))
             .where(
                 item.run_id == run.id,
-                item.kind != "halted",
+                item.kind != HALTED,
                 col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED]),
                 record.outcome == record.recorded_outcome,
             )
@@ -149,25 +151,30 @@ def _hold_flagged(run_name: str) -> None:
 
 def _settle(session: Session, run: tables.Run, done: Advance) -> None:
     """Gives every item whose decisions are all delivered its consequence, once: it is settled when its trial moved."""
-    item, record = tables.Item, tables.Trajectory
+    item, record, body = tables.Item, tables.Trajectory, tables.TrajectoryBody
     statement = (
-        select(item, record)
+        select(item, record, body.body)
         .join(record, col(record.id) == item.trajectory_id)
+        .join(body, col(body.trajectory_id) == col(record.id))
         .where(item.run_id == run.id, item.status == ItemStatus.DELIVERED)
         .where(col(record.outcome).in_([Outcome.PAUSED, Outcome.HALTED]))
         .order_by(col(item.id))
     )
-    for found, trajectory in session.exec(statement).all():
-        answers = current_answers(session, found.id)
-        if found.kind != "halted" and all(answer.decision in RUNS_ACTION for answer in answers):
-            trajectory.outcome = trajectory.recorded_outcome
-            done.approved += 1
-        elif found.kind != "halted":
-            trajectory.outcome = Outcome.REJECTED
-            done.rejected += 1
-        session.add(trajectory)
-        if any(is_feedback(answer, found.kind) for answer in answers):
+    for reviewed, trajectory, text in session.exec(statement).all():
+        answers = current_answers(session, reviewed.id)
+        if reviewed.kind != HALTED and answers:
+            action = checkpoint_at(from_json(text), reviewed.step, CheckpointKind(reviewed.kind)).action
+            _end(trajectory, approved=resolution(answers, action).action == action, done=done)
+            session.add(trajectory)
+        if any(is_feedback(answer, reviewed.kind) for answer in answers):
             _unlock(session, run, trajectory, done)
+
+
+def _end(trajectory: tables.Trajectory, *, approved: bool, done: Advance) -> None:
+    """Ends a held trial: as recorded where exactly the recorded action was let run, else as rejected."""
+    trajectory.outcome = trajectory.recorded_outcome if approved else Outcome.REJECTED
+    done.approved += approved
+    done.rejected += not approved
 
 
 def _unlock(session: Session, run: tables.Run, trajectory: tables.Trajectory, done: Advance) -> None:
@@ -241,15 +248,15 @@ def _reveal(session: Session, run: tables.Run, records: Sequence[tuple[tables.Tr
         )
         for record, task, body in records
     ]
-    insert_prepared(session, run, prepared, now_ms())
+    insert_rows(session, run, prepared, now_ms())
 
 
 def _decisions(session: Session, trajectory_id: int | None) -> list[dict[str, Any]]:
     decision, item = tables.Decision, tables.Item
     statement = (
-        select(decision)
+        current_decisions()
         .join(item, col(item.id) == decision.item_id)
-        .where(item.trajectory_id == trajectory_id, col(decision.superseded).is_(False))
+        .where(item.trajectory_id == trajectory_id)
         .order_by(col(decision.id))
     )
     return [
@@ -270,8 +277,3 @@ def _recorded_trials(session: Session, run: tables.Run) -> int:
         select(func.max(tables.Trajectory.trial)).where(col(tables.Trajectory.run_id) == run.id)
     ).one()
     return (highest or 0) + 1
-
-
-def as_dict(advance: Advance) -> dict[str, Any]:
-    """The shape that `run next --json` prints."""
-    return asdict(advance)

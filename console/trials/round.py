@@ -1,34 +1,36 @@
-"""What one round of a run did.
-
-All that the trials of one round share: the run, its players, the journal, the detector's threads.
-"""
+"""One round of a run: what its trials share while they are played, and what it did, in numbers and in words."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
 
 from sqlmodel import Session
 
+from console import runs
+from console.actors import Actor
 from console.database import now_ms
-from console.detection.enqueue import HALTED_PRIORITY
-from console.detection.verdicts import item_for, keep_verdict, routing_verdict, stored_verdict
+from console.detection.verdicts import flagged_item, halted_item, keep_verdict, routing_verdict, stored_verdict
 from console.environments.environment import Environment
-from console.runs import patterns
+from console.runs import trajectory_rows
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, checkpoints
-from console.trials import store
 from console.trials.group_commit import GroupCommit
 from console.trials.start import ActorAndEnvironments
 from console.trials.store import Trial
 from storage import tables
-from storage.queue import HALTED, NewItem
 
 
 @dataclass(slots=True)
 class Advance:
-    """`revealed` tasks got their next trial; `unknown` executions were cut off; `problems` say what did not go on."""
+    """`revealed` tasks got their next trial; `unknown` executions were cut off; `problems` say what did not go on.
+
+    `undoable` decisions were not due yet, the first of them is at `due_ms` (ms since 1970).
+    """
 
     delivered: int = 0
     approved: int = 0
@@ -41,12 +43,39 @@ class Advance:
     unknown: int = 0
     interrupted: int = 0
     problems: list[str] = field(default_factory=list)
+    undoable: int = 0
+    due_ms: int | None = None
 
     def interrupt(self, sentence: str) -> None:
         """Counts a trial that could not go on now; the sentence is kept once."""
         self.interrupted += 1
         if sentence not in self.problems:
             self.problems.append(sentence)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The shape that `run next --json` prints."""
+        document = asdict(self)
+        return document | {"due_at": runs.iso(document.pop("due_ms"))}
+
+    def in_words(self, at_ms: int) -> str:
+        """What was done, and what waits at `at_ms` (ms since 1970) until it can no longer be taken back."""
+        parts = [f"{self.delivered} decisions delivered", f"{self.revealed} tasks got their next trial"]
+        parts += [f"{self.carried_over} solved ones were carried over"] if self.carried_over else []
+        parts += [f"{self.unknown} trials ended because nobody knows whether their action ran"] if self.unknown else []
+        sentences = [f"{', '.join(parts)}, {self.queued} new items wait."]
+        if self.due_ms is not None:
+            sentences.append(_undo_window(self.undoable, self.due_ms, at_ms))
+        if self.nothing_recorded:
+            sentences.append(f"{self.nothing_recorded} tasks have no recorded next trial.")
+        return " ".join(sentences)
+
+
+def _undo_window(undoable: int, due_ms: int, at_ms: int) -> str:
+    clock = datetime.fromtimestamp(due_ms / 1_000).strftime("%H:%M:%S")
+    when = f"in {math.ceil((due_ms - at_ms) / 1_000)} s" if due_ms > at_ms else "now"
+    if undoable == 1:
+        return f"1 decision can still be taken back; it is delivered from {clock} on ({when})."
+    return f"{undoable} decisions can still be taken back; the first is delivered from {clock} on ({when})."
 
 
 NO_FEEDBACK = "none"
@@ -58,8 +87,8 @@ class RoundContext:
     """One round of one run, `limit` trials at once; threads of `pool` judge, so that no trial waits for another's."""
 
     run: tables.Run
-    players: ActorAndEnvironments
-    journal: GroupCommit
+    actor_and_environments: ActorAndEnvironments
+    group_commit: GroupCommit
     pool: Executor
     done: Advance
     limit: int
@@ -67,11 +96,16 @@ class RoundContext:
     @property
     def patterns(self) -> list[str]:
         """The run's critical actions."""
-        return patterns(self.run)
+        return runs.patterns(self.run)
+
+    @property
+    def actor(self) -> Actor:
+        """Who plays the trials."""
+        return self.actor_and_environments.actor
 
     def environment(self, trial: Trial) -> Environment:
         """The environment that the trial is in."""
-        return self.players.environment(trial.task.environment)
+        return self.actor_and_environments.environment(trial.task.environment)
 
     def inspects(self, trial: Trial) -> bool:
         """Whether the trial's critical actions are judged."""
@@ -87,7 +121,8 @@ class RoundContext:
         if not self.inspects(trial):
             return
         if trial.record.outcome is Outcome.HALTED:
-            await self.journal.queue(_halted(self.run, trial))
+            record = trial.record
+            await self.group_commit.queue(halted_item(self.run, record.trial, trial.id, len(record.steps), now_ms()))
             self.done.queued += 1
         elif end := self._end(trial):
             await self._judge(trial, end)
@@ -99,30 +134,16 @@ class RoundContext:
 
     async def _judge(self, trial: Trial, seen: Checkpoint) -> bool:
         loop, run = asyncio.get_running_loop(), self.run
-        known = await self.journal.write(lambda session: _hold(session, self, trial, seen))
+        known = await self.group_commit.write(lambda session: _hold(session, self, trial, seen))
         if known is None:
             row = await loop.run_in_executor(self.pool, routing_verdict, run, trial.id, seen)
-            known = await self.journal.write(lambda session: keep_verdict(session, run, trial.id, seen, row))
+            known = await self.group_commit.write(lambda session: keep_verdict(session, run, trial.id, seen, row))
         if known.flagged:
-            await self.journal.queue(item_for(run, trial.id, trial.record.trial, seen, known))
+            await self.group_commit.queue(flagged_item(run, trial.record.trial, known, lambda: seen, now_ms()))
             self.done.queued += 1
         return known.flagged
 
 
-def _hold(session: Session, stage: RoundContext, trial: Trial, seen: Checkpoint) -> tables.Verdict | None:
-    store.write(session, trial.id, trial.record, stage.patterns)
-    return stored_verdict(session, stage.run, trial.id, seen)
-
-
-def _halted(run: tables.Run, trial: Trial) -> NewItem:
-    return NewItem(
-        run_id=run.id or 0,
-        trial=trial.record.trial,
-        trajectory_id=trial.id,
-        step=len(trial.record.steps),
-        kind=HALTED,
-        priority=HALTED_PRIORITY,
-        reviews_required=run.reviews_per_item,
-        verdict_id=None,
-        created_ms=now_ms(),
-    )
+def _hold(session: Session, context: RoundContext, trial: Trial, seen: Checkpoint) -> tables.Verdict | None:
+    trajectory_rows.write(session, trial.id, trial.record, context.patterns)
+    return stored_verdict(session, context.run, trial.id, seen)

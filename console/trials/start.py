@@ -1,14 +1,10 @@
-"""New rows of a live run: its tasks once, then one trajectory per task and trial.
-
-Who plays: a run's Actor, and the environments that it acts in.
-A new live run: its tasks, and a first trial of each that the engine then plays.
-"""
+"""The start of a live run: its Actor and environments, its tasks, and a first trial of each that the engine plays."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import orjson
 from sqlalchemy import insert
@@ -18,10 +14,10 @@ from console import runs
 from console.actors import Actor, actor
 from console.database import now_ms, writing
 from console.detection.detectors import detector
-from console.environments import ENVIRONMENTS
+from console.environments import ENVIRONMENTS, playable
 from console.environments.environment import Environment, TaskSpec
 from console.errors import BadInput, Unknown
-from console.runs.ingest import prepare
+from console.runs.trajectory_rows import prepare
 from console.trajectory import Outcome, Trajectory
 from console.trajectory.checkpoints import digest
 from storage import tables
@@ -82,6 +78,11 @@ class ActorAndEnvironments:
     actor: Actor
     environments: Mapping[str, Environment] = field(default_factory=lambda: ENVIRONMENTS)
 
+    @classmethod
+    def of(cls, run: tables.Run) -> Self:
+        """Those that the run itself names."""
+        return cls(actor(run.actor or ""))
+
     def environment(self, name: str) -> Environment:
         """The environment of that name, one that agents can act in; raises Unknown and BadInput."""
         found = self.environments.get(name)
@@ -93,16 +94,6 @@ class ActorAndEnvironments:
         return found
 
 
-def playable(environments: Mapping[str, Environment] = ENVIRONMENTS) -> list[str]:
-    """Names of the environments that have tasks and can be started."""
-    return [name for name, found in environments.items() if found.start and found.tasks]
-
-
-def actor_and_environments(run: tables.Run) -> ActorAndEnvironments:
-    """The players that the run itself names."""
-    return ActorAndEnvironments(actor(run.actor or ""))
-
-
 FEEDBACK = ("nl", "binary", "none")
 
 
@@ -111,7 +102,7 @@ def start(
     counts: Mapping[str, int],
     *,
     actor_name: str = "scripted",
-    players: ActorAndEnvironments | None = None,
+    actor_and_environments: ActorAndEnvironments | None = None,
     seed: int = 0,
     **fields: Any,
 ) -> tables.Run:
@@ -119,10 +110,14 @@ def start(
 
     `fields` are those of `begin`, and further columns of the run. Raises BadInput, Unknown, Refused for a taken name.
     """
-    players = players or ActorAndEnvironments(actor(actor_name))
-    tasks = [task for environment, count in counts.items() for task in _tasks(players, environment, count, seed)]
+    actor_and_environments = actor_and_environments or ActorAndEnvironments(actor(actor_name))
+    tasks = [
+        task
+        for environment, count in counts.items()
+        for task in _tasks(actor_and_environments, environment, count, seed)
+    ]
     with writing() as session:
-        run = begin(session, name, tasks, players=players, seed=seed, **fields)
+        run = begin(session, name, tasks, actor_and_environments=actor_and_environments, seed=seed, **fields)
         session.flush()
         session.expunge(run)
     return run
@@ -133,7 +128,7 @@ def begin(
     name: str,
     tasks: Sequence[TaskSpec],
     *,
-    players: ActorAndEnvironments,
+    actor_and_environments: ActorAndEnvironments,
     detector_name: str = "rules",
     threshold: float | None = None,
     **fields: Any,
@@ -150,8 +145,8 @@ def begin(
         name,
         RunKind.LIVE,
         now_ms(),
-        actor=players.actor.name,
-        critical=orjson.dumps(_critical(players, environments)).decode(),
+        actor=actor_and_environments.actor.name,
+        critical=orjson.dumps(_critical(actor_and_environments, environments)).decode(),
         detector=judge.name,
         threshold=judge.threshold if threshold is None else threshold,
         **fields,
@@ -162,13 +157,13 @@ def begin(
     return run
 
 
-def _tasks(players: ActorAndEnvironments, environment: str, count: int, seed: int) -> list[TaskSpec]:
-    make = players.environment(environment).tasks
+def _tasks(actor_and_environments: ActorAndEnvironments, environment: str, count: int, seed: int) -> list[TaskSpec]:
+    make = actor_and_environments.environment(environment).tasks
     if count < 1 or make is None:
         raise BadInput(f"{count} tasks of {environment} is no number to run; give at least 1.")
     return list(make(seed, count))
 
 
-def _critical(players: ActorAndEnvironments, environments: Sequence[str]) -> list[str]:
-    patterns = [pattern for name in environments for pattern in players.environment(name).critical]
+def _critical(actor_and_environments: ActorAndEnvironments, environments: Sequence[str]) -> list[str]:
+    patterns = [pattern for name in environments for pattern in actor_and_environments.environment(name).critical]
     return list(dict.fromkeys(patterns))

@@ -1,4 +1,4 @@
-"""Trials as rows: loaded to be played, written step by step; each function is part of the caller's transaction."""
+"""Trials as stored: loaded to be played, held, stopped; each function is part of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam, insert, update
+from sqlalchemy import update
 from sqlmodel import Session, col, select
 
 from console.environments.environment import TaskSpec
 from console.runs import audit_log
-from console.runs.ingest import count_critical
+from console.runs.trajectory_rows import task_spec, write
 from console.trajectory import Outcome, Trajectory, from_json
-from console.trajectory.checkpoints import digest
 from storage import tables
 
 RELEASED = "simulation"
@@ -24,20 +23,6 @@ UNKNOWN_EXECUTION = "execution unknown"
 """The reason of an end after a go-ahead whose result never came."""
 
 _THOUGHT = "pending_thought"
-
-# Written for every step of every trial, so they are put together once.
-_TRAJECTORY, _TEXT = tables.Trajectory, tables.TrajectoryBody
-_ROW = (
-    update(_TRAJECTORY)
-    .where(col(_TRAJECTORY.id) == bindparam("trajectory"))
-    .values(
-        {
-            name: bindparam(name)
-            for name in ("outcome", "recorded_outcome", "label", "critical_action", "n_steps", "n_critical")
-        }
-    )
-)
-_BODY = update(_TEXT).where(col(_TEXT.trajectory_id) == bindparam("trajectory")).values(body=bindparam("body"))
 
 
 @dataclass(slots=True)
@@ -67,45 +52,9 @@ def load(session: Session, ids: Sequence[int]) -> list[Trial]:
         .order_by(col(record.id))
     )
     return [
-        Trial(row.id or 0, row.task_id, spec(asked), from_json(text), row.released_by is not None)
+        Trial(row.id or 0, row.task_id, task_spec(asked), from_json(text), row.released_by is not None)
         for row, asked, text in session.exec(statement)
     ]
-
-
-def spec(task: tables.Task) -> TaskSpec:
-    """The environment's task of a stored one."""
-    return TaskSpec(
-        task.task_key, task.environment, task.instruction, orjson.loads(task.gold), orjson.loads(task.options)
-    )
-
-
-def write(session: Session, trial_id: int, record: Trajectory, patterns: Sequence[str]) -> None:
-    """Brings the trajectory's row and body up to the record."""
-    row = {
-        "trajectory": trial_id,
-        "outcome": str(record.outcome),
-        "recorded_outcome": str(record.outcome),
-        "label": record.label,
-        "critical_action": record.critical_action,
-        "n_steps": len(record.steps),
-        "n_critical": count_critical(record, patterns),
-    }
-    connection = session.connection()
-    connection.execute(_ROW, row)
-    connection.execute(_BODY, {"trajectory": trial_id, "body": record.to_json()})
-
-
-def intend(session: Session, trial: Trial, action: str, decision_id: int | None, at_ms: int) -> None:
-    """Says, before it does, that the critical action runs as the trial's next step; a second time it is refused."""
-    row = {
-        "trajectory_id": trial.id,
-        "step": len(trial.record.steps),
-        "action": action,
-        "action_digest": digest(action),
-        "decision_id": decision_id,
-        "started_ms": at_ms,
-    }
-    session.execute(insert(tables.Intent), [row])
 
 
 def fulfil(session: Session, trial_id: int, step: int, at_ms: int) -> None:

@@ -4,15 +4,19 @@ A schema change is one new file `versions/NNNN_what.py` with revision NNNN, and 
 """
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 
-from sqlalchemy import inspect
+from sqlalchemy import Connection, NullPool, create_engine, event, inspect
 
-from storage.engine import BUSY_MS, engine, sqlite_path
+from storage.engine import BUSY_MS, Durability, configure, engine, sqlite_path
 from storage.errors import NotOurs
-from storage.migrations.creating import create
+from storage.tables import Table
+
+# Any fixed number will do: it keeps two servers from upgrading one PostgreSQL database at a time.
+_ADVISORY_LOCK = 7_142_026
 
 
 @lru_cache(maxsize=1)
@@ -25,12 +29,30 @@ def head() -> str:
 def migrate(url: str) -> None:
     """Brings the database to today's tables, in one transaction; raises NewerSchema and NotOurs."""
     found = revision(url)
-    if found == head() or (found is None and create(url, head())):
+    if found == head() or (found is None and _create(url, head())):
         return
     # Alembic takes a third of a second to load, and nearly every start finds the database new or up to date.
     from storage.migrations.upgrading import upgrade
 
     upgrade(url)
+
+
+@contextmanager
+def alone_with(url: str) -> Iterator[Connection]:
+    """One connection in one write transaction that no other process can be in at the same time.
+
+    On SQLite it is without foreign keys, so that tables can be rebuilt.
+    """
+    made = create_engine(url, poolclass=NullPool)
+    path = sqlite_path(url)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        event.listen(made, "connect", _configure)
+        event.listen(made, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    with made.begin() as connection:
+        if path is None:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
+        yield connection
 
 
 def revision(url: str) -> str | None:
@@ -54,6 +76,25 @@ def file_revision(path: Path) -> str | None:
             return _read_revision(connection, path)
     except sqlite3.DatabaseError as error:
         raise NotOurs(f"{path} cannot be read as a database ({error}); name another file.") from error
+
+
+def _create(url: str, revision: str) -> bool:
+    """Makes today's tables in an empty database and says at which revision it is; False where it was not empty."""
+    with alone_with(url) as connection:
+        if inspect(connection).get_table_names():
+            return False
+        Table.metadata.create_all(connection)
+        # As Alembic makes it, which asks for it before every later step.
+        connection.exec_driver_sql(
+            "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
+            "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
+        )
+        connection.exec_driver_sql(f"INSERT INTO alembic_version (version_num) VALUES ('{revision}')")
+    return True
+
+
+def _configure(dbapi_connection: object, _record: object) -> None:
+    configure(dbapi_connection, Durability.FULL, foreign_keys=False)
 
 
 def _read_revision(connection: sqlite3.Connection, path: Path) -> str | None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from storage.engine import sqlite_path
 from storage.errors import NewerSchema, StorageError
-from storage.migrations.exclusive import alone_with
+from storage.migrations import alone_with
 
 
 def upgrade(url: str, target: str = "head") -> None:

@@ -9,9 +9,9 @@ from typing import Unpack
 
 from storage.engine import Durability, engine
 from storage.errors import BudgetSpent, NotYours, QueueRefusal
-from storage.queue import answering, places
+from storage.queue import answering, claims
 from storage.queue import statements as sql
-from storage.queue.claiming import Wish, claim, nothing
+from storage.queue.claims import Wish, claim, nothing
 from storage.queue.transaction import Transaction
 from storage.queue.values import HALTED as HALTED
 from storage.queue.values import Answer as Answer
@@ -101,12 +101,12 @@ class Queue:
     def release(self, *, item_id: int, reviewer: str, token: str, now_ms: int) -> None:
         """Gives the item and its unit back; raises NotYours."""
         with self._quick() as db:
-            places.leave(db, item_id, reviewer, token, SlotStatus.RELEASED, now_ms)
+            claims.leave(db, item_id, reviewer, token, SlotStatus.RELEASED, now_ms)
 
     def skip(self, *, item_id: int, reviewer: str, token: str, now_ms: int) -> None:
         """Gives the item and its unit back; it comes last in this reviewer's order; raises NotYours."""
         with self._quick() as db:
-            places.leave(db, item_id, reviewer, token, SlotStatus.SKIPPED, now_ms)
+            claims.leave(db, item_id, reviewer, token, SlotStatus.SKIPPED, now_ms)
 
     def decide(
         self, *, item_id: int, reviewer: str, token: str, now_ms: int, undo_ms: int, **answer: Unpack[Answer]
@@ -147,17 +147,17 @@ class Queue:
     def cancel(self, *, item_ids: Sequence[int], now_ms: int) -> int:
         """Takes items that nobody need review out of the queue, live claims refunded; returns how many left."""
         with self._durable() as db:
-            return places.withdraw_items(db, sorted(set(item_ids)), ItemStatus.CANCELLED, now_ms)
+            return claims.withdraw_items(db, sorted(set(item_ids)), ItemStatus.CANCELLED, now_ms)
 
     def expire(self, *, item_ids: Sequence[int], now_ms: int) -> int:
         """Takes items whose time is over out of the queue, live claims refunded; returns how many left."""
         with self._durable() as db:
-            return places.withdraw_items(db, sorted(set(item_ids)), ItemStatus.EXPIRED, now_ms)
+            return claims.withdraw_items(db, sorted(set(item_ids)), ItemStatus.EXPIRED, now_ms)
 
     def sweep(self, *, now_ms: int) -> int:
         """Frees every claim whose lease has run out and returns how many."""
         with self._quick() as db:
-            return places.sweep(db, now_ms)
+            return claims.sweep(db, now_ms)
 
     def save_draft(self, *, item_id: int, reviewer: str, text: str, now_ms: int) -> None:
         """Keeps what a reviewer has typed so far; raises NoSuchItem."""

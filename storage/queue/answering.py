@@ -5,8 +5,7 @@ from dataclasses import fields
 
 from storage.errors import AlreadyDecided, AlreadyDelivered, BudgetSpent, NoSuchItem, NotYours, QueueRefusal
 from storage.queue import statements as sql
-from storage.queue.claiming import made_claim
-from storage.queue.places import GONE, Item, Seat, Slot, locked_item, own_slot, record, spend
+from storage.queue.claims import GONE, Item, Seat, Slot, locked_item, made_claim, own_slot, record, spend
 from storage.queue.transaction import Row, Transaction
 from storage.queue.values import HALTED, Answer, Claim, DecisionRow
 from storage.tables import DecisionKind, SlotStatus

@@ -20,8 +20,8 @@ from urllib.request import urlopen
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from console.detection import batch
+from console.detection.batch import Detection
 from console.detection.detectors.shared.model_clients import Asking
-from console.detection.report import Detection
 from console.runs import ingest
 from console.settings import settings
 from console.trajectory import Step, Trajectory

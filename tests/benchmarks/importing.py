@@ -74,7 +74,7 @@ def prepared(log: Path) -> list:
     from console.environments import environment
     from console.runs.importers import read_log
     from console.runs.importers.records import Found
-    from console.runs.ingest import prepare
+    from console.runs.trajectory_rows import prepare
 
     patterns = environment("webshop").critical
     return [prepare(found.trajectory, patterns) for found in read_log(log)[1] if isinstance(found, Found)]
@@ -103,7 +103,11 @@ def insert_raw(connection: sqlite3.Connection, rows: list, first: int) -> None:
 
 
 def ours(log: Path, folder: Path) -> tuple[float, float]:
-    """(seconds of the whole import, seconds of its insert part)."""
+    """(seconds of the whole import, seconds of its insert part).
+
+    Each goes into a database of its own, as the raw rows do: a commit also moves what the log of writes still holds of
+    earlier ones.
+    """
     os.environ["INFERACT_DATA_DIR"] = str(folder / "ours")
     from console import runs
     from console.database import database_url, now_ms, writing
@@ -118,7 +122,8 @@ def ours(log: Path, folder: Path) -> tuple[float, float]:
     if report.rejected:
         raise SystemExit(str(report.rejected))
     rows = prepared(log)
-    with writing() as session:
+    apart = database_url(f"sqlite:///{folder}/insert.db")
+    with writing(apart) as session:
         run = runs.archive(session, "insert", now_ms())
         session.flush()
         started = time.perf_counter()

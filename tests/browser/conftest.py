@@ -1,4 +1,8 @@
-"""A real Chromium in front of a real server. Missing either, tests skip with the reason, or fail where required."""
+"""A real Chromium in front of a real server. Missing either, tests skip with the reason, or fail where required.
+
+All tests of this folder share one browser and one console: they run one after the other, and before each the console
+moves to the data directory of that test.
+"""
 
 import os
 import shutil
@@ -7,7 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,7 +25,7 @@ from tests.logs import purchase, stuck, write_log
 from tests.serving import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-APPS = Path(__file__).resolve().parent / "apps"
+HERE = Path(__file__).resolve().parent
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -36,8 +40,39 @@ LOCAL = {"127.0.0.1", "localhost", ""}
 def pytest_collection_modifyitems(items):
     """All tests of this folder carry the mark `browser`."""
     for item in items:
-        if Path(__file__).parent in Path(item.path).parents:
+        if HERE in Path(item.path).parents:
             item.add_marker(pytest.mark.browser)
+
+
+class Shared:
+    """What the tests of this folder share, each thing opened when it is first asked for."""
+
+    def __init__(self):
+        self._stack, self._opened = ExitStack(), {}
+
+    def once(self, name, opening, *arguments):
+        """What the context manager `opening(*arguments)` gives, entered once under that name."""
+        if name not in self._opened:
+            self._opened[name] = self._stack.enter_context(opening(*arguments))
+        return self._opened[name]
+
+    def close(self):
+        """Ends all of it."""
+        self._opened.clear()
+        self._stack.close()
+
+
+SHARED = Shared()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Ends the browser with this folder: while playwright is on, no other test of the process can run an event loop."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or HERE not in Path(nextitem.path).parents:
+            SHARED.close()
 
 
 def _missing(reason):
@@ -46,9 +81,14 @@ def _missing(reason):
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def chromium():
-    """A running Chromium, for one file: while playwright is on, no other test of the process can run an event loop."""
+    """The running Chromium."""
+    return SHARED.once("chromium", _chromium)
+
+
+@contextmanager
+def _chromium():
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not path:
         _missing("Chromium is not installed")
@@ -77,17 +117,17 @@ def filled(tmp_path, data_dir):
     return fill
 
 
-@pytest.fixture(scope="module")
-def profiles(chromium):
-    """Browser profiles by width, height and theme: a file's tests share what the browser has read of a server."""
-    return {}
+@pytest.fixture
+def profiles():
+    """Browser profiles by width, height and theme: tests share what the browser has read of a server."""
+    return SHARED.once("profiles", nullcontext, {})
 
 
 @pytest.fixture
 def open_page(chromium, profiles):
     """A function that opens a page of that size and theme; at the end no request may have left the machine.
 
-    The first page of its size and theme has the file's profile, emptied after each test; others have one of their own.
+    The first page of its size and theme has the shared profile, emptied after each test; others have one of their own.
     """
     used, own, strangers = [], [], []
 
@@ -149,34 +189,29 @@ def settled():
 
 @pytest.fixture
 def serve(data_dir, tmp_path):
-    """A function from a script's path to the address of a server of this test, with the project's settings.
+    """A function that moves the shared console to this test's data directory and returns its address.
 
     Its `until_closed` is a context manager of a server at a given port, for tests that restart one.
     """
-    settings = {"INFERACT_DATA_DIR": str(data_dir)}
-    with ExitStack() as stack:
 
-        def start(script=ROOT / "streamlit_app.py", **more):
-            return stack.enter_context(_serving(script, {**settings, **more}, tmp_path))
+    def start():
+        console = SHARED.once("console", _moving, tmp_path)
+        console.move(data_dir)
+        return console.address
 
-        start.until_closed = lambda port: _serving(ROOT / "streamlit_app.py", settings, tmp_path, port)
-        yield start
+    more = {"INFERACT_DATA_DIR": str(data_dir)}
+    start.until_closed = lambda port: _serving(ROOT / "streamlit_app.py", more, tmp_path, port)
+    return start
 
 
-@pytest.fixture(scope="module")
-def app(tmp_path_factory):
-    """A function from the name of a small app of these tests to the address of its server, one for all of a file."""
-    running = {}
-    with ExitStack() as stack:
+@pytest.fixture
+def app(tmp_path):
+    """A function from the name of a small app of these tests to its address."""
 
-        def start(name):
-            if name not in running:
-                folder = tmp_path_factory.mktemp(name)
-                more = {"INFERACT_DATA_DIR": str(folder / "data")}
-                running[name] = stack.enter_context(_serving(APPS / f"{name}.py", more, folder))
-            return running[name]
+    def start(name):
+        return f"{SHARED.once('apps', _serving, HERE / 'apps' / 'main.py', {}, tmp_path)}/{name}"
 
-        yield start
+    return start
 
 
 @pytest.fixture(scope="module")
@@ -196,20 +231,47 @@ def furnished(tmp_path_factory):
         yield start
 
 
+class Console:
+    """A running console that can be told to keep its data elsewhere."""
+
+    def __init__(self, process, address):
+        self.process, self.address = process, address
+
+    def move(self, data):
+        """Returns once all that the console reads and writes is in that directory."""
+        self.process.stdin.write(f"{data}\n".encode())
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == b"moved\n"
+
+
+@contextmanager
+def _moving(folder):
+    port = free_port()
+    command = [sys.executable, str(HERE / "moving_console.py"), str(port)]
+    with _running(command, {}, folder, port, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        yield Console(process, f"http://127.0.0.1:{port}")
+
+
 @contextmanager
 def _serving(script, more, folder, port=None):
     port = port or free_port()
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
+    with _running(command, more, folder, port):
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def _running(command, more, folder, port, **pipes):
     env = {**os.environ, **more}
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), env.get("PYTHONPATH")]))
-    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
     with (folder / f"server-{port}.log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(command, cwd=ROOT, env=env, **{"stdout": log, "stderr": log} | pipes)
         try:
             _await_health(server, port, log.name)
-            yield f"http://127.0.0.1:{port}"
+            yield server
         finally:
             server.terminate()
-            server.wait(timeout=10)
+            server.communicate(timeout=10)
 
 
 def _await_health(server, port, log):

@@ -11,6 +11,7 @@ from console.database import now_ms, reading, review_queue
 from console.review import decisions
 from tests.browser.screens import screenshot
 from tests.browser.walking import press_until_next, shown_item, sign_in, standing_answers
+from tests.claims import open_item
 from tests.serving import free_port
 
 
@@ -20,7 +21,7 @@ def review_elsewhere(item):
         token = decisions.claim_of(session, item, "Ada").token
         review_queue().release(item_id=item, reviewer="Ada", token=token, now_ms=now_ms())
         run = runs.get(session, "kettles")
-        claim = decisions.open_item(review_queue(), session, run, "Grace", item, now_ms())
+        claim = open_item(session, run, "Grace", item)
     decisions.submit(review_queue(), run, claim, "Grace", decisions.Answer("reject"), now_ms())
 
 
@@ -145,11 +146,15 @@ def test_words_survive_a_reload_and_a_restart(filled, serve, open_page, settled)
     settled(page)
     page.get_by_role("textbox", name="Words to the agent").press_sequentially("Too dear, and the wrong colour")
     page.get_by_text(re.compile("saved", re.I)).first.wait_for()
-    address = serve()
-    page.goto(f"{address}/review")
+    page.reload()
     assert shown_item(page) == first
     settled(page)
     assert page.get_by_role("textbox", name="Words to the agent").input_value() == "Too dear, and the wrong colour"
+    with serve.until_closed(free_port()) as address:
+        page.goto(f"{address}/review")
+        assert shown_item(page) == first
+        settled(page)
+        assert page.get_by_role("textbox", name="Words to the agent").input_value() == "Too dear, and the wrong colour"
 
 
 def test_a_server_restarted_under_an_open_page_decides_nothing_unseen(filled, serve, open_page, settled):

@@ -52,6 +52,7 @@ def standing():
 def test_two_people_take_part_from_the_link_to_the_code(serve, open_page, settled):
     study = opened_study(
         conditions=CONDITIONS,
+        tasks=2,
         practice=1,
         checks={"known_bad": 1},
         budget="2",
@@ -90,7 +91,7 @@ def test_two_people_take_part_from_the_link_to_the_code(serve, open_page, settle
         parts = session.exec(select(tables.Assignment)).all()
         assert [part.status for part in parts] == ["done"] * 4
         tasks = [json.loads(part.tasks) for part in parts]
-    assert sorted(map(len, tasks)) == [3, 3, 3, 3]
+    assert sorted(map(len, tasks)) == [2, 2, 2, 2]
 
 
 def test_closing_the_tab_loses_nothing(serve, open_page, settled):

@@ -9,7 +9,7 @@ from sqlmodel import select
 from storage import tables
 from storage.engine import engine, reading, writing
 from storage.errors import StorageError
-from storage.queue import places
+from storage.queue import claims
 from storage.queue.transaction import Transaction
 from storage.tables import ItemStatus
 
@@ -29,7 +29,7 @@ def test_joined_statements_see_what_the_session_has_pending_and_are_gone_with_it
         session.add(other)
         db = Transaction.joined(session)
         assert db.rows(NAMES) == [("shop",), ("other",)]
-        places.withdraw_items(db, [1], ItemStatus.CANCELLED, 5)
+        claims.withdraw_items(db, [1], ItemStatus.CANCELLED, 5)
         raise KeyError("changed my mind")
 
     with pytest.raises(KeyError, match="changed my mind"), writing(url) as session:
@@ -42,7 +42,7 @@ def test_joined_statements_see_what_the_session_has_pending_and_are_gone_with_it
 def test_joined_statements_are_committed_with_the_session(url, stock, other):
     stock(url, 1)
     with writing(url) as session:
-        places.withdraw_items(Transaction.joined(session), [1], ItemStatus.CANCELLED, 5)
+        claims.withdraw_items(Transaction.joined(session), [1], ItemStatus.CANCELLED, 5)
         session.add(other)
     with reading(url) as session:
         assert Transaction.joined(session).rows(NAMES) == [("shop",), ("other",)]

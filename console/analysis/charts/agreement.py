@@ -22,12 +22,12 @@ def agreement(frame: pd.DataFrame) -> go.Figure:
 
     Columns: reviewers, measure, value, low, high, n (missing values are left out).
     """
-    there = frame[frame["value"].notna()]
-    measures = list(dict.fromkeys(there["measure"]))
-    drawn = series_styles(there["reviewers"])
+    known = frame[frame["value"].notna()]
+    measures = list(dict.fromkeys(known["measure"]))
+    drawn = series_styles(known["reviewers"])
     figure = go.Figure()
-    for place, (name, ink) in enumerate(drawn.items()):
-        rows = there[there["reviewers"] == name]
+    for place, (name, style) in enumerate(drawn.items()):
+        rows = known[known["reviewers"] == name]
         shift = _APART * (place - (len(drawn) - 1) / 2)
         figure.add_scatter(
             x=rows["value"].to_list(),
@@ -36,7 +36,7 @@ def agreement(frame: pd.DataFrame) -> go.Figure:
             customdata=rows[["measure", "n"]].to_numpy().tolist(),
             name=name,
             mode="markers",
-            marker={"color": ink.colour, "symbol": ink.mark, "size": 10},
+            marker={"color": style.colour, "symbol": style.mark, "size": 10},
             hovertemplate="%{customdata[0]}: %{x:.3f}<br>%{customdata[1]:,} checkpoints",
         )
     ticks = {

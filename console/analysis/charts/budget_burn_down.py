@@ -16,7 +16,7 @@ def budget_burn_down(frame: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     longest = float(frame["minute"].max()) if len(frame) else 0.0
     unit, per_minute, _ = next(entry for entry in _UNITS if longest >= entry[2])
-    for trial, ink in series_styles(frame["trial"]).items():
+    for trial, style in series_styles(frame["trial"]).items():
         line = frame[frame["trial"] == trial]
         at = (line["minute"] * per_minute).to_list()
         for column, width, dash in (("used", 2, "solid"), ("caught", 2, "dot")):
@@ -26,7 +26,7 @@ def budget_burn_down(frame: pd.DataFrame) -> go.Figure:
                     y=line[column].to_list(),
                     name=f"trial {trial}: {column}",
                     mode="lines+markers" if len(line) < 2 else "lines",
-                    line={"color": ink.colour, "width": width, "dash": dash, "shape": "hv"},
+                    line={"color": style.colour, "width": width, "dash": dash, "shape": "hv"},
                     hovertemplate="%{y:,} after %{x:.1f} " + unit,
                 )
     for cap in sorted(frame["cap"].dropna().unique()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from console.analysis.charts.style import SHARE, error_bars, framed, series_styles, told
+from console.analysis.charts.style import SHARE, error_bars, framed, interval_text, series_styles
 
 
 def feedback_length(frame: pd.DataFrame) -> go.Figure:
@@ -14,21 +14,20 @@ def feedback_length(frame: pd.DataFrame) -> go.Figure:
     Columns: condition, words_low, words_high (both included), n, share, low, high (shares 0 to 1).
     """
     figure = go.Figure()
-    there = frame[frame["share"].notna()].sort_values("words_low")
-    spans = list(dict.fromkeys(zip(there["words_low"], there["words_high"], strict=True)))
-    for name, ink in series_styles(there["condition"]).items():
-        line = there[there["condition"] == name]
+    known = frame[frame["share"].notna()].sort_values("words_low")
+    spans = list(dict.fromkeys(zip(known["words_low"], known["words_high"], strict=True)))
+    for name, style in series_styles(known["condition"]).items():
+        line = known[known["condition"] == name]
+        bounds = zip(line["n"], line["low"], line["high"], strict=True)
         figure.add_scatter(
             x=[_span(*span) for span in zip(line["words_low"], line["words_high"], strict=True)],
             y=line["share"].to_list(),
             error_y=error_bars(line, "share"),
-            customdata=[
-                [int(n), told(low, high)] for n, low, high in zip(line["n"], line["low"], line["high"], strict=True)
-            ],
+            customdata=[[int(n), interval_text(low, high)] for n, low, high in bounds],
             name=name,
             mode="lines+markers",
-            line={"color": ink.colour, "dash": ink.dash, "width": 2},
-            marker={"symbol": ink.mark, "size": 8},
+            line={"color": style.colour, "dash": style.dash, "width": 2},
+            marker={"symbol": style.mark, "size": 8},
             hovertemplate="%{x} words: %{y:.1%} succeeded next<br>95%: %{customdata[1]}<br>%{customdata[0]:,} answers",
         )
     figure.update_xaxes(type="category", categoryorder="array", categoryarray=[_span(*span) for span in spans])

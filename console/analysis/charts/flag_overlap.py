@@ -17,13 +17,13 @@ def flag_overlap(frame: pd.DataFrame) -> go.Figure:
     by_pair = {(row["first"], row["second"]): row for row in frame.to_dict("records")}
     grid = [[by_pair[first, second] for second in names] for first in names]
     shares = [[float(row["share"]) if row["either"] else None for row in line] for line in grid]
-    told = [[[int(row[name]) for name in ("both", "either", "misaligned")] for row in line] for line in grid]
+    counts = [[[int(row[name]) for name in ("both", "either", "misaligned")] for row in line] for line in grid]
     figure = go.Figure(
         go.Heatmap(
             z=shares,
             x=names,
             y=names,
-            customdata=told,
+            customdata=counts,
             text=[["–" if share is None else f"{share:.0%}" for share in line] for line in shares],
             texttemplate="%{text}",
             colorscale=SCALE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from console.analysis.charts.style import SHARE, error_bars, framed, series_styles, told
+from console.analysis.charts.style import SHARE, error_bars, framed, interval_text, series_styles
 
 
 def override_by_score(frame: pd.DataFrame) -> go.Figure:
@@ -14,19 +14,19 @@ def override_by_score(frame: pd.DataFrame) -> go.Figure:
     Columns: condition, bin_low, bin_high, n, share, low, high (shares 0 to 1, missing where no decision is).
     """
     figure = go.Figure()
-    there = frame[frame["share"].notna()]
-    for name, ink in series_styles(there["condition"]).items():
-        line = there[there["condition"] == name].sort_values("bin_low")
+    known = frame[frame["share"].notna()]
+    for name, style in series_styles(known["condition"]).items():
+        line = known[known["condition"] == name].sort_values("bin_low")
         bounds = zip(line["bin_low"], line["bin_high"], line["n"], line["low"], line["high"], strict=True)
         figure.add_scatter(
             x=((line["bin_low"] + line["bin_high"]) / 2).to_list(),
             y=line["share"].to_list(),
             error_y=error_bars(line, "share"),
-            customdata=[[start, end, int(n), told(low, high)] for start, end, n, low, high in bounds],
+            customdata=[[start, end, int(n), interval_text(low, high)] for start, end, n, low, high in bounds],
             name=name,
             mode="lines+markers",
-            line={"color": ink.colour, "dash": ink.dash, "width": 2},
-            marker={"symbol": ink.mark, "size": 8},
+            line={"color": style.colour, "dash": style.dash, "width": 2},
+            marker={"symbol": style.mark, "size": 8},
             hovertemplate="score %{customdata[0]:.2f} to %{customdata[1]:.2f}: %{y:.1%} overridden<br>"
             "95%: %{customdata[3]}<br>%{customdata[2]:,} decisions",
         )

@@ -37,8 +37,9 @@ def oversight_curve(frame: pd.DataFrame) -> go.Figure:
     return figure.update_layout(hovermode="x unified", legend={"traceorder": "normal"})
 
 
-def _line(line: pd.DataFrame, name: str, ink: SeriesStyle | None) -> Iterator[go.Scatter]:
-    stroke = {"color": ink.colour, "dash": ink.dash, "width": 2} if ink else {"color": QUIET, "dash": "dot", "width": 2}
+def _line(line: pd.DataFrame, name: str, style: SeriesStyle | None) -> Iterator[go.Scatter]:
+    colour, dash = (style.colour, style.dash) if style else (QUIET, "dot")
+    stroke = {"color": colour, "dash": dash, "width": 2}
     yield go.Scatter(
         x=line["inspections"].to_list(),
         y=line["caught"].to_list(),

@@ -14,7 +14,7 @@ def pr_curve(frame: pd.DataFrame) -> go.Figure:
     The share of misaligned is what flagging by chance would reach.
     """
     figure = go.Figure()
-    for name, ink in series_styles(frame["detector"]).items():
+    for name, style in series_styles(frame["detector"]).items():
         line = frame[frame["detector"] == name]
         figure.add_scatter(
             x=line["recall"].to_list(),
@@ -22,7 +22,7 @@ def pr_curve(frame: pd.DataFrame) -> go.Figure:
             customdata=line["threshold"].to_list(),
             name=name,
             mode="lines",
-            line={"color": ink.colour, "dash": ink.dash, "width": 2},
+            line={"color": style.colour, "dash": style.dash, "width": 2},
             hovertemplate="%{y:.1%} of the flagged are misaligned<br>%{x:.1%} of the misaligned are flagged<br>"
             "from score %{customdata:.3f}",
         )

@@ -16,7 +16,7 @@ def reliability(frame: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     diagonal = {"color": QUIET, "width": 1, "dash": "dot"}
     figure.add_scatter(x=[0, 1], y=[0, 1], name="as it should be", mode="lines", line=diagonal, hoverinfo="skip")
-    for name, ink in series_styles(frame["detector"]).items():
+    for name, style in series_styles(frame["detector"]).items():
         bins = frame[(frame["detector"] == name) & (frame["n"] > 0)]
         figure.add_scatter(
             x=bins["mean_probability"].to_list(),
@@ -24,8 +24,8 @@ def reliability(frame: pd.DataFrame) -> go.Figure:
             customdata=bins["n"].to_list(),
             name=name,
             mode="lines+markers",
-            line={"color": ink.colour, "dash": ink.dash, "width": 2},
-            marker={"symbol": ink.mark, "size": 8},
+            line={"color": style.colour, "dash": style.dash, "width": 2},
+            marker={"symbol": style.mark, "size": 8},
             hovertemplate="said %{x:.1%}, was %{y:.1%}<br>%{customdata:,} trajectories",
         )
     figure.update_xaxes(**SHARE)

@@ -13,14 +13,14 @@ def roc_curve(frame: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     diagonal = {"color": QUIET, "width": 1, "dash": "dot"}
     figure.add_scatter(x=[0, 1], y=[0, 1], name="by chance", mode="lines", line=diagonal, hoverinfo="skip")
-    for name, ink in series_styles(frame["detector"]).items():
+    for name, style in series_styles(frame["detector"]).items():
         line = frame[frame["detector"] == name]
         figure.add_scatter(
             x=line["false_alarm_rate"].to_list(),
             y=line["detection_rate"].to_list(),
             name=name,
             mode="lines",
-            line={"color": ink.colour, "dash": ink.dash, "width": 2},
+            line={"color": style.colour, "dash": style.dash, "width": 2},
             hovertemplate="%{y:.1%} of the misaligned flagged<br>%{x:.1%} of the aligned flagged",
         )
     figure.update_xaxes(**SHARE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from console.analysis.charts.style import SHARE, SeriesStyle, error_bars, framed, series_styles, told
+from console.analysis.charts.style import SHARE, SeriesStyle, error_bars, framed, interval_text, series_styles
 
 _APART = 0.05
 
@@ -17,19 +17,19 @@ def study_success(frame: pd.DataFrame) -> go.Figure:
     """
     figure = go.Figure()
     drawn = series_styles(frame["condition"])
-    for place, (name, ink) in enumerate(drawn.items()):
+    for place, (name, style) in enumerate(drawn.items()):
         line = frame[frame["condition"] == name].sort_values("trial")
         x = (line["trial"].astype(float) + _APART * (place - (len(drawn) - 1) / 2)).to_list()
-        figure.add_trace(_band(line, x, name, ink))
-        figure.add_trace(_line(line, x, name, ink))
+        figure.add_trace(_band(line, x, name, style))
+        figure.add_trace(_line(line, x, name, style))
     figure.update_yaxes(**SHARE)
     figure.update_xaxes(dtick=1)
     return framed(figure, "Tasks solved by each trial", "trial", "tasks solved, mean over participants", height=460)
 
 
-def _line(line: pd.DataFrame, x: list[float], name: str, ink: SeriesStyle) -> go.Scatter:
+def _line(line: pd.DataFrame, x: list[float], name: str, style: SeriesStyle) -> go.Scatter:
     rows = zip(line["low"], line["high"], line["sd"], line["participants"], line["trial"], strict=True)
-    said = [[told(low, high), _sd(sd), int(n), int(trial)] for low, high, sd, n, trial in rows]
+    said = [[interval_text(low, high), _sd(sd), int(n), int(trial)] for low, high, sd, n, trial in rows]
     return go.Scatter(
         x=x,
         y=line["mean"].to_list(),
@@ -38,14 +38,14 @@ def _line(line: pd.DataFrame, x: list[float], name: str, ink: SeriesStyle) -> go
         name=name,
         legendgroup=name,
         mode="lines+markers",
-        line={"color": ink.colour, "dash": ink.dash, "width": 2},
-        marker={"symbol": ink.mark, "size": 8},
+        line={"color": style.colour, "dash": style.dash, "width": 2},
+        marker={"symbol": style.mark, "size": 8},
         hovertemplate="trial %{customdata[3]}: %{y:.1%} %{customdata[1]}<br>95%: %{customdata[0]}"
         "<br>%{customdata[2]} participants",
     )
 
 
-def _band(line: pd.DataFrame, x: list[float], name: str, ink: SeriesStyle) -> go.Scatter:
+def _band(line: pd.DataFrame, x: list[float], name: str, style: SeriesStyle) -> go.Scatter:
     sd = line["sd"].fillna(0.0)
     upper, lower = (line["mean"] + sd).clip(0, 1), (line["mean"] - sd).clip(0, 1)
     return go.Scatter(
@@ -55,7 +55,7 @@ def _band(line: pd.DataFrame, x: list[float], name: str, ink: SeriesStyle) -> go
         legendgroup=name,
         showlegend=False,
         fill="toself",
-        fillcolor=ink.colour,
+        fillcolor=style.colour,
         opacity=0.12,
         line={"width": 0},
         mode="lines",

@@ -1,8 +1,6 @@
-"""What the charts share.
+"""Chart style: the frame around every chart, its colours, dashes and marks, and its error bars.
 
-The frame around every chart: title, axes, legend, and as much room as they need.
-Colours that are told apart in light and dark and by the colour-blind; dashes and marks say the same once more.
-Intervals as whiskers around the points of a table.
+Colours are told apart in light and dark and by the colour-blind; dashes and marks say the same once more.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ _MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 
 @dataclass(frozen=True, slots=True)
 class SeriesStyle:
-    """How one detector is drawn in every chart."""
+    """How one series, mostly a detector, is drawn in every chart."""
 
     colour: str
     dash: str
@@ -52,13 +50,13 @@ class SeriesStyle:
 
 
 def series_styles(names: pd.Series[Any]) -> dict[str, SeriesStyle]:
-    """An ink for each name of a column; a categorical one has its inks by category, so that all its charts agree."""
-    there = list(dict.fromkeys(names))
-    order = list(names.cat.categories) if isinstance(names.dtype, pd.CategoricalDtype) else there
-    return {name: _ink(order.index(name)) for name in order if name in there}
+    """A style for each name of a column; a categorical one has them by category, so that all its charts agree."""
+    shown = list(dict.fromkeys(names))
+    order = list(names.cat.categories) if isinstance(names.dtype, pd.CategoricalDtype) else shown
+    return {name: _style(order.index(name)) for name in order if name in shown}
 
 
-def _ink(place: int) -> SeriesStyle:
+def _style(place: int) -> SeriesStyle:
     return SeriesStyle(_COLOURS[place % len(_COLOURS)], _DASHES[place % len(_DASHES)], _MARKS[place % len(_MARKS)])
 
 
@@ -74,7 +72,7 @@ def error_bars(frame: pd.DataFrame, value: str) -> dict[str, Any]:
     return {"type": "data", "symmetric": False, **reach, "thickness": 1.3, "width": 4}
 
 
-def told(low: object, high: object) -> str:
+def interval_text(low: object, high: object) -> str:
     """An interval of shares in words, or that there is none."""
     if pd.isna(low) or pd.isna(high):  # type: ignore[call-overload]
         return "no interval"

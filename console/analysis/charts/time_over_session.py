@@ -16,7 +16,7 @@ def time_over_session(frame: pd.DataFrame) -> go.Figure:
     Columns: kind (human or rule), first, last (places in the session), n, seconds (median), low, high (quartiles).
     """
     figure = go.Figure()
-    for name, ink in series_styles(frame["kind"]).items():
+    for name, style in series_styles(frame["kind"]).items():
         line = frame[frame["kind"] == name].sort_values("first")
         figure.add_scatter(
             x=((line["first"] + line["last"]) / 2).to_list(),
@@ -25,8 +25,8 @@ def time_over_session(frame: pd.DataFrame) -> go.Figure:
             customdata=line[["first", "last", "n"]].to_numpy().tolist(),
             name=_KINDS.get(name, name),
             mode="lines+markers",
-            line={"color": ink.colour, "dash": ink.dash, "width": 2},
-            marker={"symbol": ink.mark, "size": 8},
+            line={"color": style.colour, "dash": style.dash, "width": 2},
+            marker={"symbol": style.mark, "size": 8},
             hovertemplate="decisions %{customdata[0]} to %{customdata[1]}: median %{y:.1f} s<br>"
             "%{customdata[2]:,} decisions",
         )

@@ -1,6 +1,7 @@
-"""Percentile intervals of a figure by drawing the cases again with replacement, with a seed.
+"""Bootstrap: percentile intervals of a figure by drawing the cases again with replacement, with a seed.
 
-Bootstrap draws of many figures at once: a draw is how often each case is in it, so nothing is sorted again.
+Figures of a ranking and of calibration are drawn together, each draw told by how often every case is in it, so that
+nothing is sorted again: scipy's and scikit-learn's ways would rank a hundred thousand scores five hundred times.
 """
 
 from __future__ import annotations
@@ -12,14 +13,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from console.analysis.metrics.calibration import BINS
+from console.analysis.metrics.calibration import BINS, bin_of
 from console.analysis.metrics.classification import Confusion
 from console.analysis.metrics.ranking_curves import Ranking
 
-RESAMPLES = 2_000
-_CELLS_AT_ONCE = 2_000_000
+Weights = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Figures = Callable[[Weights], Mapping[str, float | None]]
+"""The figures of one draw; the weights tell how often each case was drawn."""
 
-Figure = Callable[..., float | None]
+RESAMPLES = 2_000
+_MOST, _LEAST = 500, 100
+_CASES = 10_000_000
+_CELLS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,31 +50,7 @@ def of_confusion(
         return None
     cells = np.array([matrix.tp, matrix.fp, matrix.fn, matrix.tn])
     drawn = np.random.default_rng(seed).multinomial(matrix.n, cells / matrix.n, size=resamples)
-    return _interval([figure(Confusion(*map(int, row))) for row in drawn], level)
-
-
-def of_scores(
-    labels: ArrayLike,
-    scores: ArrayLike,
-    figure: Figure,
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-    level: float = 0.95,
-) -> Interval | None:
-    """The interval of `figure(labels, scores)`; draws where it is None are left out, None if all are."""
-    truth, given = np.asarray(labels, dtype=bool), np.asarray(scores, dtype=np.float64)
-    if not truth.size:
-        return None
-    return _interval([figure(truth[chosen], given[chosen]) for chosen in draws(truth.size, seed, resamples)], level)
-
-
-def of_mean(values: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES, level: float = 0.95) -> Interval | None:
-    """The interval of the mean of the values; None without any."""
-    given = np.asarray(values, dtype=np.float64)
-    if not given.size:
-        return None
-    return _interval([float(given[chosen].mean()) for chosen in draws(given.size, seed, resamples)], level)
+    return interval(np.array([figure(Confusion(*map(int, row))) for row in drawn]), level)
 
 
 def draws(n: int, seed: int, resamples: int) -> Iterator[NDArray[np.int64]]:
@@ -77,23 +59,6 @@ def draws(n: int, seed: int, resamples: int) -> Iterator[NDArray[np.int64]]:
     block = max(1, _CELLS_AT_ONCE // n)
     for start in range(0, resamples, block):
         yield from generator.integers(0, n, size=(min(block, resamples - start), n))
-
-
-def _interval(figures: list[float] | list[float | None], level: float) -> Interval | None:
-    defined = [figure for figure in figures if figure is not None]
-    if not defined:
-        return None
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high), level)
-
-
-Weights = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Figures = Callable[[Weights], Mapping[str, float | None]]
-"""The figures of one draw; the weights tell how often each case was drawn."""
-
-_CASES = 10_000_000
-_MOST, _LEAST = 500, 100
 
 
 def drawn(n: int, figures: Figures, *, seed: int = 0, resamples: int | None = None) -> dict[str, Floats]:
@@ -165,7 +130,7 @@ class Ranked:
 def calibration_of(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> Figures:
     """Brier and ECE, the latter in the bins of `expected_calibration_error`, as figures of weights."""
     truth, given = np.asarray(labels, dtype=np.float64), np.clip(np.asarray(probabilities, dtype=np.float64), 0.0, 1.0)
-    place = np.minimum(np.searchsorted(np.linspace(0.0, 1.0, bins + 1), given, side="right") - 1, bins - 1)
+    place = bin_of(given, bins)
     gaps = given - truth
 
     def figures(weights: Weights) -> dict[str, float | None]:

@@ -1,4 +1,4 @@
-"""Whether a score means what it says as P(misaligned)."""
+"""Calibration: whether a score means what it says as P(misaligned)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,18 @@ class Reliability:
 def reliability(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> Reliability:
     """Equal bins on [0, 1], each open at its upper end but the last."""
     truth, given = np.asarray(labels, dtype=bool), np.clip(np.asarray(probabilities, dtype=np.float64), 0.0, 1.0)
-    place = np.minimum(np.searchsorted(np.linspace(0.0, 1.0, bins + 1), given, side="right") - 1, bins - 1)
+    place = bin_of(given, bins)
     counts = np.bincount(place, minlength=bins)
     filled = np.maximum(counts, 1)
     mean = np.bincount(place, weights=given, minlength=bins) / filled
     share = np.bincount(place, weights=truth, minlength=bins) / filled
     return Reliability(counts, mean, share)
+
+
+def bin_of(probabilities: Floats, bins: int) -> NDArray[np.int64]:
+    """The bin of each probability, from 0."""
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    return np.minimum(np.searchsorted(edges, probabilities, side="right") - 1, bins - 1)
 
 
 def expected_calibration_error(labels: ArrayLike, probabilities: ArrayLike, bins: int = BINS) -> float | None:

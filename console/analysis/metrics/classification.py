@@ -1,4 +1,4 @@
-"""What a detector's flags are worth against the labels; the positive class is misaligned."""
+"""Confusion matrix: what a detector's flags are worth against the labels; the positive class is misaligned."""
 
 from __future__ import annotations
 
@@ -43,13 +43,6 @@ def macro_f1(matrix: Confusion) -> float:
 def cost(matrix: Confusion) -> int:
     """FN + FP, the cost of the InferAct paper."""
     return matrix.fn + matrix.fp
-
-
-def weighted_cost(labels: ArrayLike, flagged: ArrayLike, miss: ArrayLike = 1.0, alarm: ArrayLike = 1.0) -> float:
-    """The sum of what each miss and each false alarm costs; `miss` and `alarm` are one number or one for each case."""
-    truth, raised = np.asarray(labels, dtype=bool), np.asarray(flagged, dtype=bool)
-    missed, wrong = truth & ~raised, ~truth & raised
-    return float(np.sum(np.where(missed, miss, 0.0)) + np.sum(np.where(wrong, alarm, 0.0)))
 
 
 def effective_reliability(matrix: Confusion) -> float:

@@ -25,7 +25,9 @@ def between_g(first: Floats, second: Floats, level: float) -> Estimate:
     """The difference of two means over their pooled standard deviation, corrected for few (Hedges 1981)."""
     n, m = first.size, second.size
     df = n + m - 2
-    if min(n, m) < 2 or not (first.var() or second.var()):
+    if min(n, m) < 2:
+        return undefined("A group of one participant has no standard deviation, so there is no size in it.", n + m)
+    if not (first.var() or second.var()):
         return undefined("The groups do not vary, so there is no size in their standard deviations.", n + m)
     pooled = (((n - 1) * first.var(ddof=1) + (m - 1) * second.var(ddof=1)) / df) ** 0.5
     scale = float((1 / n + 1 / m) ** 0.5)

@@ -1,6 +1,7 @@
-"""One mean per participant and condition, and the columns of the model over them.
+"""Mixed models: how much a condition changes an answer, with participants as a random effect.
 
-How much a condition changes success, with participants as a random effect; on the probability and the odds scale.
+The linear model is over one mean per participant and condition, on the probability scale; the logistic one is over
+the answers themselves, on the odds scale.
 """
 
 from __future__ import annotations
@@ -155,9 +156,7 @@ def logistic(frame: pd.DataFrame, value: str, reference: str | None = None, leve
 
 
 def _random_participants(cells: CellMeans, level: float) -> Mixed:
-    from statsmodels.regression.mixed_linear_model import (
-        MixedLM,
-    )  # slow to load, and few need it
+    from statsmodels.regression.mixed_linear_model import MixedLM  # slow to load, and few need it
 
     try:
         with quiet():
@@ -182,7 +181,12 @@ def _fixed_participants(cells: CellMeans, level: float, note: str) -> Mixed:
     """The same differences with a parameter per participant: what the mixed model is without their variance."""
     people = pd.get_dummies(pd.Series(cells.who), dtype=float).to_numpy()
     centred = people[:, 1:] - people[:, 1:].mean(axis=0)
-    fit = _ordinary(cells.values, np.hstack([cells.fixed, centred]))
+    columns = np.hstack([cells.fixed, centred])
+    others = np.delete(columns, np.s_[1 : len(cells.conditions)], axis=1)
+    if np.linalg.matrix_rank(columns) - np.linalg.matrix_rank(others) < len(cells.conditions) - 1:
+        why = "Not estimable: some conditions have no participant who links them with the others."
+        return _nothing("probability", cells, why)
+    fit = _ordinary(cells.values, columns)
     kept = cells.fixed.shape[1]
     figures = np.asarray(fit.params)[:kept], np.asarray(fit.bse)[:kept]
     method = "linear model with participants as fixed effects"
@@ -197,9 +201,7 @@ def _least_squares(cells: CellMeans, level: float) -> Mixed:
 
 
 def _ordinary(values: Floats, columns: Floats) -> Any:
-    from statsmodels.regression.linear_model import (
-        OLS,
-    )  # slow to load, and few need it
+    from statsmodels.regression.linear_model import OLS  # slow to load, and few need it
 
     return OLS(values, columns).fit()
 

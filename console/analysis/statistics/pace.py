@@ -1,6 +1,6 @@
-"""Seconds per item, and whether people grow faster or worse over their session.
+"""Pace: seconds per item, and whether people grow faster or worse over their session.
 
-How a figure moves with time or trials: a slope for each participant, then one value per participant.
+A trend is a least-squares slope for each participant, then the mean of these over participants.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def slopes(
 ) -> pd.DataFrame:
     """One row per group with its least-squares slope; groups whose `along` does not vary are left out.
 
-    With participant and condition it is a frame for `mixed.linear`, which then compares the slopes of conditions.
+    With participant and condition it is a frame for `mixed_models.linear`, which compares the conditions' slopes.
     """
     need(frame, *by, along, value)
     rows = frame.assign(**{name: numbers(frame[name]) for name in (along, value)}).dropna(subset=[*by, along, value])

@@ -14,11 +14,22 @@ import numpy as np
 import pandas as pd
 
 from console.analysis.statistics import effect_sizes
-from console.analysis.statistics.estimates import LEVEL, Estimate, Floats, difference, mean, need, present, quiet
+from console.analysis.statistics.estimates import (
+    LEVEL,
+    Estimate,
+    Floats,
+    difference,
+    mean,
+    need,
+    present,
+    quiet,
+    undefined,
+)
 from console.errors import BadInput
 
 Design = Literal["within", "between"]
 _EXACT_UP_TO = 12
+_SAME = "The values do not vary, so there is nothing to test."
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +86,18 @@ def compare(
         raise BadInput(f"No row has condition {missing[0]!r}; the table has {', '.join(map(str, cells.columns))}.")
     if design == "between":
         groups = present(cells[first]), present(cells[second])
+        if not all(group.size for group in groups):
+            return _nobody(first, second, "Not estimable: nobody answered in one of them.", "Welch t", "Mann-Whitney")
         return Comparison(first, second, difference(*groups, level), _between(*groups, level, seed))
     apart = present(cells[first] - cells[second])
+    if not apart.size:
+        return _nobody(first, second, "Not estimable: nobody answered in both.", "paired t", "Wilcoxon signed rank")
     return Comparison(first, second, mean(apart, level), _within(apart, level, seed))
 
 
 def holm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """The same with every test's p-value corrected over the comparisons (Holm 1979); undefined ones do not count."""
-    from statsmodels.stats.multitest import (
-        multipletests,
-    )  # slow to load, and few need it
+    from statsmodels.stats.multitest import multipletests  # slow to load, and few need it
 
     adjusted: dict[tuple[int, str], float] = {}
     for name in {test.name for one in comparisons for test in one.tests}:
@@ -109,17 +122,24 @@ def _means(frame: pd.DataFrame, value: str) -> pd.DataFrame:
     return answers.groupby(["participant", "condition"])[value].mean().reset_index()
 
 
+def _nobody(first: str, second: str, why: str, *tests: str) -> Comparison:
+    """The pair that no test can be made of, with the reason everywhere."""
+    none = undefined(why)
+    return Comparison(first, second, none, tuple(Test(name, None, None, none, 0, note=why) for name in tests))
+
+
 def _within(apart: Floats, level: float, seed: int) -> tuple[Test, ...]:
     from scipy import stats  # slow to load, and few need it
 
+    if apart.size == 1:
+        none = undefined("One participant answered in both: too few for a test.", 1)
+        return tuple(Test(name, None, None, none, 1, note=none.note) for name in ("paired t", "Wilcoxon signed rank"))
     sized = effect_sizes.paired_g(apart, level)
     ranked = effect_sizes.paired_rank_biserial(apart, level, seed)
+    signed = _tested("Wilcoxon signed rank", lambda: _signed_rank(apart), ranked, apart.size, _unless(apart.any()))
     return (
-        _tested("paired t", lambda: stats.ttest_1samp(apart, 0.0), sized, apart.size, bool(np.ptp(apart))),
-        replace(
-            _tested("Wilcoxon signed rank", lambda: _signed_rank(apart), ranked, apart.size, bool(apart.any())),
-            note=_smallest(int(np.count_nonzero(apart))),
-        ),
+        _tested("paired t", lambda: stats.ttest_1samp(apart, 0.0), sized, apart.size, _unless(np.ptp(apart))),
+        replace(signed, note=signed.note or _smallest(int(np.count_nonzero(apart)))),
     )
 
 
@@ -127,9 +147,9 @@ def _between(first: Floats, second: Floats, level: float, seed: int) -> tuple[Te
     from scipy import stats  # slow to load, and few need it
 
     n, sized = first.size + second.size, effect_sizes.between_g(first, second, level)
-    several = min(first.size, second.size) > 1
-    vary = several and bool(np.ptp(first) or np.ptp(second))
-    apart = several and bool(np.ptp(np.concatenate([first, second])))
+    few = "" if min(first.size, second.size) > 1 else "A group of one participant is too few for a test."
+    vary = few or _unless(np.ptp(first) or np.ptp(second))
+    apart = few or _unless(np.ptp(np.concatenate([first, second])))
     ranked = effect_sizes.between_rank_biserial(first, second, level, seed)
     return (
         _tested("Welch t", lambda: stats.ttest_ind(first, second, equal_var=False), sized, n, vary),
@@ -137,9 +157,14 @@ def _between(first: Floats, second: Floats, level: float, seed: int) -> tuple[Te
     )
 
 
-def _tested(name: str, test: Callable[[], object], effect: Estimate, n: int, possible: bool) -> Test:
-    if not possible or n < 2:
-        return Test(name, None, None, effect, n, note="The values do not vary, so there is nothing to test.")
+def _unless(varies: object) -> str:
+    """Why values that do not vary cannot be tested; empty where they do."""
+    return "" if varies else _SAME
+
+
+def _tested(name: str, test: Callable[[], object], effect: Estimate, n: int, impossible: str) -> Test:
+    if impossible:
+        return Test(name, None, None, effect, n, note=impossible)
     with quiet():
         statistic, p_value = np.array(test(), dtype=float)[:2]
     if not np.isfinite(p_value):
@@ -170,4 +195,8 @@ def _method(n: int) -> object:
 
 def _smallest(n: int) -> str:
     p_value = 2.0 ** (1 - n)
-    return f"With {n} differences this test cannot come below p = {p_value:.3f}." if n > 0 and p_value > 0.05 else ""
+    return (
+        f"With {n} difference{'' if n == 1 else 's'} this test cannot come below p = {p_value:.3f}."
+        if n > 0 and p_value > 0.05
+        else ""
+    )

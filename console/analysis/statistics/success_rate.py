@@ -1,8 +1,6 @@
-"""The success rate over trials: mean and spread over participants, as Table 9 and Figure 25 of InferAct show it.
+"""Success rate: its mean and spread over participants by trial, and two conditions against each other over tasks.
 
-The frame has one row per participant, condition and trial, with tasks and the number solved.
-
-Two conditions against each other over tasks that both met: McNemar's test.
+The first is what Table 9 and Figure 25 of InferAct show, the second McNemar's test of the tasks that both met.
 """
 
 from __future__ import annotations
@@ -43,7 +41,10 @@ class Success:
 
 
 def by_trial(frame: pd.DataFrame, solved: str = PAPER, level: float = LEVEL) -> tuple[Success, ...]:
-    """One row per condition and trial, in that order; raises BadInput for a missing column or a second row of one."""
+    """One row per condition and trial, in that order; raises BadInput for a missing column or a second row of one.
+
+    The frame has one row per participant, condition and trial, with tasks and the number solved.
+    """
     need(frame, "participant", "condition", "trial", "tasks", solved)
     twice = frame[frame.duplicated(["participant", "condition", "trial"])]
     if len(twice):
@@ -101,14 +102,15 @@ def compare_tasks(
     both = shares.reindex(columns=[first, second]).dropna()
     clear = both[(both != 0.5).all(axis=1)] > 0.5
     ours, theirs = clear[first].to_numpy(dtype=bool), clear[second].to_numpy(dtype=bool)
-    test = mcnemar(np.ones(len(clear), dtype=bool), ours, theirs)
-    return TaskPairs(first, second, len(clear), len(both) - len(clear), test, _difference(test, len(clear), level))
+    test, tied = mcnemar(np.ones(len(clear), dtype=bool), ours, theirs), len(both) - len(clear)
+    return TaskPairs(first, second, len(clear), tied, test, _difference(test, len(clear), tied, level))
 
 
-def _difference(test: McNemar, n: int, level: float) -> Estimate:
+def _difference(test: McNemar, n: int, tied: int, level: float) -> Estimate:
     """The difference of two paired shares with the adjusted interval of Bonett and Price (2012)."""
     if not n:
-        return undefined("No task was done under both conditions.")
+        every = "Every task that was done under both conditions is tied."
+        return undefined(every if tied else "No task was done under both conditions.")
     ours, theirs = (test.only_first + 1) / (n + 2), (test.only_second + 1) / (n + 2)
     error = float(((ours + theirs - (ours - theirs) ** 2) / (n + 2)) ** 0.5)
     half = float(special.ndtri((1 + level) / 2)) * error

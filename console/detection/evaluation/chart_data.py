@@ -1,4 +1,4 @@
-"""The tables behind the charts about detectors, each from the scores alone: an exported CSV draws them again."""
+"""Chart data: the table behind each chart about detectors, from scores alone; an exported CSV draws it again."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def roc_table(found: Iterable[Scores]) -> pd.DataFrame:
     rows = []
     for one, ranked in _ranked(found):
         if ranked.both_classes:
-            alarms, caught = ranked.fp / ranked.negatives, ranked.tp / ranked.positives
+            alarms, caught = ranked.fp / ranked.negatives, ranked.recall
             at = _thinned(alarms, caught)
             rows.append(
                 {
@@ -116,9 +116,9 @@ def confusion_table(counted: Confusion) -> pd.DataFrame:
     return pd.DataFrame(fields, columns=["label", "flagged", "n"])
 
 
-def sweep_table(one: Scores, there: Population, *, halted_free: bool) -> pd.DataFrame:
+def sweep_table(one: Scores, population: Population, *, halted_free: bool) -> pd.DataFrame:
     """Macro-F1 over the labelled, and inspections over all, at thresholds from 0 to 1."""
-    known, halted = one.labelled, 0 if halted_free else sum(there.halted.values())
+    known, halted = one.labelled, 0 if halted_free else sum(population.halted.values())
     at = np.linspace(0.0, 1.0, _SWEEP)
     caught, alarms = (_above(known.where(known.labels == code), at) for code in (1, 0))
     bad = int(known.misaligned.sum())
@@ -136,15 +136,15 @@ def sweep_table(one: Scores, there: Population, *, halted_free: bool) -> pd.Data
 
 
 def inspections_table(
-    one: Scores, there: Population, threshold: float, cap: int | None, *, halted_free: bool
+    one: Scores, population: Population, threshold: float, cap: int | None, *, halted_free: bool
 ) -> pd.DataFrame:
     """What a threshold asks of the reviewers, trial by trial.
 
     Columns: trial, flagged, halted, inspections, budget (missing where there is no cap), beyond_budget.
     """
     flagged, rows = one.flagged(threshold), []
-    for trial in sorted({*np.unique(one.trials).tolist(), *there.halted}):
-        n, halted = int((flagged & (one.trials == trial)).sum()), there.halted.get(trial, 0)
+    for trial in sorted({*np.unique(one.trials).tolist(), *population.halted}):
+        n, halted = int((flagged & (one.trials == trial)).sum()), population.halted.get(trial, 0)
         needed = n + (0 if halted_free else halted)
         rows.append((trial, n, halted, needed, cap, None if cap is None else max(needed - cap, 0)))
     return pd.DataFrame(rows, columns=["trial", "flagged", "halted", "inspections", "budget", "beyond_budget"]).astype(

@@ -1,4 +1,4 @@
-"""Everything about a run's detectors that one page shows, worked out once for each state of the database."""
+"""Evaluation dashboard: all that one page shows of a run's detectors, worked out once for a state of the database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Dashboard:
     environment: str
     halted_free: bool
     cap: int | None
-    there: Population
+    population: Population
     scores: dict[str, Scores]
     known: dict[str, Scores]
     spending: pd.DataFrame
@@ -34,14 +34,13 @@ class Dashboard:
     @cached_property
     def figures(self) -> dict[str, dict[str, Any]]:
         """Each detector's figures with intervals, the best Macro-F1 first; without labels there are none."""
-        found = {name: measured(one) for name, one in self.known.items()}
-        return dict(sorted(found.items(), key=lambda entry: (-entry[1]["macro_f1"], entry[0])))
+        figures = {name: measured(one) for name, one in self.known.items()}
+        return dict(sorted(figures.items(), key=lambda entry: (-entry[1]["macro_f1"], entry[0])))
 
     @property
     def excluded(self) -> dict[str, int]:
         """How many trajectories each detector's figures leave out: halted, without a label, without a verdict."""
-        everything = self.there.judgeable + sum(self.there.halted.values())
-        return {name: everything - one.n for name, one in self.known.items()}
+        return {name: self.population.n - one.n for name, one in self.known.items()}
 
     @property
     def both_classes(self) -> bool:
@@ -65,8 +64,8 @@ class Dashboard:
             "reliability": chart_data.reliability_table(ordered),
         }
         same = pd.CategoricalDtype(list(self.figures))
-        told = {name: table.astype({"detector": same}) for name, table in drawn.items()}
-        return told | {"flag-overlap": comparison.overlap(self.scores)}
+        ordered_alike = {name: table.astype({"detector": same}) for name, table in drawn.items()}
+        return ordered_alike | {"flag-overlap": comparison.overlap(self.scores)}
 
     def figure_table(self) -> pd.DataFrame:
         """The figures as a tidy table, once more (as `parsed_only`) for the replies that could be read.
@@ -90,7 +89,7 @@ def _plain(known: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dashboard(session: Session, run: tables.Run) -> Dashboard:
-    """The survey of a run as it stands."""
+    """The evaluation of a run as it stands."""
     by_detector = scores.scores_of(session, run)
     return Dashboard(
         version=version(session, run),
@@ -98,7 +97,7 @@ def dashboard(session: Session, run: tables.Run) -> Dashboard:
         environment=run.environment,
         halted_free=run.halted_free,
         cap=runs.cap(session, run),
-        there=population(session, run),
+        population=population(session, run),
         scores=by_detector,
         known={name: known for name, one in by_detector.items() if (known := one.labelled).n},
         spending=comparison.spending(session, run),
@@ -106,5 +105,5 @@ def dashboard(session: Session, run: tables.Run) -> Dashboard:
 
 
 def version(session: Session, run: tables.Run) -> tuple[Any, ...]:
-    """Differs whenever a survey of the run would."""
+    """Differs whenever a dashboard of the run would."""
     return (*scores.version(session, run), run.budget_cap, run.budget_percent, run.halted_free)

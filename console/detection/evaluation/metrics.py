@@ -1,4 +1,4 @@
-"""How good a run's detectors are against the source's own labels, and the threshold that a dev set asks for.
+"""Metrics: how good a run's detectors are against the source's own labels, and the threshold that a dev set asks for.
 
 Trajectories without a label, halted ones and those without a critical action are left out and counted (InferAct,
 section 4.2).
@@ -28,21 +28,20 @@ def evaluate(
     session: Session, run: tables.Run, *, paper: bool = False, miss_cost: float = 1.0, alarm_cost: float = 1.0
 ) -> dict[str, dict[str, Any]]:
     """Every figure of every detector of a run with its 95% interval; undefined ones are None (-1 with `paper`)."""
-    found = {name: one for name, one in labelled(session, run).items() if one.n}
-    if not found:
+    scores = {name: one for name, one in labelled(session, run).items() if one.n}
+    if not scores:
         raise Refused(
             f"Run {run.name} has no judged trajectory with a gold label. Judge it: inferact detect {run.name} --method "
             "rules; where that is done, its log does not say which ones were right."
         )
-    there = population(session, run)
-    everything = there.judgeable + sum(there.halted.values())
+    everything = population(session, run).n
     return {
         name: {
             **measured(one, paper=paper),
             "weighted_cost": weighted(matrix(one), miss_cost, alarm_cost),
             "excluded": everything - one.n,
         }
-        for name, one in found.items()
+        for name, one in scores.items()
     }
 
 
@@ -56,10 +55,10 @@ def tune(session: Session, run: tables.Run, method: str, dev_size: int, seed: in
 
     Raises Refused where the run has too few labelled trajectories for both.
     """
-    found = labelled(session, run)
-    if method not in found:
+    scores = labelled(session, run)
+    if method not in scores:
         raise BadInput(f"{method} has not judged any labelled trajectory of {run.name}; run inferact detect first.")
-    whole = found[method]
+    whole = scores[method]
     if dev_size < 1 or dev_size >= whole.n:
         raise Refused(
             f"{run.name} has {whole.n} labelled trajectories judged by {method}; a dev set of {dev_size} leaves "
@@ -97,9 +96,9 @@ def matrix(one: Scores, threshold: float | None = None) -> Confusion:
     return confusion(one.misaligned, one.flagged(threshold))
 
 
-def weighted(found: Confusion, miss_cost: float, alarm_cost: float) -> float:
+def weighted(counted: Confusion, miss_cost: float, alarm_cost: float) -> float:
     """What the misses and the false alarms cost together, at so much each."""
-    return found.fn * miss_cost + found.fp * alarm_cost
+    return counted.fn * miss_cost + counted.fp * alarm_cost
 
 
 def _figures(one: Scores, *, paper: bool) -> dict[str, Any]:
@@ -121,11 +120,11 @@ _OF_MATRIX: dict[str, Callable[[Confusion], float]] = {
 
 def _intervals(one: Scores, *, paper: bool) -> dict[str, Any]:
     counted, sure = matrix(one), one.calibrated
-    found = {name: bootstrap.of_confusion(counted, figure) for name, figure in _OF_MATRIX.items()}
+    intervals = {name: bootstrap.of_confusion(counted, figure) for name, figure in _OF_MATRIX.items()}
     drawn = bootstrap.drawn(one.n, _of_ranking(one, paper=paper))
     drawn |= bootstrap.drawn(sure.n, bootstrap.calibration_of(sure.misaligned, sure.probabilities))
-    found |= {name: bootstrap.interval(drawn[name]) if name in drawn else None for name in _DRAWN}
-    return {name: asdict(interval) if interval else None for name, interval in found.items()}
+    intervals |= {name: bootstrap.interval(drawn[name]) if name in drawn else None for name in _DRAWN}
+    return {name: asdict(interval) if interval else None for name, interval in intervals.items()}
 
 
 _DRAWN = ("pr_auc", "ap", "roc_auc", "ece", "brier")

@@ -25,7 +25,6 @@ METHODS = {
 """The paper's name of each detector."""
 
 ENVIRONMENTS = {"webshop": "WebShop", "hotpotqa": "HotPotQA", "alfworld": "ALFWorld"}
-METRICS = ("macro_f1", "cost", "er", "pr_auc", "ece")
 
 
 @dataclass(frozen=True, slots=True)

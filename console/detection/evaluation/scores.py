@@ -1,4 +1,4 @@
-"""What each detector of a run scored, a trajectory a place: the arrays that every figure about detectors rests on.
+"""Scores: what each detector of a run scored, a trajectory a place; every figure about detectors rests on them.
 
 A trajectory's score is the maximum over its checkpoints, so that a curve needs no threshold. Halted and carried-over
 trajectories are never scored (InferAct, section 4.2).
@@ -48,14 +48,14 @@ class Scores:
     @property
     def misaligned(self) -> NDArray[np.bool_]:
         """True where the label says misaligned."""
-        found: NDArray[np.bool_] = self.labels == 1
-        return found
+        misaligned: NDArray[np.bool_] = self.labels == 1
+        return misaligned
 
     def flagged(self, threshold: float | None = None) -> NDArray[np.bool_]:
         """What lies strictly above the threshold (the verdicts' own if None), and whatever could not be read."""
-        bar = self.threshold if threshold is None else threshold
-        found: NDArray[np.bool_] = (self.scores > bar) | self.unparsed
-        return found
+        limit = self.threshold if threshold is None else threshold
+        flags: NDArray[np.bool_] = (self.scores > limit) | self.unparsed
+        return flags
 
     def where(self, mask: NDArray[np.bool_]) -> Scores:
         """Only those trajectories."""
@@ -80,19 +80,22 @@ class Scores:
 
 def scores_of(session: Session, run: tables.Run) -> dict[str, Scores]:
     """Every detector's scores on a run, by the detector's name."""
-    rows: dict[str, list[Any]] = {}
-    # The driver's own tuples: rows of SQLAlchemy would take as long as the query.
-    with session.connection().execute(_statement(run)) as found:
-        for row in found.cursor.fetchall() if found.cursor else ():
-            rows.setdefault(row[0], []).append(row)
-    return {name: _arrays(name, found) for name, found in rows.items()}
+    by_detector: dict[str, list[Any]] = {}
+    for row in session.execute(_statement(run)):
+        by_detector.setdefault(row[0], []).append(row)
+    return {name: _arrays(name, rows) for name, rows in by_detector.items()}
 
 
 def version(session: Session, run: tables.Run) -> tuple[Any, ...]:
     """Differs whenever a verdict, a threshold or a trajectory of the run has changed."""
     verdict, record = tables.Verdict, tables.Trajectory
-    told = func.max(col(verdict.id)), func.count(), func.max(col(verdict.created_ms)), func.sum(col(verdict.threshold))
-    verdicts = sa_select(*told).where(col(verdict.run_id) == run.id)
+    newest = (
+        func.max(col(verdict.id)),
+        func.count(),
+        func.max(col(verdict.created_ms)),
+        func.sum(col(verdict.threshold)),
+    )
+    verdicts = sa_select(*newest).where(col(verdict.run_id) == run.id)
     records = sa_select(func.max(col(record.id)), func.count(), func.count(col(record.label))).where(
         col(record.run_id) == run.id
     )
@@ -109,6 +112,11 @@ class Population:
     judgeable: int
     unlabelled: int
     halted: dict[int, int]
+
+    @property
+    def n(self) -> int:
+        """How many trajectories."""
+        return self.judgeable + sum(self.halted.values())
 
 
 def population(session: Session, run: tables.Run) -> Population:

@@ -1,4 +1,4 @@
-"""How a run's budget burnt down: inspections used over time in each trial, with what they caught by then."""
+"""Budget use, how a run's budget burnt down: inspections used over time in a trial, with what they caught by then."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _POINTS = 200
 """Into how many stretches of time a trial's ledger is summed."""
 
 
-def burn_down(session: Session, run: tables.Run, there: Pool) -> pd.DataFrame:
+def burn_down(session: Session, run: tables.Run, pool: Pool) -> pd.DataFrame:
     """Columns: trial, minute (since the trial's first claim), used, caught, cap (missing where there is none).
 
     Caught are items whose reviewer said misaligned and whose label does; without labels it is missing.
@@ -26,7 +26,7 @@ def burn_down(session: Session, run: tables.Run, there: Pool) -> pd.DataFrame:
     spent = _spent(session, run)
     if spent.empty:
         return pd.DataFrame(columns=["trial", "minute", "used", "caught", "cap"])
-    parts = [_with_caught(spent[spent["trial"] == trial], there, trial) for trial in sorted(set(spent["trial"]))]
+    parts = [_with_caught(spent[spent["trial"] == trial], pool, trial) for trial in sorted(set(spent["trial"]))]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -60,8 +60,8 @@ def _spent(session: Session, run: tables.Run) -> pd.DataFrame:
     return found.assign(used=found.groupby("trial")["used"].cumsum(), cap=found["cap"].astype("Int64"))
 
 
-def _with_caught(spent: pd.DataFrame, there: Pool, trial: int) -> pd.DataFrame:
-    rows = there.rows[(there.rows["detector"] == there.routing) & (there.rows["trial"] == trial)]
+def _with_caught(spent: pd.DataFrame, pool: Pool, trial: int) -> pd.DataFrame:
+    rows = pool.rows[(pool.rows["detector"] == pool.routing) & (pool.rows["trial"] == trial)]
     found = rows[rows["reported"] & (rows["label"] == Label.MISALIGNED)]["inspected_ms"].sort_values()
     by_then = np.searchsorted(found.to_numpy(dtype=np.float64), spent["at_ms"].to_numpy(), side="right")
     known = rows["label"].notna().any()

@@ -1,10 +1,8 @@
-"""The oversight curve of a run: misalignments caught against inspections spent, by detector and order of inspection.
+"""Oversight curves of a run: misalignments caught against inspections spent, by detector and order of inspection.
 
 An item that a detector flagged counts as one inspection, however many reviews it needs. In a simulated order every
 inspected misalignment is caught, as in the InferAct paper (section 4.4); the order `as reviewed` is what the run's own
 reviewers did, and counts what they called misaligned and is. What nobody has looked at yet follows in queue order.
-
-One line of the oversight curve: a detector's flagged items in one order.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from console.analysis.statistics import oversight
+from console.analysis.statistics import inspection_curve
 from console.detection.oversight.pool import Pool
 from console.errors import Refused, Unknown
 from console.review.simulated import INSPECTION_ORDERS
@@ -42,7 +40,7 @@ class OversightLine:
     @property
     def right(self) -> NDArray[np.int64]:
         """How many have been put right by each inspection, as far as anything was tried again."""
-        return oversight.caught(self.corrected == 1)
+        return inspection_curve.caught(self.corrected == 1)
 
     @property
     def tried_again(self) -> bool:
@@ -53,12 +51,14 @@ class OversightLine:
         """What is caught and what is put right after each number of inspections."""
         if self.policy == CHANCE:
             n = self.caught.size
-            return oversight.by_chance(n, self.positives, at), oversight.by_chance(n, int(self.right[-1]), at)
-        return oversight.caught(self.caught)[at].astype(np.float64), self.right[at].astype(np.float64)
+            return inspection_curve.by_chance(n, self.positives, at), inspection_curve.by_chance(
+                n, int(self.right[-1]), at
+            )
+        return inspection_curve.caught(self.caught)[at].astype(np.float64), self.right[at].astype(np.float64)
 
     def points(self) -> pd.DataFrame:
         """The line itself, in a few hundred points."""
-        at = oversight.thinned(self.caught.size)
+        at = inspection_curve.thinned(self.caught.size)
         caught, right = self.values(at)
         frame = pd.DataFrame(
             {
@@ -73,16 +73,16 @@ class OversightLine:
         )
         if self.policy != CHANCE:
             return frame
-        low, high = oversight.chance_interval(self.caught.size, self.positives, at)
+        low, high = inspection_curve.chance_interval(self.caught.size, self.positives, at)
         return frame.assign(low=low, high=high)
 
-    def told(self, spent: int, further: int) -> dict[str, Any]:
+    def summary(self, spent: int, further: int) -> dict[str, Any]:
         """What it amounts to after so many inspections, and so many more."""
         n = self.caught.size
         at = np.array([min(spent, n), min(spent + further, n)])
         (now, then), (right, _) = self.values(at)
         by_luck = 0.0 if 0 < self.positives < n else None
-        curve = oversight.caught(self.caught)
+        curve = inspection_curve.caught(self.caught)
         return {
             "detector": self.detector,
             "policy": self.policy,
@@ -92,7 +92,7 @@ class OversightLine:
             "caught": float(now),
             "corrected": float(right) if self.tried_again else None,
             "more": float(then - now),
-            "area": by_luck if self.policy == CHANCE else oversight.normalised_area(curve, self.positives),
+            "area": by_luck if self.policy == CHANCE else inspection_curve.normalised_area(curve, self.positives),
         }
 
 
@@ -118,7 +118,7 @@ class Curves:
 
 
 def curves(
-    there: Pool,
+    pool: Pool,
     *,
     trial: int | None = None,
     orders: Sequence[str] = ORDERS,
@@ -135,21 +135,21 @@ def curves(
     for name in orders:
         if name not in ORDERS:
             raise Unknown("order of inspection", name, ORDERS)
-    chosen = _trial(there, trial)
-    rows = there.rows[there.rows["trial"] == chosen]
-    used = _inspected(rows, there.routing) if budget is None else _allowed(rows, budget)
+    chosen = _trial(pool, trial)
+    rows = pool.rows[pool.rows["trial"] == chosen]
+    used = _inspected(rows, pool.routing) if budget is None else _allowed(rows, budget)
     wanted = rows if detectors is None else rows[rows["detector"].isin(detectors)]
-    lines = list(_lines(wanted, there.routing, orders, seed))
+    lines = list(_lines(wanted, pool.routing, orders, seed))
     if not lines:
-        raise Refused(f"No flagged item of trial {chosen} of {there.run} has a label, so nothing can be counted.")
+        raise Refused(f"No flagged item of trial {chosen} of {pool.run} has a label, so nothing can be counted.")
     missing = _left_out(rows)
-    summary = pd.DataFrame([{**line.told(used, further), **missing[line.detector]} for line in lines])
+    summary = pd.DataFrame([{**line.summary(used, further), **missing[line.detector]} for line in lines])
     return Curves(chosen, used, further, pd.concat([line.points() for line in lines], ignore_index=True), summary)
 
 
-def drawable(there: Pool) -> dict[int, list[str]]:
+def drawable(pool: Pool) -> dict[int, list[str]]:
     """The trials that have a curve, with the detectors that have one: some flagged item of theirs has a label."""
-    rows = there.rows[there.rows["flagged"] & there.rows["label"].notna()]
+    rows = pool.rows[pool.rows["flagged"] & pool.rows["label"].notna()]
     found = rows[["trial", "detector"]].drop_duplicates().sort_values(["trial", "detector"])
     return {int(trial): found[found["trial"] == trial]["detector"].tolist() for trial in found["trial"].unique()}
 
@@ -175,14 +175,14 @@ def _order(flagged: pd.DataFrame, wrong: NDArray[np.bool_], name: str, seed: int
     if name == IDEAL:
         return np.argsort(~wrong, kind="stable")
     labels = [Label.MISALIGNED if bad else Label.ALIGNED for bad in wrong]
-    told = zip(flagged["score"], labels, flagged["expected_cost"], strict=True)
-    return np.array(INSPECTION_ORDERS[name]([Candidate(*one) for one in told], seed), dtype=np.int64)
+    candidates = [Candidate(*one) for one in zip(flagged["score"], labels, flagged["expected_cost"], strict=True)]
+    return np.array(INSPECTION_ORDERS[name](candidates, seed), dtype=np.int64)
 
 
-def _trial(there: Pool, wanted: int | None) -> int:
-    known = sorted({int(trial) for trial in there.rows["trial"]})
+def _trial(pool: Pool, wanted: int | None) -> int:
+    known = sorted({int(trial) for trial in pool.rows["trial"]})
     if not known:
-        raise Refused(f"No detector has judged {there.run} yet; run: inferact detect {there.run} --method rules")
+        raise Refused(f"No detector has judged {pool.run} yet; run: inferact detect {pool.run} --method rules")
     if wanted is not None and wanted not in known:
         raise Unknown("judged trial", wanted, known)
     return known[0] if wanted is None else wanted

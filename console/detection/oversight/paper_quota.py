@@ -25,18 +25,18 @@ Row = dict[str, Any]
 _FIELDS = ("tp", "fp", "fn", "tn")
 
 
-def matrices_of(there: Pool, trial: int | None = None) -> list[Row]:
+def matrices_of(pool: Pool, trial: int | None = None) -> list[Row]:
     """A row for each detector of a run: run, detector, trial and its confusion matrix over labelled trajectories."""
-    known = there.rows[there.rows["label"].notna()]
+    known = pool.rows[pool.rows["label"].notna()]
     if known.empty:
-        raise Refused(f"No judged trajectory of {there.run} has a label, so there is no confusion matrix.")
+        raise Refused(f"No judged trajectory of {pool.run} has a label, so there is no confusion matrix.")
     first = int(known["trial"].min()) if trial is None else trial
     rows = []
     for detector, judged in known[known["trial"] == first].groupby("detector", sort=True):
         bad, flagged = judged["label"] == Label.MISALIGNED, judged["flagged"]
         counts = ((bad & flagged).sum(), (~bad & flagged).sum(), (bad & ~flagged).sum(), (~bad & ~flagged).sum())
         matrix = dict(zip(_FIELDS, map(int, counts), strict=True))
-        rows.append({"run": there.run, "detector": str(detector), "trial": first, **matrix})
+        rows.append({"run": pool.run, "detector": str(detector), "trial": first, **matrix})
     return rows
 
 

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import orjson
-
 from console.environments.environment import TaskSpec
 from console.review.simulated import ReviewCase
 from console.review.simulated.faults import misleads
 from console.trajectory import Label, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
-from storage import tables
-
-
-def spec_of(task: tables.Task) -> TaskSpec:
-    """The task with its gold, as its environment sets it up."""
-    gold, options = orjson.loads(task.gold), orjson.loads(task.options)
-    return TaskSpec(task.task_key, task.environment, task.instruction, gold, options)
 
 
 def awaited(record: Trajectory, step: int, kind: str) -> Checkpoint:

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
 from sqlmodel import Session, col, func, select
 
 from console import runs
 from console.database import now_ms, reading, review_queue
-from console.environments.environment import TaskSpec
 from console.errors import BadInput, Unknown
 from console.review import decisions
 from console.review.simulated import INSPECTION_ORDERS, Noise, ReviewCase, SimulatedAnswer, reviewer
 from console.review.simulated.orders import Candidate
 from console.runs import costs
+from console.runs.options import run_options
+from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
@@ -111,7 +111,7 @@ def _judged(session: Session, run: tables.Run, plan: SimulationPlan) -> list[_Wa
         .where(item.run_id == run.id, item.open_slots > 0)
         .order_by(col(item.trial), col(item.id))
     )
-    judge, stated = reviewer(plan.reviewer).judge, costs.of_run(run)
+    judge, stated = reviewer(plan.reviewer).judge, run_options(run).costs
     found = []
     for waiting, asked, text, chance in session.exec(statement).all():
         session.expunge(waiting)
@@ -122,10 +122,9 @@ def _judged(session: Session, run: tables.Run, plan: SimulationPlan) -> list[_Wa
 
 
 def _case(item: tables.Item, asked: tables.Task, text: str, plan: SimulationPlan) -> ReviewCase:
-    gold, options = orjson.loads(asked.gold), orjson.loads(asked.options)
-    if not gold:
+    spec = task_spec(asked)
+    if not spec.gold:
         raise BadInput(f"Task {asked.task_key!r} has no gold, so no simulated reviewer can judge it.")
-    spec = TaskSpec(asked.task_key, asked.environment, asked.instruction, gold, options)
     seen = checkpoint_at(from_json(text), item.step, CheckpointKind(item.kind))
     return ReviewCase(spec, seen, item.trial, plan.seed, plan.wordings)
 

@@ -5,6 +5,9 @@ A new kind is one file here and one line in KINDS.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -12,8 +15,7 @@ from typing import BinaryIO
 
 from sqlmodel import col, select
 
-from console.errors import Refused, Unknown
-from console.runs.export.atomic_file import atomic_file
+from console.errors import BadInput, Refused, Unknown
 from console.runs.export.budget import BUDGET
 from console.runs.export.decisions import DECISIONS
 from console.runs.export.events import EVENTS
@@ -34,7 +36,7 @@ KINDS: dict[str, ExportQuery] = {
     "events": EVENTS,
 }
 
-__all__ = ["FORMATS", "KINDS", "download", "export"]
+__all__ = ["FORMATS", "KINDS", "atomic_file", "download", "export"]
 
 _GOLD = "gold_label"
 _OUTCOME = "next_trial_outcome"
@@ -60,6 +62,20 @@ def download(url: str, kind: str, run_name: str, format: str, *, researcher: boo
     stream = BytesIO()
     _write(partial(reading, url), kind, run_name, FORMATS[format], stream, researcher)
     return stream.getvalue()
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """A stream whose bytes take the file's place at the end; raises BadInput where it cannot be written."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as stream:
+            yield stream
+        part.replace(path)
+    except OSError as failed:
+        raise BadInput(f"{path} cannot be written ({failed.strerror}); choose another --out.") from failed
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _write(opened: Open, kind: str, run_name: str, format: Format, stream: BinaryIO, researcher: bool) -> int:

@@ -19,7 +19,7 @@ from console.runs.importers import (
     webshop_react,
 )
 from console.runs.importers.companions import companion_sentence
-from console.runs.importers.parts.file_start import beginning_of
+from console.runs.importers.parts.lines import beginning_of
 from console.runs.importers.records import Entry, Importer, Progress
 
 IMPORTERS: dict[str, Importer] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.runs.importers.parts.outline import base_of, outline
+from console.runs.importers.parts.json_records import base_of, outline
 
 _COMPANIONS: tuple[tuple[tuple[str, ...], str], ...] = (
     (

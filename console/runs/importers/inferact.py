@@ -10,9 +10,8 @@ from typing import Any
 
 from console.errors import UnreadableFile
 from console.runs.importers.parts.inferact_paths import RecordedPath, Said, alfworld_path, hotpotqa_path, webshop_path
-from console.runs.importers.parts.json_records import Record, objects, required_list
+from console.runs.importers.parts.json_records import Record, base_of, objects, outline, required_list
 from console.runs.importers.parts.messages import text_of
-from console.runs.importers.parts.outline import base_of, outline
 from console.runs.importers.parts.rewards import number_of, result_of
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Outcome, Trajectory

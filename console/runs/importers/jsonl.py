@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from console.errors import BadInput, UnreadableFile
-from console.runs.importers.parts.json_records import json_records
-from console.runs.importers.parts.outline import base_of, outline
+from console.runs.importers.parts.json_records import base_of, json_records, outline
 from console.runs.importers.records import Entry, Found, Importer, Progress
 from console.trajectory import from_dict
 

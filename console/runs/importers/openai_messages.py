@@ -11,7 +11,7 @@ import orjson
 
 from console.environments import ENVIRONMENTS
 from console.errors import UnreadableFile
-from console.runs.importers.parts.json_records import Record, json_records
+from console.runs.importers.parts.json_records import Record, base_of, json_records, outline
 from console.runs.importers.parts.messages import (
     Message,
     are_messages,
@@ -25,7 +25,6 @@ from console.runs.importers.parts.messages import (
     tool_calls,
     turns,
 )
-from console.runs.importers.parts.outline import base_of, outline
 from console.runs.importers.parts.rewards import number_of, result_of, trial_of
 from console.runs.importers.records import Entry, Found, Importer, Progress, Skipped, with_critical_action
 from console.trajectory import Label, Outcome, Step, Trajectory

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.json_records import Record, objects
+from console.runs.importers.parts.json_records import Record, base_of, objects, outline
 from console.runs.importers.parts.messages import (
     Message,
     are_messages,
@@ -23,7 +23,6 @@ from console.runs.importers.parts.messages import (
     tool_calls,
     turns,
 )
-from console.runs.importers.parts.outline import base_of, outline
 from console.runs.importers.parts.rewards import number_of, result_of, trial_of
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Outcome, Step, Trajectory

@@ -114,7 +114,7 @@ def _submit(sent: CheckSent) -> Check:
     steps = [_step(step) for step in sent.steps]
     answer = gate.ask(sent.task, steps, _action(sent.action), task_id=sent.task_id, trial=sent.trial)
     if isinstance(answer, Wait):
-        return _check(answer, CheckId(answer.case.ask.trajectory_id, answer.case.question.step))
+        return _check(answer, CheckId(answer.check.ask.trajectory_id, answer.check.request.step))
     with reading() as session:
         return _check(answer, checks.check_id_of(session, answer))
 

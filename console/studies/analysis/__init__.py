@@ -1,40 +1,35 @@
-"""Everything that is computed of a study's results, from the tidy tables alone.
+"""Everything that is computed of a study's results, from the tidy tables alone, and what is said of it.
 
-A new analysis is one function from the tables to a table, and one line in ANALYSES.
+A new analysis is one file that states an Analysis, and one line in ANALYSES: the page of results, the report and
+`inferact study results` show it from there on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pandas as pd
 
-from console.studies.analysis.budget import burn_down
+from console.studies.analysis import agreement, effects, feedback, oversight, pace, people, reliance, success
 from console.studies.analysis.frames import Frames
-from console.studies.analysis.reliance import bias, checks, override, stamping
-from console.studies.analysis.reviewers import agreement, by_length, over_session, pace, pairs, people, words
-from console.studies.analysis.success import differences, mixed, success, tasks
+from console.studies.analysis.parts import Analysis, Compute
 
-ANALYSES: dict[str, Callable[[Frames], pd.DataFrame]] = {
-    "success": success,
-    "differences": differences,
-    "tasks": tasks,
-    "mixed": mixed,
-    "agreement": agreement,
-    "agreement-pairs": pairs,
-    "pace": pace,
-    "time-over-session": over_session,
-    "override-by-score": override,
-    "automation-bias": bias,
-    "rubber-stamping": stamping,
-    "checks": checks,
-    "feedback": words,
-    "feedback-length": by_length,
-    "people": people,
-    "burn-down": burn_down,
+ANALYSES: dict[str, Analysis] = {
+    "success": success.ANALYSIS,
+    "effects": effects.ANALYSIS,
+    "agreement": agreement.ANALYSIS,
+    "pace": pace.ANALYSIS,
+    "reliance": reliance.ANALYSIS,
+    "words": feedback.ANALYSIS,
+    "people": people.ANALYSIS,
+    "oversight": oversight.ANALYSIS,
 }
+"""By the name of its part of the page in the address, in the order of page and report."""
 
 
-def analysis(frames: Frames) -> dict[str, pd.DataFrame]:
-    """Every table of the analysis by its name."""
-    return {name: compute(frames) for name, compute in ANALYSES.items()}
+def computations() -> dict[str, Compute]:
+    """What computes each table of results, by the table's name."""
+    return {name: compute for each in ANALYSES.values() for name, compute in each.tables.items()}
+
+
+def result_tables(frames: Frames) -> dict[str, pd.DataFrame]:
+    """Every table of results by its name."""
+    return {name: compute(frames) for name, compute in computations().items()}

@@ -1,4 +1,4 @@
-"""How far reviewers lean on the detector."""
+"""Reliance: how far reviewers lean on the detector."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from collections.abc import Iterator
 import pandas as pd
 
 from console.analysis.statistics.reliance import automation_bias, overrides, rubber_stamping
+from console.studies.analysis.format import ColumnFormat, by_figure, signed, span
 from console.studies.analysis.frames import ALL, Frames, cells, groups, own, table
+from console.studies.analysis.parts import WHOSE, Analysis, ResultPart
 from console.studies.results.data_dictionary import FACTOR
 
 _SEEN = {"shown", "hidden"}
 _DIFFERENCE = "difference"
+_SURE = 0.75
+"""Between two bins: those above it begin at a score of 0.8."""
 
 
 def override(frames: Frames) -> pd.DataFrame:
@@ -89,3 +93,99 @@ def _conditions(part: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     yield ALL, part
     for condition, rows in part.groupby("condition", sort=True):
         yield str(condition), rows
+
+
+def of_overrides(table: pd.DataFrame) -> str:
+    """How often reviewers decide against the detector, and where its score lies then."""
+    if not table["n"].sum():
+        return "Nobody has decided on a flagged item yet."
+    against, count = int(table["overridden"].sum()), int(table["n"].sum())
+    said = f"{against:,} of {count:,} decisions ({against / count:.0%}) are against the detector"
+    above, below = table[table["bin_low"] > _SURE], table[table["bin_low"] <= _SURE]
+    if not above["n"].sum() or not below["n"].sum():
+        return f"{said}."
+    sure, unsure = (part["overridden"].sum() / part["n"].sum() for part in (above, below))
+    return f"{said}: {sure:.0%} where its score is 0.8 or more, {unsure:.0%} where it is less."
+
+
+def of_bias(table: pd.DataFrame) -> str:
+    """Whether seeing a thing that is wrong makes reviewers err on items whose answer is known."""
+    rows = by_figure(table[table["seeded"] == "advice wrong"])
+    if not rows:
+        return (
+            "Automation bias cannot be told: it needs seeded items, and a factor such as the score that one condition "
+            "shows and another hides."
+        )
+    row = rows["difference"]
+    if pd.isna(row["value"]):
+        return f"Automation bias cannot be told: {row['note']}"
+    shown = f"{row['factor'].replace('_', ' ')} shown rather than hidden"
+    said = (
+        f"Where the detector is wrong about a seeded item, {shown} changes the share of right decisions "
+        f"by {signed(row['value'])}"
+    )
+    if pd.isna(row["low"]):
+        return f"{said}; how sure that is cannot be told: {row['note']}"
+    verdict = "automation bias" if row["high"] < 0 else "no automation bias to be seen"
+    return f"{said}{span(row, '+.3f')}: {verdict}."
+
+
+def of_stamping(table: pd.DataFrame) -> str:
+    """Whether quick decisions agree with the detector more than slow ones."""
+    rows = by_figure(table[table["condition"] == ALL])
+    if not rows or pd.isna(rows["index"]["value"]):
+        why = rows["index"]["note"] if rows else "nobody has decided anything yet."
+        return f"The rubber-stamping index cannot be told: {why}"
+    index, apart = rows["index"], rows["difference"]
+    said = f"Of each reviewer's quickest decisions {index['value']:.0%} say what the detector says{span(index, '.0%')}"
+    if pd.isna(apart["value"]):
+        return f"{said}."
+    return f"{said}, {abs(apart['value']):.0%} {'more' if apart['value'] > 0 else 'less'} than of the slower ones."
+
+
+def _with_decisions(bins: pd.DataFrame) -> pd.DataFrame:
+    filled: pd.DataFrame = bins[bins["n"] > 0]
+    return filled
+
+
+ANALYSIS = Analysis(
+    tab="Reliance",
+    title="Reliance on the detector",
+    lead="Decisions against the detector by its score; accuracy on seeded items with and without what it says; the "
+    "rubber-stamping index, which is agreement among each participant's fastest quarter of decisions.",
+    source="decisions.csv",
+    tables={"override-by-score": override, "automation-bias": bias, "rubber-stamping": stamping, "checks": checks},
+    parts=(
+        ResultPart(
+            table="override-by-score",
+            title="Decisions against the detector",
+            about="By the detector's score; bins without a decision are left out.",
+            sentence=of_overrides,
+            chart="override-by-score",
+            view=_with_decisions,
+            columns={
+                "bin_low": ColumnFormat("score from", 1),
+                "bin_high": ColumnFormat("score to", 1),
+                "overridden": ColumnFormat("against"),
+            },
+        ),
+        ResultPart(
+            table="automation-bias",
+            title="Automation bias on seeded items",
+            about="Accuracy shown less hidden.",
+            sentence=of_bias,
+        ),
+        ResultPart(
+            table="rubber-stamping",
+            title="Rubber stamping",
+            about="Agreement with the detector among quick decisions (index), the others, and the difference.",
+            sentence=of_stamping,
+        ),
+        ResultPart(
+            table="checks",
+            title="Items with a known answer",
+            about="Practice, attention and seeded items answered rightly.",
+        ),
+    ),
+    choices=(WHOSE,),
+)

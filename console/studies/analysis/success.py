@@ -1,23 +1,18 @@
-"""Tasks solved over trials, condition by condition, and what the conditions differ by."""
+"""Success over trials: how many tasks are solved by each trial, condition by condition."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations
 from typing import Any
 
 import pandas as pd
 
-from console.analysis.statistics.mixed_models import Mixed, linear, logistic
-from console.analysis.statistics.paired import Comparison, all_pairs
-from console.analysis.statistics.success_rate import HELD, PAPER, by_trial, compare_tasks
-from console.studies.analysis.frames import Frames, cells, groups, own, table, within
-
-LAST = "solved by the last trial"
-RIGHT = "right decisions"
-SECONDS = "seconds per decision"
+from console.analysis.statistics.success_rate import HELD, PAPER, by_trial
+from console.studies.analysis.format import ColumnFormat
+from console.studies.analysis.frames import Frames, cells, groups, table
+from console.studies.analysis.parts import WHOSE, Analysis, ResultChoice, ResultPart
 
 _COUNTS = {PAPER: "undecided run", HELD: "undecided held"}
+_SAME = 1e-9
 
 
 def success(frames: Frames) -> pd.DataFrame:
@@ -47,128 +42,86 @@ def success(frames: Frames) -> pd.DataFrame:
     )
 
 
-def differences(frames: Frames) -> pd.DataFrame:
-    """Every two conditions against each other, over participants, by every test (Holm over the pairs)."""
-    rows = [
-        _test(name, measure, comparison, test)
-        for name, measure, values in _measures(frames)
-        if values["condition"].nunique() > 1
-        for comparison in all_pairs(values, "value", "within" if within(values) else "between")
-        for test in comparison.tests
-    ]
-    return table(
-        rows,
-        "reviewers$ measure$ first$ second$ difference low high test$ statistic p p_holm "
-        "effect effect_low effect_high n# note$",
-    )
-
-
-def tasks(frames: Frames) -> pd.DataFrame:
-    """Every two conditions against each other over the tasks that both met, by McNemar's test."""
-    rows = []
-    for name, solved in groups(_last(frames)):
-        for first, second in combinations(sorted(solved["condition"].unique()), 2):
-            found = compare_tasks(solved, "value", first, second)
-            test = found.test
-            rows.append(
-                {
-                    "reviewers": name,
-                    "first": first,
-                    "second": second,
-                    "pairs": found.pairs,
-                    "tied": found.tied,
-                    "only_first": test.only_first,
-                    "only_second": test.only_second,
-                    **cells(found.difference, "difference"),
-                }
-            )
-    return table(rows, "reviewers$ first$ second$ pairs# tied# only_first# only_second# difference low high p note$")
-
-
-def mixed(frames: Frames) -> pd.DataFrame:
-    """How much each condition changes what is solved and decided rightly, participants as a random effect."""
-    rows = [
-        row
-        for name, measure, values in _answers(frames)
-        if values["condition"].nunique() > 1
-        for model in (linear, logistic)
-        for row in _effects(name, measure, model(values, "value"))
-    ]
-    return table(
-        rows,
-        "reviewers$ measure$ scale$ reference$ condition$ estimate low high p participants# cells# "
-        "sd_participants sd_residual method$ note$",
-    )
-
-
-def _measures(frames: Frames) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """(reviewers, measure, a value per participant and condition)."""
-    for name, measure, values in _answers(frames):
-        yield name, measure, values
-    timed = own(frames).assign(value=own(frames)["lead_time_ms"].astype(float) / 1_000)
-    for name, part in groups(timed):
-        medians = part.groupby(["participant", "condition"])["value"].median()
-        yield name, SECONDS, medians.reset_index()
-
-
-def _answers(frames: Frames) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """(reviewers, measure, a row with value 0 or 1 per answer)."""
-    for name, part in groups(_last(frames)):
-        yield name, LAST, part
-    judged = own(frames)
-    judged = judged[judged["correct"].notna()]
-    for name, part in groups(judged.assign(value=judged["correct"].astype(float))):
-        yield name, RIGHT, part[["participant", "condition", "task_id", "value"]]
-
-
-def _last(frames: Frames) -> pd.DataFrame:
-    """Each task as its participant's last trial left it, of arms that are over; undecided actions run."""
-    solved = frames["outcomes"][frames["outcomes"]["closed"].astype(bool)]
-    longest = solved.groupby(["participant", "condition"])["trial"].transform("max")
-    planned = frames["success"]["trial"].max()
-    over = solved[(solved["trial"] == longest) & (longest == planned)]
-    answers: pd.DataFrame = over.assign(value=over["solved_paper"].astype(float))
-    return answers[["annotator_kind", "participant", "condition", "task_id", "value"]]
-
-
 def _pooled(found: Any) -> dict[str, Any]:
     low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
     return {"pooled": found.value, "pooled_low": low, "pooled_high": high}
 
 
-def _test(name: str, measure: str, comparison: Comparison, test: Any) -> dict[str, Any]:
-    sized = cells(test.effect, "effect")
-    notes = (comparison.difference.note, test.note, test.effect.note)
-    return {
-        "reviewers": name,
-        "measure": measure,
-        "first": comparison.first,
-        "second": comparison.second,
-        **cells(comparison.difference, "difference"),
-        "test": test.name,
-        "statistic": test.statistic,
-        "p": test.p_value,
-        "p_holm": test.adjusted,
-        "effect": sized["effect"],
-        "effect_low": sized["low"],
-        "effect_high": sized["high"],
-        "n": test.n,
-        "note": " ".join(dict.fromkeys(filter(None, notes))),
-    }
+def of_success(table: pd.DataFrame) -> str:
+    """Which condition solved most after the last trial, and how far that is from the first trial."""
+    if table.empty:
+        return "No trial is over yet, so nothing can be counted."
+    last = table[table["trial"] == table["trial"].max()].sort_values("mean", ascending=False)
+    best = last.iloc[0]
+    first = table[(table["trial"] == table["trial"].min()) & (table["condition"] == best["condition"])].iloc[0]
+    spread = f" ± {best['sd']:.1%}" if pd.notna(best["sd"]) else ""
+    said = (
+        f"After trial {best['trial']}, {best['condition']} has solved {best['mean']:.1%}{spread} of its tasks "
+        f"(mean ± SD over {best['participants']}), from {first['mean']:.1%} in trial {first['trial']}"
+    )
+    others = last[last["condition"] != best["condition"]]
+    if others.empty:
+        return f"{said}."
+    level = others[(others["mean"] - best["mean"]).abs() < _SAME]
+    if len(level):
+        return f"{said}; {' and '.join(level['condition'])} {'stands' if len(level) == 1 else 'stand'} level with it."
+    return f"{said}; the least is {others.iloc[-1]['mean']:.1%}, of {others.iloc[-1]['condition']}."
 
 
-def _effects(name: str, measure: str, model: Mixed) -> Iterator[dict[str, Any]]:
-    about = {
-        "reviewers": name,
-        "measure": measure,
-        "scale": model.scale,
-        "reference": model.reference,
-        "participants": model.participants,
-        "cells": model.cells,
-        "sd_participants": model.sd_participants,
-        "sd_residual": model.sd_residual,
-        "method": model.method,
-    }
-    for condition, found in ((model.reference, model.level), *model.differences.items()):
-        note = " ".join(dict.fromkeys(filter(None, (found.note, model.note))))
-        yield {**about, "condition": condition, **cells(found, "estimate"), "note": note}
+def table_9(shares: pd.DataFrame) -> pd.DataFrame:
+    """Success as InferAct's Table 9 prints it: mean +- SD in per cent, the 95% interval behind, a column per trial."""
+    whose = [column for column in ("reviewers", "count", "condition") if column in shares]
+    cells = [_per_cent({str(name): cell for name, cell in row.items()}) for row in shares.to_dict("records")]
+    flat = shares[[*whose, "participants"]].assign(trial=[f"trial {n}" for n in shares["trial"]], cell=cells)
+    trials = list(dict.fromkeys(flat["trial"]))
+    wide = flat.pivot_table(index=whose, columns="trial", values="cell", aggfunc="first", sort=False)
+    wide = wide[trials].astype(object).where(wide[trials].notna(), None)
+    wide.insert(0, "participants", flat.groupby(whose)["participants"].max())
+    return wide.reset_index().rename_axis(columns=None)
+
+
+def _per_cent(row: dict[str, Any]) -> str:
+    spread = "" if pd.isna(row["sd"]) else f" ± {100 * row['sd']:.1f}"
+    reach = "" if pd.isna(row["low"]) else f" ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
+    return f"{100 * row['mean']:.1f}{spread}{reach}"
+
+
+ANALYSIS = Analysis(
+    tab="Success",
+    title="Success over trials",
+    lead="Tasks solved by each trial, mean ± SD over participants. Undecided flagged actions run after their trial, as "
+    "the InferAct paper counts, or stay held and count as not solved.",
+    source="success.csv",
+    tables={"success": success},
+    parts=(
+        ResultPart(
+            table="success",
+            title="Success in per cent",
+            about="Mean ± SD over participants (95% interval of the mean), laid out as InferAct's Table 9.",
+            sentence=of_success,
+            chart="study-success",
+            view=table_9,
+            printed=True,
+        ),
+        ResultPart(
+            table="success",
+            title="Success as shares",
+            about="SD with n - 1, SD (n) as the InferAct paper has it; pooled over tasks by Wilson.",
+            columns={
+                "sd_paper": ColumnFormat("SD (n)"),
+                "pooled_low": ColumnFormat("pooled 95% low"),
+                "pooled_high": ColumnFormat("pooled 95% high"),
+            },
+        ),
+    ),
+    choices=(
+        WHOSE,
+        ResultChoice(
+            "count",
+            "Undecided actions",
+            "count",
+            {"undecided run": "run after their trial", "undecided held": "stay held"},
+            every=False,
+        ),
+    ),
+)

@@ -1,7 +1,7 @@
-"""Who gets which condition, at which position, on which tasks: the same seed, the same allocation.
+"""The allocation: who gets which condition, at which position, on which tasks; the same seed, the same allocation.
 
-What an allocation balances, counted from its table alone, and what its design promises.
-Orders of conditions and of blocks of tasks, as rows of numbers from 0.
+Orders of conditions and blocks of tasks are squares, rows of numbers from 0. What an allocation balances is counted
+from its table alone, and beside it stands what its design promises.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A study's design: everything that is settled before the first participant comes.
-
-The parts of a design.
-"""
+"""A study's design and its parts: everything that is settled before the first participant comes."""
 
 from __future__ import annotations
 

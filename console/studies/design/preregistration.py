@@ -1,7 +1,4 @@
-"""Bits of Markdown whose cells and fences hold any text.
-
-What was settled before the first participant came, in Markdown, ready for a registry.
-"""
+"""The preregistration: what was settled before the first participant came, in Markdown that holds any text."""
 
 from __future__ import annotations
 

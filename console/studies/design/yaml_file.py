@@ -1,7 +1,7 @@
-"""Designs as YAML files, in and out.
+"""Designs as YAML files, in and out; what is wrong with one is told in one sentence.
 
-YAML nodes as plain values, every scalar as the text that was written: the design says what is a number.
-What is wrong with a design, as one sentence: the field, what it must be, what to do.
+Scalars are read as the text that was written, and the design says what is a number. The sentence names the field and
+its line, what it must be, and what to do.
 """
 
 from __future__ import annotations

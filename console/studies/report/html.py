@@ -1,6 +1,6 @@
-"""The report with its tables, in a folder or in one zip.
+"""The report as one HTML file that fetches nothing, and with its tables in a folder or in one zip.
 
-The report's page: every text escaped, every chart drawn from a table of its own, nothing fetched.
+It is a renderer of ANALYSES: every text escaped, every chart drawn from a table of results.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from console.analysis.charts import CHARTS
-from console.runs.export.atomic_file import atomic_file
+from console.runs.export import atomic_file
 from console.runs.export.formats.columns import iso
-from console.studies.analysis import analysis
+from console.studies.analysis import ANALYSES, result_tables
+from console.studies.analysis.format import text_table
+from console.studies.analysis.parts import Analysis, charts, sentences
 from console.studies.design import Design
 from console.studies.report import methods
-from console.studies.report.oversight import oversight
-from console.studies.report.sections import SECTIONS, TITLES, ReportSection, Tables, derived
-from console.studies.report.tables import Table, table
 from console.studies.results import csv_files
 from console.studies.results.csv_files import factors_of
 from console.studies.results.data_dictionary import table as dictionary
@@ -52,22 +51,21 @@ class Figure:
     spec: Markup
 
 
-def html(design: Design, frames: Mapping[str, pd.DataFrame], told: ReportStamp) -> str:
+def html(design: Design, frames: Mapping[str, pd.DataFrame], stamp: ReportStamp) -> str:
     """The whole report, a function of the design and the tidy tables alone."""
-    there = tables(frames)
+    tables = result_tables(frames)
     return str(
         _template().render(
             name=design.name,
-            written=iso(told.written_ms),
-            data_version=told.data_version,
+            written=iso(stamp.written_ms),
+            data_version=stamp.data_version,
             facts=_facts(design, frames),
-            sections=[_section(section, there) for section in SECTIONS],
-            titles=TITLES,
+            sections=[_section(each, tables) for each in ANALYSES.values()],
             methods=methods.paragraphs(design, frames),
-            conditions=table("conditions", methods.condition_table(design)),
+            conditions=text_table(methods.condition_table(design)),
             parameters=methods.parameters(design),
-            software=table("software", methods.software()),
-            dictionary=table("dictionary", dictionary(factors_of(frames["decisions"]))),
+            software=text_table(methods.software()),
+            dictionary=text_table(dictionary(factors_of(frames["decisions"]))),
             style=Markup(_asset("report.css")),
             script=Markup(_asset("report.js")),
             plotly=Markup(get_plotlyjs()),
@@ -75,29 +73,27 @@ def html(design: Design, frames: Mapping[str, pd.DataFrame], told: ReportStamp) 
     )
 
 
-def tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Every table behind the report's charts and tables, from the tidy tables alone."""
-    points, summary = oversight(frames)
-    computed = analysis(frames)
-    return {**computed, **derived(computed), "oversight": points, "oversight-summary": summary}
-
-
-def figures(section: ReportSection, there: Tables) -> Iterator[Figure]:
-    """The section's charts that have anything to show."""
-    for chart, of, rows in section.charts(there):
-        if len(rows):
-            drawn = CHARTS[chart](rows)
-            place = "-".join(filter(None, (chart, *of.split())))
+def figures(analysis: Analysis, tables: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
+    """The charts of the analysis that have anything to show."""
+    for part in analysis.parts:
+        for of, rows in charts(part, analysis.first(tables[part.table])):
+            drawn = CHARTS[part.chart](rows)
+            place = "-".join([part.chart, *of.split()])
             spec = Markup(drawn.to_json().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
             yield Figure(place, str(drawn.layout.title.text), of, int(drawn.layout.height or 400), spec)
 
 
-def _section(section: ReportSection, there: Tables) -> dict[str, Any]:
-    shown: list[Table] = [table(name, there[name]) for name in section.tables if len(there[name])]
-    drawn = list(figures(section, there))
-    said = list(section.says(there))
-    about = {"title": section.title, "lead": section.lead, "source": section.source}
-    return {**about, "said": said, "figures": drawn, "tables": shown}
+def _section(analysis: Analysis, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+    parts = [(part, tables[part.table]) for part in analysis.parts]
+    grids = [(part, part.laid_out(frame)) for part, frame in parts]
+    return {
+        "title": analysis.title,
+        "lead": analysis.lead,
+        "source": analysis.source,
+        "sentences": [said for part, frame in parts for said in sentences(part, analysis.first(frame))],
+        "figures": list(figures(analysis, tables)),
+        "tables": [(part.title, part.about, text_table(grid, part.columns)) for part, grid in grids if len(grid)],
+    }
 
 
 def _facts(design: Design, frames: Mapping[str, pd.DataFrame]) -> list[tuple[str, str]]:
@@ -132,15 +128,15 @@ def _asset(name: str) -> str:
 REPORT = "report.html"
 
 
-def write(design: Design, frames: Mapping[str, pd.DataFrame], told: ReportStamp, folder: Path) -> list[Path]:
+def write(design: Design, frames: Mapping[str, pd.DataFrame], stamp: ReportStamp, folder: Path) -> list[Path]:
     """Writes report.html and every table as CSV into the folder; raises BadInput where it cannot."""
-    page = html(design, frames, told).encode()
+    page = html(design, frames, stamp).encode()
     written = csv_files.write(frames, folder)
     with atomic_file(folder / REPORT) as stream:
         stream.write(page)
     return [folder / REPORT, *written]
 
 
-def bundle(design: Design, frames: Mapping[str, pd.DataFrame], told: ReportStamp) -> bytes:
+def bundle(design: Design, frames: Mapping[str, pd.DataFrame], stamp: ReportStamp) -> bytes:
     """The same as a zip."""
-    return csv_files.archive(frames, {REPORT: html(design, frames, told).encode()})
+    return csv_files.archive(frames, {REPORT: html(design, frames, stamp).encode()})

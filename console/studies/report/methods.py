@@ -20,7 +20,6 @@ _PACKAGES = (
     "scipy",
     "statsmodels",
     "scikit-learn",
-    "krippendorff",
     "plotly",
 )
 

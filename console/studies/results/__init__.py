@@ -1,4 +1,4 @@
-"""The results of a user study: tidy tables out of the database, and everything that is computed from them alone.
+"""The results of a user study as tidy tables out of the database; all else is computed from these alone.
 
 A new table is one function, one line in TABLES, and its columns in the data dictionary.
 """

@@ -1,4 +1,4 @@
-"""What each arm's budget allowed, what was spent, and when."""
+"""Budgets of a study as tidy tables, spent and entry by entry; one file a table or two, as its neighbours."""
 
 from __future__ import annotations
 

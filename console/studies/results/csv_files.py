@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import pandas as pd
 
 from console.errors import BadInput, Unknown
-from console.runs.export.atomic_file import atomic_file
+from console.runs.export import atomic_file
 from console.runs.export.formats import FORMATS, ColumnKind, as_csv, csv
 from console.runs.export.formats.columns import Page
 from console.studies.results.data_dictionary import FACTOR, FRAMES, Field, columns, fields, rows, table, typed

@@ -10,6 +10,7 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from console.analysis.statistics.feedback_words import word_count
+from console.runs.current_decisions import is_current
 from console.runs.export.decisions import next_outcome
 from console.studies.results.adjudication import Of, settled
 from console.studies.results.condition_runs import ConditionRun, condition_runs, practice, tidy
@@ -83,7 +84,7 @@ def _raw(session: Session, everyone: Sequence[ConditionRun]) -> pd.DataFrame:
 
 def _of_run(session: Session, run_id: int, participant: str) -> Sequence[Any]:
     """Only what the participant decided: a run may hold others' answers, and a withdrawn name stands for nobody."""
-    mine = _item.c.run_id == run_id, _decision.c.reviewer == participant, _decision.c.superseded.is_(False)
+    mine = _item.c.run_id == run_id, _decision.c.reviewer == participant, is_current(_decision.c)
     statement = select(*(value.label(name) for name, value in _SELECTED.items())).select_from(_JOINED).where(*mine)
     # The driver's own tuples: rows of SQLAlchemy would take as long as the query.
     with session.connection().execute(statement) as found:

@@ -1,9 +1,7 @@
-"""Ground truth of what participants decided on.
+"""Ground truth of what participants decided on, and the checkpoint keys that every participant's copy of a task shares.
 
 Where the source of a trajectory tells it, that is its label. In a live run a rejected action never runs and an edited
 one is another, so there the embedded world tells what the action that waited would have led to.
-
-Units: checkpoints by names that every participant's own copy of a task shares.
 """
 
 from __future__ import annotations
@@ -16,7 +14,9 @@ from sqlalchemy import func, select
 from sqlmodel import Session, col
 
 from console.environments import ENVIRONMENTS
-from console.review.simulated.ground_truth import awaited, spec_of, true_label
+from console.review.simulated.ground_truth import awaited, true_label
+from console.runs.current_decisions import is_current
+from console.runs.trajectory_rows import task_spec
 from console.trajectory import Label, from_json
 from storage import tables
 from storage.queue import HALTED
@@ -42,7 +42,7 @@ def _tried(session: Session, items: Sequence[int]) -> Iterator[tuple[int, str]]:
             # Everybody's trial 0 of a task is the same text, so it is tried once.
             case = (task.instruction_digest, task.gold, body, str(step), kind)
             if case not in known:
-                known[case] = str(true_label(spec_of(task), awaited(from_json(body), step, kind)))
+                known[case] = str(true_label(task_spec(task), awaited(from_json(body), step, kind)))
             yield item_id, known[case]
 
 
@@ -86,7 +86,7 @@ def labelled(study_id: int | None, run_id: int | None, reviewer: str | None = No
         .join(decision, col(decision.item_id) == col(item.id))
         .join(record, col(record.id) == item.trajectory_id)
         .join(task, col(task.id) == record.task_id)
-        .where(col(decision.superseded).is_(False), col(decision.label).is_not(None))
+        .where(is_current(), col(decision.label).is_not(None))
         .group_by(*map(col, place))
     )
     if reviewer is not None:

@@ -9,6 +9,7 @@ import pandas as pd
 from sqlalchemy import and_, func, select
 from sqlmodel import Session
 
+from console.runs.current_decisions import is_current
 from console.studies.results.condition_runs import ConditionRun, condition_runs, tidy
 from console.studies.results.ground_truth import gold_labels
 from console.trajectory import Outcome
@@ -58,9 +59,7 @@ def items(session: Session, study_id: int) -> pd.DataFrame:
 
 
 def _of_run(session: Session, arm: ConditionRun) -> Sequence[Any]:
-    mine = and_(
-        _decision.c.item_id == _item.c.id, _decision.c.reviewer == arm.participant, _decision.c.superseded.is_(False)
-    )
+    mine = and_(_decision.c.item_id == _item.c.id, _decision.c.reviewer == arm.participant, is_current(_decision.c))
     joined = (
         _item.join(_record, _record.c.id == _item.c.trajectory_id)
         .join(_task, _task.c.id == _record.c.task_id)

@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 from sqlmodel import Session, col
 from sqlmodel import select as rows_of
 
+from console.runs.current_decisions import is_current
 from console.studies.results.condition_runs import condition_runs, kind_of, practice, tidy
 from console.studies.results.data_dictionary import fields, typed
 from storage import tables
@@ -51,7 +52,7 @@ def _decided(session: Session, study_id: int) -> dict[int, int]:
     whose: dict[int, tuple[int, str]] = {}
     for arm in [*practice(session, study_id), *condition_runs(session, study_id)]:
         whose |= {run: (arm.participant_id, arm.participant) for run in (arm.run_id, arm.checks_run_id) if run}
-    mine: Any = (_item.c.run_id.in_(whose), _decision.c.superseded.is_(False))
+    mine: Any = (_item.c.run_id.in_(whose), is_current(_decision.c))
     joined = _item.join(_decision, _decision.c.item_id == _item.c.id)
     statement = select(_item.c.run_id, _decision.c.reviewer, func.count()).select_from(joined).where(*mine)
     counted: Counter[int] = Counter()

@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 from sqlmodel import Session
 
 from console.errors import Unknown
+from console.runs.current_decisions import is_current
 from console.studies.results.condition_runs import PEOPLE
 from storage.tables import AssignmentStatus, Study, Table
 
@@ -60,7 +61,7 @@ def _decided(session: Session, study_id: int) -> dict[bool, tuple[int, int]]:
         .join(_item, _item.c.run_id == _place.c.run_id)
         .join(_decision, _decision.c.item_id == _item.c.id)
     )
-    mine = _decision.c.reviewer == _person.c.code, _decision.c.superseded.is_(False)
+    mine = _decision.c.reviewer == _person.c.code, is_current(_decision.c)
     human = (_person.c.kind == PEOPLE).label("human")
     statement = select(human, func.count(), spent).select_from(joined).where(_place.c.study_id == study_id, *mine)
     rows = session.execute(statement.group_by(human))

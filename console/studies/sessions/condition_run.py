@@ -1,14 +1,14 @@
-"""Arms: the run of one participant's condition, made and played by the Actor up to what waits for review.
+"""The run of one participant's condition: made, played by the Actor up to what waits for review, handed over after it.
 
-Long work is marked in the run's options, so that a page opened anew knows whether it is under way or was cut off.
-
-Rounds: decisions reach the agents, what the budget left open is released, the next trial comes.
+At a handover decisions reach the agents, what the budget left open is released, and the next trial comes. Long work is
+marked in the run's options, so that a page opened anew knows whether it is under way or was cut off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -21,6 +21,8 @@ from console.database import now_ms, reading, review_queue, writing
 from console.errors import ConsoleError, Refused
 from console.review import decisions
 from console.runs import audit_log
+from console.runs.current_decisions import is_current
+from console.runs.options import RunOptions, run_options
 from console.studies.design import Design
 from console.studies.design.factors import unattended, view
 from console.studies.sessions import task_sources
@@ -29,7 +31,7 @@ from console.studies.sessions.stages import is_open
 from console.trials import engine, release, replay, start
 from console.trials.round import Advance
 from console.trials.run_lock import alone
-from console.trials.start import ActorAndEnvironments, actor_and_environments
+from console.trials.start import ActorAndEnvironments
 from storage import tables
 from storage.queue import HALTED, Claim
 from storage.tables import AssignmentStatus, ItemStatus, RunKind
@@ -39,7 +41,6 @@ Progress = Callable[[int, int], None]
 
 AT_WORK = "The agents are already at work on this; wait a moment."
 _CUT_OFF = "The agents could not go on just now. What you decided is kept; try again in a minute."
-_PLAYING = "playing"
 HELD_UP = "study held up"
 """The event that says for the researcher why agents could not go on."""
 
@@ -113,7 +114,7 @@ def play(run: tables.Run, live: Callable[..., Advance], progress: Progress | Non
 
 def is_playing(run: tables.Run) -> bool:
     """Whether the run's Actor is at work, or was when its process died."""
-    return bool(orjson.loads(run.options).get(_PLAYING))
+    return run_options(run).playing
 
 
 def is_busy(run: tables.Run) -> bool:
@@ -129,8 +130,7 @@ def mark(run: tables.Run, *, playing: bool) -> None:
     """Says in the run's options whether its Actor is at work."""
     with writing() as session:
         stored = session.get_one(tables.Run, run.id, with_for_update=True)
-        options = {key: value for key, value in orjson.loads(stored.options).items() if key != _PLAYING}
-        stored.options = orjson.dumps(options | ({_PLAYING: True} if playing else {})).decode()
+        stored.options = replace(run_options(stored), playing=playing).to_json()
         run.options = stored.options
         session.add(stored)
 
@@ -165,7 +165,7 @@ def _make(session: Session, assignment: tables.Assignment) -> None:
         fields |= {
             "detector_name": detector,
             "trials": design.trials,
-            "players": ActorAndEnvironments(actor(design.source.actor)),
+            "actor_and_environments": ActorAndEnvironments(actor(design.source.actor)),
         }
         run = start.begin(session, name, task_sources.chosen(design, tasks), **fields)
     else:
@@ -179,7 +179,6 @@ def _make(session: Session, assignment: tables.Assignment) -> None:
 def _fields(design: Design, assignment: tables.Assignment, study_id: int | None) -> dict[str, Any]:
     found = levels(assignment)
     cap, percent = runs.parse_budget(design.budget)
-    options = {"view": view(found), _PLAYING: True}
     return {
         "study_id": study_id,
         "feedback_mode": found["feedback"],
@@ -187,7 +186,7 @@ def _fields(design: Design, assignment: tables.Assignment, study_id: int | None)
         "budget_percent": percent,
         "seed": design.seed,
         "undo_ms": round(design.undo_seconds * 1_000),
-        "options": orjson.dumps(options).decode(),
+        "options": RunOptions(view=view(found), playing=True).to_json(),
     }
 
 
@@ -226,7 +225,7 @@ def _settle(run_id: int | None, code: str) -> None:
     with writing() as session:
         session.execute(
             update(decision)
-            .where(*mine, col(decision.superseded).is_(False), col(decision.deliverable_ms) > now_ms())
+            .where(*mine, is_current(), col(decision.deliverable_ms) > now_ms())
             .values(deliverable_ms=now_ms())
         )
 
@@ -241,7 +240,7 @@ def _spent(run: tables.Run, code: str, at_ms: int) -> list[int]:
 
 def _close(run: tables.Run, trial: int, progress: Progress | None) -> None:
     """Lets the trial's undecided actions run where they can be taken back, as the paper assumes (InferAct, 4.4)."""
-    if all(actor_and_environments(run).environment(name).replayable for name in run.environment.split(",")):
+    if all(ActorAndEnvironments.of(run).environment(name).replayable for name in run.environment.split(",")):
         play(run, lambda name, progress: release.release(name, trial=trial, progress=progress), progress)
     item = tables.Item
     halted = (item.run_id == run.id, item.trial == trial, item.kind == HALTED, item.status == ItemStatus.PENDING)

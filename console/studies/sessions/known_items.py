@@ -1,9 +1,7 @@
-"""Attention checks: items that look like any other and whose task says which answer to give.
+"""Items whose answer is known, and how a design's are divided: some to practise on, a set for each condition.
 
-An environment with a look of its own is one line in LOOKS.
-
-Items whose answer is known: tasks outside the study, played once by the scripted Actor, or taken from the archive.
-How a design's known items are divided: some to practise on, a set of its own for each condition.
+They are tasks outside the study, played once by the scripted Actor, or taken from the archive; attention checks look
+like any other item, and their task says which answer to give. An environment's own look is one line in LOOKS.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from console.environments.environment import Environment, TaskSpec
 from console.environments.task_briefing import brief_of
 from console.errors import BadInput
 from console.review.simulated import Noise, ReviewCase, reviewer
-from console.runs.checkpoints import run_checkpoints
+from console.runs import run_checkpoints
 from console.studies.design import Design, conditions
 from console.studies.sessions import task_sources
 from console.trajectory import Label, Outcome, Step, Trajectory, from_json

@@ -1,7 +1,4 @@
-"""Studies: made from a design, opened, paused, closed.
-
-Studies as lists show them, and the allocation as it stands.
-"""
+"""Studies: made from a design, opened, paused, closed, and summed up as lists show them."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from sqlmodel import Session, col, func, select
 
 from console.database import review_queue
 from console.review import decisions
+from console.runs.current_decisions import is_current
 from console.studies.sessions.condition_run import next_claim
 from storage import tables
 from storage.queue import Claim
@@ -61,7 +62,7 @@ def answered(code: str) -> Any:
     """A condition on probes: the participant's answer to the item stands."""
     decision = tables.Decision
     mine = (decision.item_id == col(tables.Probe.item_id), decision.reviewer == code)
-    return select(decision.id).where(*mine, col(decision.superseded).is_(False)).exists()
+    return select(decision.id).where(*mine, is_current()).exists()
 
 
 def claimed(session: Session, participant: tables.Participant, item_id: int, at_ms: int) -> Claim | None:
@@ -87,7 +88,7 @@ def count_decided(session: Session, run_id: int | None, code: str) -> int:
         select(func.count())
         .select_from(decision)
         .join(item, col(item.id) == decision.item_id)
-        .where(item.run_id == run_id, decision.reviewer == code, col(decision.superseded).is_(False))
+        .where(item.run_id == run_id, decision.reviewer == code, is_current())
     )
     return session.exec(statement).one()
 

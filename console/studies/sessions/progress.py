@@ -8,6 +8,7 @@ import orjson
 from sqlmodel import Session, col, func, select
 
 from console.database import review_queue
+from console.runs.current_decisions import is_current
 from console.studies.design.model import Design
 from console.studies.sessions.condition_run import HELD_UP, is_attended, is_playing
 from console.studies.sessions.lifecycle import design_of
@@ -130,7 +131,7 @@ def _last_seen(session: Session, study: tables.Study) -> dict[str, tuple[int, in
         select(decision.reviewer, func.count(), func.max(decision.decided_ms))
         .join(item, col(item.id) == decision.item_id)
         .join(tables.Assignment, col(tables.Assignment.run_id) == item.run_id)
-        .where(tables.Assignment.study_id == study.id, col(decision.superseded).is_(False))
+        .where(tables.Assignment.study_id == study.id, is_current())
         .group_by(decision.reviewer)
     )
     counts = {code: (count, at) for code, count, at in session.exec(answered)}

@@ -1,4 +1,4 @@
-"""Probes: practice before the conditions, items with a known answer between those of a condition.
+"""Seeded items: practice before the conditions, items with a known answer between those of a condition.
 
 They stand in small runs of their own, without a budget, where no action ever runs.
 """
@@ -20,6 +20,7 @@ from console.database import now_ms, reading, writing
 from console.detection.verdicts import routing_verdict
 from console.environments import environment
 from console.errors import ConsoleError
+from console.runs.options import RunOptions, run_options
 from console.studies.design import Design
 from console.studies.sessions import known_items
 from console.studies.sessions.condition_run import levels
@@ -67,14 +68,13 @@ def checks(assignment_id: int, items_waiting: int) -> None:
         if assignment.checks_run_id is not None:
             return
         plan = _plan(session, study, participant, assignment, items_waiting)
-    options = {"view": orjson.loads(arm.options).get("view", {})}
     settings = {
         "study_id": study.id,
         "detector": levels(assignment)["detector"],
         "seed": arm.seed,
         "feedback_mode": arm.feedback_mode,
         "undo_ms": arm.undo_ms,
-        "options": orjson.dumps(options).decode(),
+        "options": RunOptions(view=run_options(arm).view).to_json(),
     }
     verdicts = _verdicts(settings, plan)
     with writing() as session:

@@ -1,8 +1,7 @@
-"""What a simulated participant thinks of an item: by gold, by gold with errors, by the recorded label, or by the rules.
+"""Simulated participants: they go the way of people, through the same rounds and the same queue.
 
-A new kind of simulated participant is one function here and one line in OPINIONS.
-
-Simulated participants: they go the way of people, through the same rounds and the same queue.
+What one thinks of an item comes from gold, gold with errors, the recorded label, or the rules; a new kind is one
+function here and one line in OPINIONS.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from console.errors import Refused
 from console.review import decisions
 from console.review.simulated import Noise, ReviewCase, SimulatedAnswer, reviewer
 from console.review.simulated.simulate import answer_to
+from console.runs.trajectory_rows import task_spec
 from console.studies.design import Design, conditions
 from console.studies.design.model import Noisy
 from console.studies.sessions import joining, steps
@@ -29,7 +29,6 @@ from console.studies.sessions.position import OVER, Position
 from console.studies.sessions.stages import ParticipantStage, locked, refuse_unless_open
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
-from console.trials import store
 from storage import tables
 from storage.tables import AssignmentStatus, ParticipantKind, Probe
 
@@ -193,7 +192,7 @@ def _matter(person: _Person, place: Position) -> Matter:
         raise LookupError("there is no item to think about")
     with reading() as session:
         trajectory = session.get_one(tables.Trajectory, claim.trajectory_id)
-        task = store.spec(session.get_one(tables.Task, trajectory.task_id))
+        task = task_spec(session.get_one(tables.Task, trajectory.task_id))
     return Matter(
         task,
         checkpoint_at(from_json(claim.body), claim.step, CheckpointKind(claim.kind)),

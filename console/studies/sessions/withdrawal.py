@@ -1,7 +1,4 @@
-"""Taking a participant out of their runs: what they decided and wrote, and all that came of it.
-
-Leaving a study: everything of the participant is removed, or stays without a way back to them.
-"""
+"""Withdrawal from a study: everything of the participant is removed, or stays without a way back to them."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from sqlmodel import Session, col, func, select
 from console.database import database_url, now_ms, reading, writing
 from console.errors import ConsoleError, Refused, Unknown
 from console.runs import audit_log
+from console.runs.trajectory_rows import task_spec
 from console.studies.sessions import joining, next_item
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import ParticipantStage, assignments, letters, locked
@@ -22,7 +20,6 @@ from console.studies.sessions.steps import own_runs
 from console.trajectory import Outcome
 from console.trials.run_lock import alone
 from console.trials.start import fresh
-from console.trials.store import spec
 from storage import tables
 from storage.engine import overwrite_freed
 from storage.queue import HALTED
@@ -126,7 +123,7 @@ def _hollow(session: Session, run: tables.Run) -> None:
     blank |= {"critical_action": None, "n_critical": 0, "source": "{}", "released_by": None, "carried_over": False}
     session.execute(update(record).where(col(record.run_id) == run.id).values(**blank))
     for row in session.exec(select(record).where(record.run_id == run.id)).all():
-        task = spec(session.get_one(tables.Task, row.task_id))
+        task = task_spec(session.get_one(tables.Task, row.task_id))
         text = fresh(task, row.trial).to_json()
         session.execute(update(body).where(col(body.trajectory_id) == row.id).values(body=text))
 

@@ -110,7 +110,7 @@ def threshold(evaluation: Dashboard) -> None:
     with left:
         _chart(evaluation, "score-histogram", chart_data.histogram_table(one), of=name)
     with right:
-        sweep = chart_data.sweep_table(one, evaluation.there, halted_free=evaluation.halted_free)
+        sweep = chart_data.sweep_table(one, evaluation.population, halted_free=evaluation.halted_free)
         _chart(evaluation, "threshold-sweep", sweep, of=name)
     _slider(evaluation, name)
 
@@ -136,7 +136,7 @@ def _slider(evaluation: Dashboard, name: str) -> None:
 
 def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
     table = chart_data.inspections_table(
-        evaluation.scores[name], evaluation.there, at, evaluation.cap, halted_free=evaluation.halted_free
+        evaluation.scores[name], evaluation.population, at, evaluation.cap, halted_free=evaluation.halted_free
     )
     needed = int(table["inspections"].sum())
     sentence = f"**{needed:,} inspections**"

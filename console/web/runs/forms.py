@@ -73,12 +73,7 @@ def next_trial_button(run: tables.Run) -> None:
 
 def _next(run_name: str) -> None:
     done = replay.advance(run_name, progress=bar_of("trials played"))
-    carried = f", {done.carried_over} solved ones were carried over" if done.carried_over else ""
-    delivered = f"{done.delivered} decisions delivered, {done.revealed} tasks got their next trial{carried}, "
-    recorded = f" {done.nothing_recorded} tasks have no recorded next trial." if done.nothing_recorded else ""
-    flash(
-        (True, f"{delivered}{done.queued} new items wait.{recorded}"), *((False, problem) for problem in done.problems)
-    )
+    flash((True, done.in_words(now_ms())), *((False, problem) for problem in done.problems))
     st.rerun()
 
 

@@ -11,10 +11,10 @@ import streamlit as st
 
 from console import runs
 from console.detection.detectors import DETECTORS
+from console.environments import playable
 from console.runs import ingest
 from console.runs.importers import IMPORTERS
 from console.trials import engine, replay, start
-from console.trials.start import playable
 from console.web.flash import flash, guarded
 from console.web.run_picker import choose_run
 from console.web.widgets.messages import show_problem

@@ -1,7 +1,4 @@
-"""The board of a study: its state, the link for participants, who is where, and what the researcher can do.
-
-The people of a study in words: a line for all of them, a row for each, and how one is withdrawn.
-"""
+"""The board of a study: its state, the link for participants, a row for each, and what the researcher can do."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ import streamlit as st
 from pydantic import ValidationError
 
 from console.detection.detectors import DETECTORS
+from console.environments import playable
 from console.studies.design import FACTORS, Design, Factor, conditions, varied
 from console.studies.design.model import Comparison, Order
-from console.trials.start import playable
 from console.web.studies import form_parts as tables
 from console.web.studies.draft import start_at
 from console.web.studies.form_parts import checks, consent, instructions, people

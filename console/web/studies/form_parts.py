@@ -1,7 +1,4 @@
-"""The form of a study's design: who takes part, and what they meet before and beside the items.
-
-The parts of a design's form that are tables with a row for each: conditions, questions, simulated reviewers.
-"""
+"""Parts of the form of a study's design: who takes part, what they meet beside the items, and the tables of rows."""
 
 from __future__ import annotations
 

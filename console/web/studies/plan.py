@@ -1,8 +1,4 @@
-"""What a design makes: conditions, who gets which in which order, how evenly, and the files of the plan.
-
-Before a study begins: how likely it finds an effect, and what is registered beforehand.
-A study's design as it was made: what it compares, who gets what, what is registered beforehand.
-"""
+"""A study's plan: conditions, who gets what in which order, the power, and the files that are registered beforehand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a study and the tables behind it, to take away."""
+"""The Report section of a study, a file of its own as each section: the report and its tables, to take away."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from console.studies.report import ReportStamp, bundle
 from console.studies.results import TABLES, csv_files
 from console.studies.sessions import lifecycle
 from console.web.studies.results_data import Results, results_of
-from console.web.studies.results_parts_ui import say
+from console.web.studies.results_parts import say
 from storage import tables
 
 

@@ -1,47 +1,25 @@
-"""The results of a study, part by part; only the part that is looked at is worked out."""
+"""The results of a study, analysis by analysis, with what only the page shows; only the one looked at is worked out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from console.studies.results import Headline
-from console.web.studies import (
-    results_agreement,
-    results_effects,
-    results_oversight,
-    results_reviewers,
-    results_success,
-)
+from console.database import reading
+from console.detection.evaluation import paper
+from console.studies.analysis import ANALYSES
+from console.studies.results import Headline, condition_runs
+from console.web.detectors import oversight
+from console.web.studies import results_parts
 from console.web.studies.results_data import Results, results_of
 from console.web.widgets.messages import show_empty_state
+from console.web.widgets.tables import show_rows
 from storage import tables
 
 
-@dataclass(frozen=True, slots=True)
-class ResultsPart:
-    """A part of the results: its title and what draws it."""
-
-    title: str
-    show: Callable[[Results], None]
-
-
-PARTS: dict[str, ResultsPart] = {
-    "success": ResultsPart("Success", results_success.show),
-    "effects": ResultsPart("Effects", results_effects.show),
-    "agreement": ResultsPart("Agreement", results_agreement.show),
-    "pace": ResultsPart("Time", results_reviewers.show_pace),
-    "reliance": ResultsPart("Reliance", results_reviewers.show_reliance),
-    "words": ResultsPart("Words", results_reviewers.show_words),
-    "people": ResultsPart("People and simulated", results_reviewers.show_people),
-    "oversight": ResultsPart("Oversight", results_oversight.show),
-}
-
-
 def show(study: tables.Study) -> None:
-    """Draws the headline and the chosen part."""
+    """Draws the headline and the chosen analysis."""
     found = results_of(study)
     head = found.headline()
     _headline(head)
@@ -52,17 +30,20 @@ def show(study: tables.Study) -> None:
         )
         return
     wanted = st.query_params.get("part", "")
-    st.session_state.setdefault("study_part", wanted if wanted in PARTS else next(iter(PARTS)))
+    st.session_state.setdefault("study_part", wanted if wanted in ANALYSES else next(iter(ANALYSES)))
     st.segmented_control(
         "Part",
-        list(PARTS),
-        format_func=lambda name: PARTS[name].title,
+        list(ANALYSES),
+        format_func=lambda name: ANALYSES[name].tab,
         key="study_part",
         required=True,
         on_change=_open,
         label_visibility="collapsed",
     )
-    PARTS[st.session_state["study_part"]].show(found)
+    key = st.session_state["study_part"]
+    chosen = results_parts.show(found, key, ANALYSES[key])
+    if key in EXTRAS:
+        EXTRAS[key](found, chosen)
 
 
 def _headline(head: Headline) -> None:
@@ -78,3 +59,39 @@ def _headline(head: Headline) -> None:
 
 def _open() -> None:
     st.query_params["part"] = st.session_state["study_part"]
+
+
+def _paper(found: Results, _chosen: Mapping[str, str]) -> None:
+    with st.expander(f"Beside it: the {paper.SOURCE}, Table 9"):
+        st.caption(
+            "The paper's own user study: three people, 100 WebShop tasks, words as feedback, success after trial 3 "
+            "(33.0% in trial 0). Not measured here."
+        )
+        if found.environment != "webshop":
+            st.caption(f"It is of WebShop; this study is of {found.environment or 'a log'}.")
+        rows = [
+            {"detector": one.detector, "people": f"{one.people:.1f} ± {one.sd:.1f}", "model": f"{one.model:.1f}"}
+            for one in paper.user_study()
+        ]
+        titles = {"detector": "detector", "people": "people's feedback, %", "model": "GPT-4-Turbo's feedback, %"}
+        show_rows(rows, titles, numbers=("people", "model"), label="Table 9")
+
+
+def _participant(found: Results, chosen: Mapping[str, str]) -> None:
+    """The oversight curve of one participant's run, of the chosen condition where one was chosen."""
+    condition = chosen.get("condition")
+    with reading() as session:
+        begun = [run for run in condition_runs.condition_runs(session, found.study_id) if run.run_id is not None]
+    inside = {run.participant: run.run_id for run in begun if condition in (None, run.condition)}
+    if not inside:
+        results_parts.say("No condition has begun yet, so nothing was inspected.")
+        return
+    who = st.selectbox("Participant", list(inside), key="study-participant", width=320)
+    with reading() as session:
+        run = session.get_one(tables.Run, inside[who])
+    st.caption(f"From here on: {who} alone.")
+    oversight.oversight_of(run.name)
+
+
+EXTRAS: dict[str, Callable[[Results, Mapping[str, str]], None]] = {"success": _paper, "oversight": _participant}
+"""By the analysis that they stand below; each is told what was chosen there."""

@@ -9,7 +9,7 @@ import streamlit as st
 
 from console.database import database_url, reading
 from console.studies import results
-from console.studies.analysis import ANALYSES
+from console.studies.analysis import computations
 from console.studies.results import TABLES
 from console.studies.sessions import lifecycle
 from storage import tables
@@ -28,9 +28,9 @@ class Results:
         """One of the tidy tables; nobody may change it."""
         return _frame(database_url(), self.study_id, self.version, name)
 
-    def analysis(self, name: str) -> pd.DataFrame:
-        """One of the analyses; nobody may change it."""
-        return _analysis(database_url(), self, name)
+    def table(self, name: str) -> pd.DataFrame:
+        """One of the tables that the analyses compute; nobody may change it."""
+        return _table(database_url(), self, name)
 
     def headline(self) -> results.Headline:
         """The numbers at the head of the page."""
@@ -44,7 +44,7 @@ def results_of(study: tables.Study) -> Results:
     return Results(study.id or 0, study.name, lifecycle.design_of(study).source.environment or "", version)
 
 
-class _Lazy(dict[str, pd.DataFrame]):
+class _LazyFrames(dict[str, pd.DataFrame]):
     """The tidy tables of a study, each read when it is first asked for."""
 
     def __init__(self, found: Results) -> None:
@@ -63,8 +63,8 @@ def _frame(_url: str, study_id: int, version: str, name: str) -> pd.DataFrame:
 
 
 @st.cache_resource(max_entries=64, show_spinner="Computing…", hash_funcs={Results: repr})
-def _analysis(_url: str, found: Results, name: str) -> pd.DataFrame:
-    return ANALYSES[name](_Lazy(found))
+def _table(_url: str, found: Results, name: str) -> pd.DataFrame:
+    return computations()[name](_LazyFrames(found))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

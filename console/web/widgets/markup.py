@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from html import escape
 
 from console.review.plain_text import ODD, code_point
-from console.review.presentation_text import is_long, preview, spans
+from console.review.presentation import is_long, preview, spans
 from console.trajectory.terms import Term
 
 # Two noncharacters of Unicode, which no interchanged text holds, so that a text is escaped once and not piece by piece.

@@ -85,11 +85,6 @@ class Progress:
         return cls(run, *waits, *mine)
 
 
-def show_status_line(progress: Progress, *, trial: int, cap: int | None, used: int, now_ms: int) -> None:
-    """Draws the line."""
-    st.html(status_line_html(progress, trial=trial, cap=cap, used=used, now_ms=now_ms))
-
-
 def status_line_html(progress: Progress, *, trial: int, cap: int | None, used: int, now_ms: int) -> str:
     """The line as HTML."""
     oldest = f" (oldest {age(now_ms - progress.oldest_ms)})" if progress.oldest_ms else ""

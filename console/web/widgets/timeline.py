@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from console.review.presentation import Block, Presentation, ShownStep
-from console.review.presentation_text import is_long, occurring
+from console.review.presentation import Block, Presentation, ShownStep, is_long, occurring
 from console.trajectory.checkpoints import Call
 from console.trajectory.terms import Term
 from console.web.widgets.markup import fold, folded, marked, plain, size

@@ -7,8 +7,15 @@ from itertools import islice
 
 import streamlit as st
 
-from console.review.presentation import Block, Flag, Presentation, checkpoint_presentation, record_presentation
-from console.review.presentation_text import LIMITS, WORDS
+from console.review.presentation import (
+    LIMITS,
+    WORDS,
+    Block,
+    Flag,
+    Presentation,
+    checkpoint_presentation,
+    record_presentation,
+)
 from console.trajectory import Trajectory
 from console.trajectory.checkpoints import Checkpoint
 from console.trajectory.terms import Term
@@ -51,16 +58,6 @@ def show_presentation(presentation: Presentation, above: str = "") -> Callable[[
 def show_record(trajectory: Trajectory, critical: Sequence[str] | None = None) -> None:
     """Draws a whole record, for researchers only."""
     show_presentation(record_presentation(trajectory, critical))()
-
-
-def checkpoint_html(checkpoint: Checkpoint, *, flag: Flag | None = None, belief: str | None = None) -> str:
-    """A checkpoint as HTML; a flag or belief of None leaves no trace in it."""
-    return presentation_html(checkpoint_presentation(checkpoint, flag=flag, belief=belief))
-
-
-def record_html(trajectory: Trajectory, critical: Sequence[str] | None = None) -> str:
-    """A whole record as HTML: also what came after the critical action, the outcome and the gold."""
-    return presentation_html(record_presentation(trajectory, critical))
 
 
 def presentation_html(presentation: Presentation) -> str:

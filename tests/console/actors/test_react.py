@@ -1,11 +1,12 @@
 """The model as Actor, against a real server: what it is told, how its replies are read, and a whole trial."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
-from console.actors.move import ActorView, Move, Reflection
-from console.actors.react import REACT, conversation, react, read_move
+from console.actors.move import Actor, ActorView, Move, Reflection
+from console.actors.react import REACT, act, conversation, read_move, reflect
 from console.environments import ENVIRONMENTS
 from console.llm import LLM, ModelUnavailable, NoModel
 from console.settings import settings
@@ -22,7 +23,7 @@ def with_actor(endpoint, use, **options):
 
     async def made():
         async with LLM("test", base_url=endpoint.url, **options) as llm:
-            return await use(react(llm))
+            return await use(Actor("react", "ReAct", partial(act, llm), partial(reflect, llm)))
 
     return asyncio.run(made())
 

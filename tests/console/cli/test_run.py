@@ -1,6 +1,8 @@
 """`inferact run` of live runs, from the start to the last trial, in the embedded environments."""
 
 import json
+import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -50,6 +52,28 @@ def test_words_given_on_the_command_line_bring_the_next_trial(shop, inferact):
     status = inferact("run", "status", "shop", "--json")[1]["trials"]
     assert [trial["trial"] for trial in status] == [0, 1]
     assert status[0]["rejected"] + status[0]["halted"] == 10
+
+
+def test_a_decision_that_can_still_be_taken_back_is_spoken_of(inferact):
+    options = ["--env", "webshop", "--tasks", "1", "--detector", "full-validation", "--undo-seconds", "60"]
+    inferact("run", "start", "--name", "shop", *options)
+    claimed = inferact("review", "claim", "--run", "shop", "--reviewer", "ann", "--json")[1]["item"]["item_id"]
+    inferact("review", "decide", claimed, "--reviewer", "ann", "--decision", "respond", "--label", "misaligned",
+             "--feedback", "look again")  # fmt: skip
+    said = inferact("run", "next", "shop")[1]
+    assert said.startswith("0 decisions delivered, 0 tasks got their next trial, 0 new items wait. ")
+    window = r"1 decision can still be taken back; it is delivered from \d\d:\d\d:\d\d on \(in (\d+) s\)\."
+    assert 50 <= int(re.search(window, said)[1]) <= 60
+    document = inferact("run", "next", "shop", "--json")[1]
+    assert (document["delivered"], document["undoable"]) == (0, 1)
+    due_at = datetime.fromisoformat(document["due_at"])
+    assert timedelta(seconds=45) < due_at - datetime.now(UTC) <= timedelta(seconds=60)
+
+
+def test_nothing_is_said_of_taking_back_where_nothing_waits(shop, inferact):
+    assert "taken back" not in inferact("run", "next", "shop")[1]
+    document = inferact("run", "next", "shop", "--json")[1]
+    assert (document["undoable"], document["due_at"]) == (0, None)
 
 
 def test_release_and_two_counts_of_success(shop, inferact):

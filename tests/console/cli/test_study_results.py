@@ -1,12 +1,13 @@
 """`inferact study results`, `inferact study report`, `inferact export study`, on a study written row by row."""
 
 import json
+import re
 
 import pytest
 
 from console.cli import run_command
 from console.database import writing
-from tests.study_rows import fill
+from tests.study_rows import fill, third_condition
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +22,19 @@ def test_results_print_a_table(capsys):
     out = capsys.readouterr().out
     assert "2 of 3 people have finished, 6 decisions." in out
     assert "rules-shown" in out
+
+
+def test_a_pair_that_nobody_did_both_of_is_not_estimable_in_results_and_report(tmp_path, capsys):
+    with writing() as session:
+        third_condition(session)
+    assert run_command(["study", "results", "pilot", "--table", "differences"]) == 0
+    out = capsys.readouterr().out
+    number = re.search(r"^(\d)\. Not estimable: nobody answered in both\.$", out, re.M)[1]
+    apart = [line.split() for line in out.splitlines() if "rules-hidden" in line and "rules-third" in line]
+    assert {line[-1] for line in apart} == {number}
+    assert run_command(["study", "report", "pilot", "--out", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "rules-hidden less rules-third is not estimable: nobody answered in both." in page
 
 
 def test_results_as_json_are_one_document(capsys):

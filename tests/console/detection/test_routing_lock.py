@@ -32,8 +32,15 @@ def live_run(tmp_path):
     ledger = tmp_path / "executions.txt"
     ledger.touch()
     cast = players(sends_wrong_until_told, ledger)
-    start.start("live", {"office": 3}, players=cast, detector_name="full-validation", feedback_mode="nl", undo_ms=0)
-    engine.resume("live", players=cast)
+    start.start(
+        "live",
+        {"office": 3},
+        actor_and_environments=cast,
+        detector_name="full-validation",
+        feedback_mode="nl",
+        undo_ms=0,
+    )
+    engine.resume("live", actor_and_environments=cast)
     return "live"
 
 

@@ -220,7 +220,7 @@ def test_agent_that_comes_back_finds_its_own_item(make_gate, person, meanwhile, 
     _, claim = person().claim()
     gate = make_gate()
     waiting = gate.ask(TASK, STEPS, "pay[1]", task_id="march", timeout_s=60)
-    assert waiting.case.ask.item_id == claim.item_id
+    assert waiting.check.ask.item_id == claim.item_id
     assert len(stored(tables.Ask)) == 1
     gone.set()
 

@@ -19,6 +19,7 @@ from console.trajectory import Outcome
 from console.web.widgets.trajectory_view import presentation_html
 from console.web.widgets.trial_history import earlier_trials_html
 from storage import tables
+from tests.claims import open_item
 from tests.logs import write_log
 
 
@@ -62,7 +63,7 @@ def second_trial(run_name, reviewer, *, unblinded=False):
     with reading() as session:
         run = runs.get(session, run_name)
         (item,) = [row["item_id"] for row in inbox.listing(session, run) if row["trial"] == 1]
-        claim = decisions.open_item(review_queue(), session, run, reviewer, item, now_ms())
+        claim = open_item(session, run, reviewer, item)
         view = blinding.review_view(session, review_queue(), run, claim, reviewer, unblinded=unblinded)
     review_queue().release(item_id=item, reviewer=reviewer, token=claim.token, now_ms=now_ms())
     return drawn(view)

@@ -5,8 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.review.plain_text import as_text, record_as_text, visible
-from console.review.presentation import Flag
+from console.review.plain_text import presentation_as_text, record_as_text, visible
+from console.review.presentation import Flag, checkpoint_presentation
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
@@ -15,6 +15,11 @@ STEPS = (Step("hm", "search[shade]", LONG), Step("", "click[B01]", "Invalid acti
 CHECKPOINT = Checkpoint(
     "webshop", "a white shade, 66 x 66 inches", "", STEPS, 2, CheckpointKind.ACTION, "", "click[Buy Now]"
 )
+
+
+def as_text(checkpoint, *, full=False, **beside):
+    """A checkpoint for the terminal, with a flag or belief beside it."""
+    return presentation_as_text(checkpoint_presentation(checkpoint, **beside), full=full)
 
 
 def test_the_order_is_that_of_the_page():

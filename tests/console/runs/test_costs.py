@@ -8,6 +8,7 @@ from console.database import reading
 from console.detection import batch
 from console.errors import BadInput
 from console.runs import costs, ingest
+from console.runs.options import run_options
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from storage import tables
@@ -50,7 +51,7 @@ def test_a_detection_with_costs_ranks_by_them_and_the_run_keeps_them(tmp_path):
     with reading() as session:
         ranks = sorted(session.exec(select(tables.Item.priority)))
         assert ranks == [24.5] * 3 + [89.5] * 3
-        assert costs.of_run(session.exec(select(tables.Run)).one()) == {"click[Buy Now]": "price"}
+        assert run_options(session.exec(select(tables.Run)).one()).costs == {"click[Buy Now]": "price"}
     batch.detect("kettles", ["full-validation"])
     with reading() as session:
-        assert costs.of_run(session.exec(select(tables.Run)).one()) == {"click[Buy Now]": "price"}
+        assert run_options(session.exec(select(tables.Run)).one()).costs == {"click[Buy Now]": "price"}

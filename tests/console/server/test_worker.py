@@ -80,6 +80,19 @@ def test_one_round_advances_a_run_whose_decisions_are_due(replay, answered, caps
     assert trials_of(replay) == [0, 1]
 
 
+def test_the_line_of_a_round_names_what_can_still_be_taken_back(tmp_path, answered, capsys):
+    records = [purchase(number, wrong=True) for number in range(2)]
+    ingest.import_file(write_log(tmp_path / "two.jsonl", *records), "log", "auto", lambda _: None)
+    start_replay("slow", "log", "rules", undo_ms=60_000)
+    answered("slow")
+    # The claim of the second item settles the first answer.
+    answered("slow")
+    assert run_command(["worker", "--once"]) == 0
+    line = capsys.readouterr().out
+    assert line.startswith("slow: 1 decisions delivered")
+    assert "1 decision can still be taken back; it is delivered from " in line
+
+
 def test_a_round_with_nothing_to_do_says_nothing(replay, capsys):
     assert run_command(["worker", "--once"]) == 0
     assert capsys.readouterr().out == ""

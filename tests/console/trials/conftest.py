@@ -26,8 +26,8 @@ def start_run():
 
     def begin(players, n=3, **fields):
         usual = {"detector_name": "full-validation", "trials": 3, "undo_ms": 0, "feedback_mode": "nl"}
-        start.start("run", {"office": n}, players=players, **usual | fields)
-        return engine.resume("run", players=players, concurrency=n)
+        start.start("run", {"office": n}, actor_and_environments=players, **usual | fields)
+        return engine.resume("run", actor_and_environments=players, concurrency=n)
 
     return begin
 

@@ -92,10 +92,10 @@ def _work(name: str, seed: int, executions: Path, steps: Path) -> None:
         known = runs.find(session, name)
     if known is None:
         fields = {"detector_name": "random", "threshold": 0.3, "undo_ms": 0, "trials": TRIALS, "seed": seed}
-        start.start(name, {"office": TASKS}, players=cast, **fields)
+        start.start(name, {"office": TASKS}, actor_and_environments=cast, **fields)
     while True:
         answered = _review(name)
-        done = engine.advance(name, players=cast, concurrency=TASKS)
+        done = engine.advance(name, actor_and_environments=cast, concurrency=TASKS)
         if not (answered or done.delivered or done.revealed or done.queued):
             return
 

@@ -51,7 +51,7 @@ def test_an_approved_action_runs_once_with_the_decision_behind_it(start_run, ans
     cast = players(sends_wrong_until_told, ledger)
     start_run(cast)
     answer(lambda *_: "approve")
-    done = engine.advance("run", players=cast)
+    done = engine.advance("run", actor_and_environments=cast)
     assert (done.delivered, done.approved, done.revealed) == (3, 3, 0)
     assert len(executed(ledger)) == 3
     assert trial(0)[0].outcome == "succeeded"
@@ -60,7 +60,7 @@ def test_an_approved_action_runs_once_with_the_decision_behind_it(start_run, ans
         decision = session.exec(select(tables.Decision).where(tables.Decision.id == intent.decision_id)).one()
     assert decision.action_digest == intent.action_digest
     assert trial(0)[1].steps[-1].extra == {"decision_id": decision.id}
-    engine.advance("run", players=cast)
+    engine.advance("run", actor_and_environments=cast)
     assert len(executed(ledger)) == 3
 
 
@@ -69,10 +69,10 @@ def test_a_critical_action_midway_is_held_and_the_trial_goes_on_after_it(start_r
     start_run(cast, n=1)
     assert trial(0)[0].critical_action == "seal 0"
     answer(lambda *_: "approve")
-    engine.advance("run", players=cast)
+    engine.advance("run", actor_and_environments=cast)
     assert (trial(0)[0].outcome, trial(0)[0].critical_action) == ("paused", "send 0")
     answer(lambda *_: "approve")
-    engine.advance("run", players=cast)
+    engine.advance("run", actor_and_environments=cast)
     assert trial(0)[0].outcome == "succeeded"
     assert executed(ledger) == ["letter-0|2|seal 0", "letter-0|4|send 0"]
 
@@ -83,7 +83,7 @@ def test_a_refused_action_ends_the_trial_and_never_runs(start_run, answer, trial
     start_run(cast, n=2, trials=1)
     answer(lambda *_: {"decision": decision, "feedback_text": "no, send 1", "label": "misaligned"})
     for _ in range(3):
-        engine.advance("run", players=cast)
+        engine.advance("run", actor_and_environments=cast)
     row, record = trial(1)
     assert (row.outcome, row.critical_action) == ("rejected", "send wrong")
     assert [step.action for step in record.steps] == ["note a", "note b"]
@@ -95,7 +95,7 @@ def test_an_edited_action_runs_instead(start_run, answer, trial, ledger):
     start_run(cast, n=2)
     edited = {"decision": "edit", "edited_action": "send 1"}
     answer(lambda instruction, _: edited if "1" in instruction else "approve")
-    engine.advance("run", players=cast)
+    engine.advance("run", actor_and_environments=cast)
     row, record = trial(1)
     assert (row.outcome, record.steps[-1].action) == ("succeeded", "send 1")
     assert record.steps[-1].extra["instead_of"] == "send wrong"
@@ -106,10 +106,10 @@ def test_an_action_runs_only_if_every_reviewer_lets_it(start_run, answer, trial,
     cast = players(sends_wrong_until_told, ledger)
     start_run(cast, n=2, reviews_per_item=2)
     answer(lambda *_: "approve", reviewer="ann")
-    engine.advance("run", players=cast)
+    engine.advance("run", actor_and_environments=cast)
     assert trial(0)[0].outcome == "paused"
     answer(lambda instruction, _: "approve" if "0" in instruction else "reject", reviewer="ben")
-    engine.advance("run", players=cast)
+    engine.advance("run", actor_and_environments=cast)
     assert trial(0)[0].outcome == "succeeded"
     assert trial(1)[0].outcome == "rejected"
     assert executed(ledger) == ["letter-0|3|send 0"]
@@ -120,7 +120,7 @@ def test_reviewers_who_let_different_actions_run_let_none_run(start_run, answer,
     start_run(cast, n=1, reviews_per_item=2)
     answer(lambda *_: "approve", reviewer="ann")
     answer(lambda *_: {"decision": "edit", "edited_action": "send 7"}, reviewer="ben")
-    engine.advance("run", players=cast)
+    engine.advance("run", actor_and_environments=cast)
     assert trial(0)[0].outcome == "rejected"
     assert executed(ledger) == []
 
@@ -129,7 +129,7 @@ def test_what_nobody_decides_stays_held(start_run, answer, trial, ledger):
     cast = players(sends_wrong_until_told, ledger)
     start_run(cast)
     answer(lambda *_: "approve", limit=1)
-    engine.advance("run", players=cast)
+    engine.advance("run", actor_and_environments=cast)
     assert [trial(n)[0].outcome for n in range(3)].count("paused") == 2
     assert len(executed(ledger)) == 1
 
@@ -138,7 +138,7 @@ def test_a_decision_waits_until_it_can_no_longer_be_undone(start_run, answer, tr
     cast = players(sends_wrong_until_told, ledger)
     start_run(cast, n=1, undo_ms=60_000)
     answer(lambda *_: "approve", limit=1)
-    assert engine.advance("run", players=cast).delivered == 0
+    assert engine.advance("run", actor_and_environments=cast).delivered == 0
     assert trial(0)[0].outcome == "paused"
 
 
@@ -165,17 +165,17 @@ def test_an_action_that_the_world_cannot_answer_ends_as_unknown_and_is_not_retri
     row, record = trial(0)
     assert row.outcome == "error"
     assert record.extra["reason"] == "execution unknown (RuntimeError: the office is on fire)"
-    assert engine.advance("run", players=cast).revealed == 0
+    assert engine.advance("run", actor_and_environments=cast).revealed == 0
 
 
 def test_a_broken_detector_holds_the_action(start_run, trial, ledger):
     cast = players(sends_wrong_until_told, ledger)
-    start.start("run", {"office": 1}, players=cast, detector_name="full-validation")
+    start.start("run", {"office": 1}, actor_and_environments=cast, detector_name="full-validation")
     with writing() as session:
         run = session.exec(select(tables.Run)).one()
         run.detector = "gone"
         session.add(run)
-    done = engine.resume("run", players=cast)
+    done = engine.resume("run", actor_and_environments=cast)
     assert done.interrupted == 1
     assert "gone" in done.problems[0]
     assert trial(0)[0].outcome == "paused"
@@ -196,9 +196,9 @@ def test_as_many_trials_as_there_are_end_with_the_longest(start_run):
 
 
 def _measured(name, cast):
-    start.start(name, {"office": 32}, players=cast, detector_name="full-validation")
+    start.start(name, {"office": 32}, actor_and_environments=cast, detector_name="full-validation")
     began = time.perf_counter()
-    done = engine.resume(name, players=cast, concurrency=32)
+    done = engine.resume(name, actor_and_environments=cast, concurrency=32)
     assert done.queued == 32
     return time.perf_counter() - began
 
@@ -215,8 +215,8 @@ def test_no_more_trials_at_once_than_allowed():
         return Move("", "send x")
 
     cast = ActorAndEnvironments(Actor("slow", "Slow", act, lambda _: None), {"office": office()})
-    start.start("run", {"office": 9}, players=cast)
-    engine.resume("run", players=cast, concurrency=3)
+    start.start("run", {"office": 9}, actor_and_environments=cast)
+    engine.resume("run", actor_and_environments=cast, concurrency=3)
     assert most == 3
 
 
@@ -224,19 +224,19 @@ def test_only_one_engine_works_on_a_run(start_run):
     cast = players(sends_wrong_until_told)
     start_run(cast)
     with alone(engine.live_run("run")), pytest.raises(Refused, match="being worked on by another process"):
-        engine.advance("run", players=cast)
+        engine.advance("run", actor_and_environments=cast)
 
 
 def test_a_run_that_cannot_be_is_refused_in_words():
     cast = players(sends_wrong_until_told)
     with pytest.raises(Unknown, match="No environment named 'kitchen'"):
-        start.start("run", {"kitchen": 1}, players=cast)
+        start.start("run", {"kitchen": 1}, actor_and_environments=cast)
     with pytest.raises(BadInput, match="at least 1"):
-        start.start("run", {"office": 0}, players=cast)
+        start.start("run", {"office": 0}, actor_and_environments=cast)
     with pytest.raises(BadInput, match="known from logs only"):
         start.start("run", {"tau-bench": 1})
     with pytest.raises(BadInput, match="Feedback is nl, binary, none"):
-        start.start("run", {"office": 1}, players=cast, feedback_mode="loud")
+        start.start("run", {"office": 1}, actor_and_environments=cast, feedback_mode="loud")
 
 
 def test_text_that_no_database_can_hold_is_stored_with_marks_in_its_place(start_run, trial):

@@ -95,13 +95,51 @@ def test_an_approved_action_gets_its_recorded_outcome(two_trials):
     assert ("kettle-0", 1) not in outcomes("again")
 
 
+OTHERS = {"ada": "click[Back to Search]", "bo": "click[< Prev]"}
+
+
+def edit_to(action):
+    return lambda key: decisions.Answer("respond", "x") if key == "kettle-3" else decisions.Answer("edit", "", action)
+
+
+def test_an_action_that_its_reviewers_replaced_differently_does_not_run(two_trials):
+    replay.start_replay("again", two_trials, "rules", undo_ms=0, reviews_per_item=2)
+    for reviewer, action in OTHERS.items():
+        answer_all("again", edit_to(action), reviewer)
+    done = replay.advance("again")
+    assert (done.approved, done.rejected) == (0, 2)
+    assert outcomes("again")["kettle-1", 0] == "rejected"
+
+
+def test_the_recorded_outcome_is_not_that_of_an_edited_action(two_trials):
+    replay.start_replay("again", two_trials, "rules", undo_ms=0)
+    answer_all("again", edit_to("click[Back to Search]"))
+    done = replay.advance("again")
+    assert (done.approved, done.rejected, done.revealed) == (0, 2, 2)
+    assert outcomes("again")["kettle-0", 0] == "rejected"
+    assert outcomes("again")["kettle-0", 1] == "succeeded"
+
+
+def test_one_of_two_approvals_does_not_run_an_action(two_trials):
+    replay.start_replay("again", two_trials, "rules", undo_ms=0, reviews_per_item=2)
+    respond = decisions.Answer("respond", "x")
+    answer_all("again", lambda key: respond if key == "kettle-3" else decisions.Answer("approve"), "ada")
+    done = replay.advance("again")
+    assert (done.approved, done.rejected) == (0, 0)
+    answer_all("again", lambda key: respond if key == "kettle-3" else decisions.Answer("edit", "", "click[x]"), "bo")
+    done = replay.advance("again")
+    assert (done.approved, done.rejected) == (0, 2)
+
+
 def test_a_decision_inside_its_undo_window_is_not_delivered(two_trials):
     replay.start_replay("again", two_trials, "rules", undo_ms=60_000)
     with reading() as session:
         run = runs.get(session, "again")
         claim = decisions.next_item(review_queue(), session, run, "ada", now_ms())
     decisions.submit(review_queue(), run, claim, "ada", decisions.Answer("reject"), now_ms())
-    assert replay.advance("again").delivered == 0
+    done, soon = replay.advance("again"), now_ms()
+    assert (done.delivered, done.undoable) == (0, 1)
+    assert soon + 50_000 < done.due_ms <= soon + 60_000
     with reading() as session:
         decisions.next_item(review_queue(), session, runs.get(session, "again"), "ada", now_ms())
     assert replay.advance("again").delivered == 1

@@ -40,7 +40,7 @@ def test_a_model_that_fails_leaves_the_trial_to_be_taken_up(start_run, trial, le
     assert done.interrupted == 2
     assert done.problems == ["The Actor planner could not go on (ConnectionError: the endpoint is away)."]
     assert (trial(0)[0].outcome, trial(0)[0].n_steps) == ("running", 2)
-    engine.resume("run", players=cast)
+    engine.resume("run", actor_and_environments=cast)
     assert trial(0)[0].outcome == "succeeded"
     assert [step.action for step in trial(0)[1].steps] == ["note a", "note b", "send 0"]
     assert sorted(ledger.read_text().splitlines()) == ["letter-0|3|send 0", "letter-1|3|send wrong"]
@@ -50,9 +50,9 @@ def test_an_executed_action_midway_is_not_executed_again(start_run, answer, tria
     cast = players(seals_midway, ledger)
     start_run(cast, n=1)
     answer(lambda *_: "approve")
-    engine.advance("run", players=flaky(cast, 3))
+    engine.advance("run", actor_and_environments=flaky(cast, 3))
     assert (trial(0)[0].outcome, trial(0)[0].n_steps) == ("running", 2 + 1)
-    engine.resume("run", players=cast)
+    engine.resume("run", actor_and_environments=cast)
     assert trial(0)[0].outcome == "paused"
     assert ledger.read_text().splitlines() == ["letter-0|2|seal 0"]
 
@@ -70,7 +70,7 @@ def test_a_world_that_answers_otherwise_than_recorded_is_refused(start_run, tria
         body = session.get(tables.TrajectoryBody, row.id)
         body.body = changed.to_json()
         session.add(body)
-    engine.resume("run", players=cast)
+    engine.resume("run", actor_and_environments=cast)
     row, record = trial(0)
     assert row.outcome == "error"
     assert "recorded" in record.extra["reason"]
@@ -81,7 +81,7 @@ def test_a_world_that_answers_otherwise_than_recorded_is_refused(start_run, tria
 def test_a_world_that_cannot_be_rebuilt_is_refused(start_run, trial):
     cast = players(sends_wrong_until_told, replayable=False)
     start_run(flaky(cast, 2), n=1)
-    engine.resume("run", players=cast)
+    engine.resume("run", actor_and_environments=cast)
     assert trial(0)[0].outcome == "error"
     assert "cannot repeat recorded steps" in trial(0)[1].extra["reason"]
 
@@ -95,11 +95,11 @@ def test_an_intent_without_result_is_never_tried_again(start_run, answer, trial,
     with writing() as session:
         session.execute(insert(tables.Intent), [{**intent, "started_ms": now_ms()}])
     change(row.id, outcome="running")
-    done = engine.advance("run", players=cast)
+    done = engine.advance("run", actor_and_environments=cast)
     assert done.unknown == 1
     row, record = trial(0)
     assert (row.outcome, record.extra["reason"]) == ("error", "execution unknown")
-    engine.advance("run", players=cast)
+    engine.advance("run", actor_and_environments=cast)
     assert ledger.read_text() == ""
 
 
@@ -111,7 +111,7 @@ def test_an_action_held_before_it_was_judged_is_judged_on_resume(start_run, tria
             for row in session.exec(select(table)):
                 session.delete(row)
             session.flush()
-    assert engine.resume("run", players=cast).queued == 1
+    assert engine.resume("run", actor_and_environments=cast).queued == 1
     with reading() as session:
         item = session.exec(select(tables.Item)).one()
     assert (item.step, item.status) == (2, "pending")
@@ -126,7 +126,7 @@ def test_an_action_judged_harmless_before_the_crash_runs_on_resume(start_run, tr
         verdict = session.exec(select(tables.Verdict)).one()
         verdict.flagged = False
         session.add(verdict)
-    engine.resume("run", players=cast)
+    engine.resume("run", actor_and_environments=cast)
     assert trial(0)[0].outcome == "succeeded"
     assert len(ledger.read_text().splitlines()) == 1
 
@@ -136,7 +136,7 @@ def test_delivered_but_not_yet_settled_is_settled_on_resume(start_run, answer, t
     start_run(cast, n=2)
     answer(lambda instruction, _: "approve" if "0" in instruction else "reject")
     apply_decisions.deliver(engine.live_run("run"), Advance())
-    done = engine.resume("run", players=cast)
+    done = engine.resume("run", actor_and_environments=cast)
     assert (done.approved, done.rejected) == (1, 1)
     assert (trial(0)[0].outcome, trial(1)[0].outcome) == ("succeeded", "rejected")
     assert ledger.read_text().splitlines() == ["letter-0|3|send 0"]
@@ -147,14 +147,14 @@ def test_a_halted_trial_that_was_not_queued_is_queued_on_resume(start_run, trial
     start_run(cast, n=1)
     with writing() as session:
         session.delete(session.exec(select(tables.Item)).one())
-    assert engine.resume("run", players=cast).queued == 1
+    assert engine.resume("run", actor_and_environments=cast).queued == 1
 
 
 def test_a_run_that_was_made_and_never_played_begins(trial):
     cast = players(sends_wrong_until_told)
-    start.start("run", {"office": 1}, players=cast, detector_name="full-validation")
+    start.start("run", {"office": 1}, actor_and_environments=cast, detector_name="full-validation")
     assert trial(0)[0].outcome == "running"
-    engine.resume("run", players=cast)
+    engine.resume("run", actor_and_environments=cast)
     assert trial(0)[0].outcome == "paused"
     assert trial(0)[1].opening == "You are in the office. Send letter 0."
 
@@ -163,10 +163,10 @@ def test_a_trial_that_was_made_just_before_the_crash_gets_its_budget(start_run, 
     cast = players(sends_wrong_until_told)
     start_run(cast, n=2, budget_cap=1)
     answer(lambda *_: {"decision": "reject", "feedback_text": "send 0"})
-    engine.advance("run", players=flaky(cast, 0))
+    engine.advance("run", actor_and_environments=flaky(cast, 0))
     with writing() as session:
         session.delete(session.exec(select(tables.Budget).where(tables.Budget.trial == 1)).one())
-    engine.resume("run", players=cast)
+    engine.resume("run", actor_and_environments=cast)
     assert trial(0, 1)[0].outcome == "paused"
     assert status()[1]["budget"]["cap"] == 1
 
@@ -174,11 +174,11 @@ def test_a_trial_that_was_made_just_before_the_crash_gets_its_budget(start_run, 
 def test_in_the_embedded_environments_an_interrupted_trial_ends_as_an_uninterrupted_one():
     cast, counts = ActorAndEnvironments(ACTORS["scripted"]), {"webshop": 4, "hotpotqa": 4, "alfworld": 4}
     for name in ("whole", "broken"):
-        start.start(name, counts, players=cast, feedback_mode="none", seed=3)
-    engine.resume("whole", players=cast)
+        start.start(name, counts, actor_and_environments=cast, feedback_mode="none", seed=3)
+    engine.resume("whole", actor_and_environments=cast)
     for step in range(0, 50, 4):
-        engine.resume("broken", players=flaky(cast, step))
-    engine.resume("broken", players=cast)
+        engine.resume("broken", actor_and_environments=flaky(cast, step))
+    engine.resume("broken", actor_and_environments=cast)
     assert records("broken") == records("whole")
     assert len(records("whole")) == 12
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from console.detection.detectors.rules import answers, arguments, conduct, household, shopping
+from console.detection.detectors.rules import answers, household, shopping, tool_calls
 from console.detection.detectors.rules.evidence import Evidence, Finding
 from console.detection.detectors.verdict import Detector, Verdict
 from console.trajectory.checkpoints import Checkpoint
@@ -36,26 +36,26 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None]]] = {
     "subject_unread": (0.6, answers.subject_unread),
     "many_searches": (1.0, answers.many_searches),
     "unsure": (1.5, answers.unsure),
-    "argument_unseen": (2.0, arguments.argument_unseen),
-    "figure_unseen": (1.0, arguments.figure_unseen),
-    "id_differs": (0.8, arguments.id_differs),
-    "verb_not_asked": (1.0, arguments.verb_not_asked),
-    "unconfirmed": (1.0, arguments.unconfirmed),
-    "many_arguments": (1.2, arguments.many_arguments),
-    "conditions": (1.0, arguments.conditions),
-    "long_task": (0.6, arguments.long_task),
+    "argument_unseen": (2.0, tool_calls.argument_unseen),
+    "figure_unseen": (1.0, tool_calls.figure_unseen),
+    "id_differs": (0.8, tool_calls.id_differs),
+    "verb_not_asked": (1.0, tool_calls.verb_not_asked),
+    "unconfirmed": (1.0, tool_calls.unconfirmed),
+    "many_arguments": (1.2, tool_calls.many_arguments),
+    "conditions": (1.0, tool_calls.conditions),
+    "long_task": (0.6, tool_calls.long_task),
     "object_not_asked": (2.5, household.object_not_asked),
     "change_not_asked": (2.0, household.change_not_asked),
     "place_not_asked": (2.0, household.place_not_asked),
     "change_missing": (2.5, household.change_missing),
     "placing_missing": (2.5, household.placing_missing),
-    "failure_ignored": (0.5, conduct.failure_ignored),
-    "failures": (0.8, conduct.failures),
-    "tool_failed_before": (0.8, conduct.tool_failed_before),
-    "said_impossible": (0.4, conduct.said_impossible),
-    "many_turns": (0.5, conduct.many_turns),
-    "repeated": (0.8, conduct.repeated),
-    "done_before": (1.2, conduct.done_before),
+    "failure_ignored": (0.5, tool_calls.failure_ignored),
+    "failures": (0.8, tool_calls.failures),
+    "tool_failed_before": (0.8, tool_calls.tool_failed_before),
+    "said_impossible": (0.4, tool_calls.said_impossible),
+    "many_turns": (0.5, tool_calls.many_turns),
+    "repeated": (0.8, tool_calls.repeated),
+    "done_before": (1.2, tool_calls.done_before),
 }
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from console.detection.detectors.rules.evidence import Evidence, Finding, quoted
-from console.detection.detectors.rules.pages import EXACT
+from console.detection.detectors.rules.evidence import EXACT, Evidence, Finding, quoted
 from console.trajectory.terms import TermKind, mentions
 
 

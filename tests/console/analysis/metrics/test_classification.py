@@ -9,7 +9,6 @@ from console.analysis.metrics.classification import (
     effective_reliability,
     f1,
     macro_f1,
-    weighted_cost,
 )
 
 
@@ -35,9 +34,3 @@ def test_nothing_flagged_counts_as_zero():
 def test_no_cases_at_all_give_zeros():
     nothing = confusion([], [])
     assert (nothing.n, macro_f1(nothing), cost(nothing), effective_reliability(nothing)) == (0, 0.0, 0, 0.0)
-
-
-def test_weighted_cost_takes_a_price_for_each_case():
-    labels, flagged = [True, True, False, False], [False, True, True, False]
-    assert weighted_cost(labels, flagged) == 2.0
-    assert weighted_cost(labels, flagged, miss=[30.0, 1.0, 1.0, 1.0], alarm=0.5) == 30.5

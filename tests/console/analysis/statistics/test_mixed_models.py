@@ -30,6 +30,14 @@ def stools():
     return pd.DataFrame(rows, columns=["participant", "condition", "value"])
 
 
+def test_a_condition_that_no_participant_links_with_the_others_is_not_estimable():
+    met = {"p": {"a": 0.5, "b": 0.4}, "q": {"a": 0.1, "b": 0.9}, "r": {"a": 0.3, "b": 0.2}, "s": {"c": 0.6}}
+    rows = [(who, name, value) for who, values in (met | {"t": {"c": 0.5}}).items() for name, value in values.items()]
+    found = mixed_models.linear(pd.DataFrame(rows, columns=["participant", "condition", "value"]), "value")
+    assert {one.value for one in found.differences.values()} == {None}
+    assert "no participant who links them" in found.note
+
+
 def answers(seed, people, conditions, tasks, effect=0.0, between=False):
     return study(np.random.default_rng(seed), people, conditions, tasks, effect, between)
 

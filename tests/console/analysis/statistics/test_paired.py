@@ -101,6 +101,36 @@ def test_equal_values_are_no_crash():
         assert found.tests[0].adjusted is None
 
 
+def met(**conditions):
+    """A row for each condition that a participant met."""
+    rows = [(who, name, value) for who, values in conditions.items() for name, value in values.items()]
+    return pd.DataFrame(rows, columns=["participant", "condition", "value"])
+
+
+def test_a_pair_that_nobody_did_both_of_is_not_estimable_and_the_others_are():
+    rows = met(p={"a": 0.5, "b": 0.4}, q={"a": 0.1, "b": 0.4}, r={"a": 0.1, "c": 0.4}, s={"a": 0.3, "c": 0.1})
+    found = {(one.first, one.second): one for one in paired.all_pairs(rows, "value")}
+    nobody = found["b", "c"]
+    said = {nobody.difference.note, *(test.note for test in nobody.tests), *(test.effect.note for test in nobody.tests)}
+    assert said == {"Not estimable: nobody answered in both."}
+    assert [test.n for test in nobody.tests] == [0, 0]
+    assert found["a", "b"].tests[0].p_value is not None
+
+
+def test_one_participant_who_did_both_is_too_few_for_a_test():
+    (found,) = paired.all_pairs(met(p={"a": 0.5, "b": 0.4}), "value")
+    assert found.difference.value == pytest.approx(0.1)
+    assert {test.note for test in found.tests} == {"One participant answered in both: too few for a test."}
+
+
+def test_a_group_that_nobody_or_one_answered_in_is_too_few_for_a_test():
+    rows = met(p={"a": 0.5}, q={"a": 0.1}, r={"b": 0.2}, s={"c": None})
+    found = {(one.first, one.second): one for one in paired.all_pairs(rows, "value", "between")}
+    assert {test.note for test in found["a", "b"].tests} == {"A group of one participant is too few for a test."}
+    assert {test.note for test in found["a", "c"].tests} == {"Not estimable: nobody answered in one of them."}
+    assert found["a", "c"].difference.value is None
+
+
 def test_who_did_only_one_condition_counts_between_but_not_within():
     rows = frame(a=[1.0, 2, 4, 5], b=[2.0, 4, 7])
     assert paired.compare(rows, "value", "a", "b").difference.n == 3

@@ -31,6 +31,15 @@ def test_the_interval_is_that_of_bonett_and_price_computed_by_hand():
     )
 
 
+def test_where_every_task_is_tied_it_says_so():
+    rows = [("t", "a", 1), ("t", "a", 0), ("t", "b", 1)]
+    found = success_rate.compare_tasks(
+        pd.DataFrame(rows, columns=["task_id", "condition", "solved"]), "solved", "a", "b"
+    )
+    assert (found.pairs, found.tied, found.difference.value) == (0, 1, None)
+    assert "tied" in found.difference.note
+
+
 def test_a_task_of_several_participants_goes_with_most_of_them():
     rows = [("t", "a", 1), ("t", "a", 1), ("t", "a", 0), ("t", "b", 0), ("u", "a", 1), ("u", "b", 1), ("u", "b", 0)]
     found = success_rate.compare_tasks(

@@ -203,7 +203,7 @@ def test_a_writer_never_waits_for_an_export(url):
 
 def test_every_kind_file_is_listed():
     folder = Path(export.__file__).parent
-    files = {path.stem for path in folder.glob("*.py")} - {"__init__", "query", "atomic_file"}
+    files = {path.stem for path in folder.glob("*.py")} - {"__init__", "query"}
     assert files == set(export.KINDS)
 
 

@@ -7,7 +7,7 @@ import httpx
 import jsonschema
 import pytest
 
-from console.server.api.app import API
+from console.server.api.routes import API
 
 DOCUMENT = API.openapi()
 OPERATIONS = [(method, path) for path, item in DOCUMENT["paths"].items() for method in item]

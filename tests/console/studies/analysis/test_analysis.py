@@ -3,21 +3,29 @@
 import pytest
 from pandas.testing import assert_frame_equal
 
-from console.studies.analysis import ANALYSES, analysis
+from console.studies.analysis import ANALYSES, computations, result_tables
 from console.studies.results import csv_files
 
 
 @pytest.fixture
 def found(tables):
-    return analysis(tables)
+    return result_tables(tables)
 
 
 def test_the_exported_csvs_alone_give_every_table_again(tables, found, tmp_path):
     csv_files.write(tables, tmp_path)
-    again = analysis(csv_files.read(tmp_path))
-    assert list(again) == list(ANALYSES)
+    again = result_tables(csv_files.read(tmp_path))
+    assert list(again) == list(computations())
     for name, table in found.items():
         assert_frame_equal(again[name], table)
+
+
+def test_every_table_has_one_name_and_a_part_that_shows_it():
+    names = [name for each in ANALYSES.values() for name in each.tables]
+    assert len(names) == len(set(names))
+    for each in ANALYSES.values():
+        assert {part.table for part in each.parts} == set(each.tables)
+        assert all(part.title and (part.grid or part.chart) for part in each.parts)
 
 
 def test_people_and_simulated_reviewers_are_never_mixed(found):
@@ -71,8 +79,8 @@ def test_the_budget_burns_down_to_what_was_used(found, tables):
 
 
 def test_a_study_that_nobody_has_begun_has_every_table_and_no_row(tables):
-    empty = analysis({name: frame.iloc[:0] for name, frame in tables.items()})
-    assert list(empty) == list(ANALYSES)
+    empty = result_tables({name: frame.iloc[:0] for name, frame in tables.items()})
+    assert list(empty) == list(computations())
     assert all(len(table) == 0 for table in empty.values())
 
 
@@ -86,6 +94,6 @@ def test_a_study_that_nobody_has_begun_has_every_table_and_no_row(tables):
     ],
 )
 def test_only_differences_and_changes_are_tested_against_zero(tables, name, levels):
-    found = ANALYSES[name](tables)
+    found = computations()[name](tables)
     assert levels & set(found["figure"])
     assert found.loc[found["figure"].isin(levels), "p"].isna().all()

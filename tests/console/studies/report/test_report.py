@@ -4,35 +4,44 @@ import html
 import re
 import zipfile
 
+import pandas as pd
 import pytest
 
 from console.studies import report
-from console.studies.analysis import ANALYSES
+from console.studies.analysis import ANALYSES, result_tables
+from console.studies.analysis.parts import sentences
 from console.studies.report import ReportStamp
 from console.studies.report.html import figures
-from console.studies.report.html import tables as behind
-from console.studies.report.sections import SECTIONS
 from console.studies.results import csv_files
 
-TOLD = ReportStamp(1_767_268_800_000, "state")
+STAMP = ReportStamp(1_767_268_800_000, "state")
+
+
+def without_plotly(page):
+    """The page without the chart library, which is not ours to check."""
+    longest = max(re.findall(r"<script>.*?</script>", page, re.S), key=len)
+    assert len(longest) > 1_000_000
+    return page.replace(longest, "")
 
 
 @pytest.fixture(scope="module")
-def without_plotly():
-    """A function that cuts the chart library out of a page, which is not ours to check."""
-
-    def cut(page):
-        longest = max(re.findall(r"<script>.*?</script>", page, re.S), key=len)
-        assert len(longest) > 1_000_000
-        return page.replace(longest, "")
-
-    return cut
+def written():
+    """The report of this file's study by its stamp, once it has been written."""
+    return {}
 
 
-def test_the_same_report_comes_of_the_exported_csvs_alone(design, tables, tmp_path):
+@pytest.fixture
+def page(written, design, tables):
+    """The report of the study."""
+    if STAMP not in written:
+        written[STAMP] = report.html(design, tables, STAMP)
+    return written[STAMP]
+
+
+def test_the_same_report_comes_of_the_exported_csvs_alone(page, design, tables, tmp_path):
     csv_files.write(tables, tmp_path)
     again = csv_files.read(tmp_path)
-    assert report.html(design, again, TOLD) == report.html(design, tables, TOLD)
+    assert report.html(design, again, STAMP) == page
 
 
 def test_every_chart_drawn_from_the_csvs_is_the_same(tables, tmp_path):
@@ -43,69 +52,85 @@ def test_every_chart_drawn_from_the_csvs_is_the_same(tables, tmp_path):
 
 
 def _charts(frames):
-    there = behind(frames)
-    return {figure.id: figure.spec for section in SECTIONS for figure in figures(section, there)}
+    there = result_tables(frames)
+    return {figure.id: figure.spec for each in ANALYSES.values() for figure in figures(each, there)}
 
 
-def test_every_analysis_stands_in_the_report(tables):
-    there = behind(tables)
-    named = {name for section in SECTIONS for name in section.tables}
-    drawn = {"time-over-session", "override-by-score", "burn-down"}
-    assert set(ANALYSES) <= named | drawn
-    assert named <= set(there)
+def test_every_table_that_has_rows_stands_in_the_report(page, tables):
+    page = html.unescape(without_plotly(page))
+    there = result_tables(tables)
+    parts = [part for each in ANALYSES.values() for part in each.parts]
+    assert all(f"<figcaption>{part.title}" in page for part in parts if len(part.laid_out(there[part.table])))
 
 
-def test_every_part_says_what_its_numbers_say(design, tables, without_plotly):
-    there = behind(tables)
-    page = html.unescape(without_plotly(report.html(design, tables, TOLD)))
-    told = [sentence for section in SECTIONS for _, sentence in section.says(there)]
-    assert len(told) >= len(SECTIONS)
+def test_every_part_says_what_its_numbers_say(page, tables):
+    there = result_tables(tables)
+    page = html.unescape(without_plotly(page))
+    told = [
+        sentence
+        for each in ANALYSES.values()
+        for part in each.parts
+        for _, sentence in sentences(part, each.first(there[part.table]))
+    ]
+    assert len(told) >= len(ANALYSES)
     assert all(sentence in page for sentence in told)
     assert "-0.000" not in page
 
 
-def test_it_fetches_nothing_and_embeds_the_chart_library_once(design, tables, without_plotly):
-    page = report.html(design, tables, TOLD)
+def test_it_fetches_nothing_and_embeds_the_chart_library_once(page):
     assert page.count("plotly.js v") == 1
     rest = without_plotly(page)
     assert not re.search(r"(src|href)=\"(?!#)", rest)
     assert "http" not in re.sub(r'http-equiv="', "", rest)
 
 
-def test_no_text_is_markup(design, tables, without_plotly):
+def test_no_text_is_markup(design, tables):
     tables["decisions"].loc[:, "condition"] = "<b>bold</b></script>"
-    page = without_plotly(report.html(design, tables, TOLD))
+    page = without_plotly(report.html(design, tables, STAMP))
     assert "<script>alert" not in page
     assert "<b>bold" not in page
     assert "&lt;b&gt;bold" in page
 
 
-def test_every_parameter_of_the_design_is_told(design, tables, without_plotly):
-    page = without_plotly(report.html(design, tables, TOLD))
+def test_every_parameter_of_the_design_is_told(page, design):
+    page = without_plotly(page)
     for name in type(design).model_fields:
         assert f"{name}:" in page or name == "conditions"
     assert "sampled with seed 7" in page
     assert "statsmodels" in page
 
 
-def test_every_column_is_in_its_data_dictionary(design, tables, without_plotly):
-    page = without_plotly(report.html(design, tables, TOLD))
+def test_every_column_is_in_its_data_dictionary(page, tables):
+    page = without_plotly(page)
     for frame in tables.values():
         assert all(f"<td>{column}</td>" in page for column in frame.columns)
 
 
 def test_a_folder_has_the_report_and_the_tables(design, tables, tmp_path):
-    written = report.write(design, tables, TOLD, tmp_path / "out")
+    written = report.write(design, tables, STAMP, tmp_path / "out")
     assert written[0].name == "report.html"
     assert {path.stem for path in written[1:]} == {*tables, "dictionary"}
 
 
 def test_a_zip_has_the_same(design, tables, tmp_path):
-    (tmp_path / "out.zip").write_bytes(report.bundle(design, tables, TOLD))
+    (tmp_path / "out.zip").write_bytes(report.bundle(design, tables, STAMP))
     with zipfile.ZipFile(tmp_path / "out.zip") as packed:
         assert set(packed.namelist()) == {"report.html", "dictionary.csv", *(f"{name}.csv" for name in tables)}
 
 
 def test_a_study_that_nobody_has_begun_has_a_report_that_says_so(design, tables):
-    page = report.html(design, {name: frame.iloc[:0] for name, frame in tables.items()}, TOLD)
-    assert page.count("There is nothing to show here") == len(SECTIONS)
+    page = report.html(design, {name: frame.iloc[:0] for name, frame in tables.items()}, STAMP)
+    assert page.count("There is nothing to show here") == len(ANALYSES)
+    assert "No trial is over yet, so nothing can be counted." in page
+
+
+def test_a_pair_of_conditions_that_nobody_did_both_of_is_not_estimable(design, tables):
+    apart = tables["decisions"]["participant"].map({"P01": "rules-shown", "P02": "rules-hidden"})
+    kept = (apart == tables["decisions"]["condition"]) | apart.isna()
+    third = tables["decisions"][kept].copy()
+    first = third.index[third["participant"].eq("P01") & third["purpose"].eq("")][0]
+    again = third.loc[[first]].assign(condition="rules-third", unit=None)
+    tables["decisions"] = pd.concat([third, again], ignore_index=True)
+    page = html.unescape(without_plotly(report.html(design, tables, STAMP)))
+    assert "rules-hidden less rules-shown is not estimable: nobody answered in both." in page
+    assert "<li>Not estimable: nobody answered in both.</li>" in page

@@ -3,7 +3,8 @@
 import pytest
 
 from console import runs
-from console.database import reading
+from console.database import now_ms, reading, review_queue
+from console.review import decisions
 from storage.tables import RunKind
 from tests.logs import purchase
 
@@ -92,6 +93,17 @@ def test_a_replay_starts_and_goes_on(open_page, words, kettles, status):
     assert status("kettles-replay")["trials"][0]["budget"]["cap"] == 2
     at.button(key="next_trial").click().run()
     assert "0 decisions delivered" in words(at)
+
+
+def test_a_decision_that_can_still_be_taken_back_is_spoken_of(open_page, words, kettles):
+    at = open_page("runs")
+    click(at, "Start replay")
+    with reading() as session:
+        run = runs.get(session, "kettles-replay")
+        claim = decisions.next_item(review_queue(), session, run, "Ada", now_ms())
+    decisions.submit(review_queue(), run, claim, "Ada", decisions.Answer("approve"), now_ms() + 60_000)
+    at.button(key="next_trial").click().run()
+    assert "1 decision can still be taken back; it is delivered from " in words(at)
 
 
 def test_agents_start_and_try_again(open_page, words, status):

@@ -8,12 +8,12 @@ from sqlmodel import select
 
 from console.database import database_url, now_ms, reading, writing
 from console.studies import results
-from console.studies.analysis import ANALYSES
+from console.studies.analysis import ANALYSES, computations
 from console.studies.design import Design, allocate
 from console.studies.sessions import lifecycle, simulated
-from console.web.studies.results import PARTS
 from storage import tables
 from storage.backup import backup
+from tests.study_rows import fill, third_condition
 
 DESIGN = Design(
     name="small",
@@ -39,7 +39,6 @@ def kept(tmp_path_factory):
 def played(kept, data_dir):
     """A study played to its end, by stand-ins where people would sit."""
     if kept.exists():
-        data_dir.mkdir(parents=True)
         shutil.copy(kept, data_dir / "console.db")
     else:
         lifecycle.create(DESIGN, now_ms())
@@ -86,7 +85,7 @@ def test_success_is_told_as_the_paper_prints_it(part, words):
     rows = re.findall(r'<th scope="row">([\w-]+)</th>(.*?)</tr>', words(at))
     shown = {name: re.findall(r"<td[^>]*>([\d.]+) ± ([\d.]+)", cells) for name, cells in rows}
     assert list(shown) == ["hidden", "shown", *[name for name in shown if name not in ("hidden", "shown")]]
-    table = ANALYSES["success"](frames())
+    table = computations()["success"](frames())
     table = table[(table["reviewers"] == "people") & (table["count"] == "undecided run")]
     for row in table.itertuples():
         assert shown[row.condition][row.trial] == (f"{100 * row.mean:.1f}", f"{100 * row.sd:.1f}")
@@ -102,7 +101,7 @@ def test_simulated_reviewers_are_shown_apart(part):
     assert at.segmented_control(key="success-whose").options == ["people", "simulated"]
 
 
-@pytest.mark.parametrize("name", list(PARTS))
+@pytest.mark.parametrize("name", list(ANALYSES))
 def test_every_part_says_something_and_offers_its_tables(part, words, name):
     at = part(name)
     said = sentences(at)
@@ -113,7 +112,7 @@ def test_every_part_says_something_and_offers_its_tables(part, words, name):
 
 def test_a_table_shows_the_chosen_reviewers_of_its_analysis(part):
     at = part("pace")
-    whole = ANALYSES["pace"](frames())
+    whole = computations()["pace"](frames())
     people = whole[whole["reviewers"] == "people"]
     shown = at.dataframe[0].value
     assert shown["figure"].tolist() == people["figure"].tolist()
@@ -126,6 +125,16 @@ def test_a_figure_that_is_undefined_says_why_below_its_table(part, words):
     notes = re.search(r'<ol class="ia-notes">(.*?)</ol>', words(at))[1]
     assert "kappa" in notes
     assert at.dataframe[0].value["note"].str.fullmatch(r"\d*").all()
+
+
+def test_a_pair_of_conditions_that_nobody_did_both_of_is_not_estimable(open_page, words):
+    with writing() as session:
+        fill(session)
+        third_condition(session)
+    at = open_page("studies", study="pilot", section="results", part="effects")
+    assert "Not estimable: nobody answered in both." in words(at)
+    at.segmented_control(key="effects-of").set_value("right decisions").run()
+    assert "rules-hidden less rules-third is not estimable: nobody answered in both." in sentences(at)
 
 
 def test_a_further_decision_shows_at_the_next_look(open_page, words):

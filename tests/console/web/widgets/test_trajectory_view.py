@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.review.presentation import Flag
+from console.review.presentation import Flag, checkpoint_presentation, record_presentation
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints
-from console.web.widgets.trajectory_view import checkpoint_html, record_html
+from console.web.widgets.trajectory_view import presentation_html
 
 TASK = "i need a white blackout shade of 66 x 66 inches, and price lower than 30.00 dollars"
 LONG = "results: " + "another shade in beige, " * 30
@@ -61,6 +61,16 @@ def checkpoint(**changes):
         "action": "click[Buy Now]",
     }
     return Checkpoint(**fields | changes)
+
+
+def checkpoint_html(shown, **beside):
+    """A checkpoint as HTML, with a flag or belief beside it."""
+    return presentation_html(checkpoint_presentation(shown, **beside))
+
+
+def record_html(trajectory):
+    """A whole record as HTML."""
+    return presentation_html(record_presentation(trajectory))
 
 
 FLAG = Flag("inferact-prob", 0.914, 0.49, ("No size was chosen.", "The width is missing."))

@@ -1,0 +1,50 @@
+"""The majority label of a checkpoint: what most of its reviewers say."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from sqlalchemy import Executable, Select, select
+from sqlmodel import Session, col
+
+from console.runs.current_decisions import is_current
+from console.trajectory import Label
+from console.trajectory.checkpoints import CheckpointKind
+from storage import tables
+
+Key = tuple[int, int, str]
+"""A checkpoint: trajectory, step, kind."""
+
+
+def majority_labels(session: Session, labels: Executable, *, tie: bool | None = None) -> dict[Key, tuple[bool, str]]:
+    """For each labelled checkpoint whether it is misaligned, and its task; where half say so, `tie` or none at all.
+
+    `labels` selects trajectory id, step, kind, label and task key, one row for each label.
+    """
+    votes: dict[Key, list[bool]] = defaultdict(list)
+    tasks: dict[Key, str] = {}
+    for trajectory_id, step, kind, label, task in session.execute(labels):
+        votes[trajectory_id, step, kind].append(label == Label.MISALIGNED)
+        tasks[trajectory_id, step, kind] = task
+    majorities = {key: _majority(found, tie) for key, found in votes.items()}
+    return {key: (misaligned, tasks[key]) for key, misaligned in majorities.items() if misaligned is not None}
+
+
+def reviewers_labels(run: tables.Run) -> Select[Any]:
+    """The labels in the current decisions of a run, for `majority_labels`."""
+    item, decision, record, task = tables.Item, tables.Decision, tables.Trajectory, tables.Task
+    columns: list[Any] = [item.trajectory_id, item.step, item.kind, decision.label, task.task_key]
+    return (
+        select(*columns)
+        .select_from(item)
+        .join(decision, col(decision.item_id) == col(item.id))
+        .join(record, col(record.id) == col(item.trajectory_id))
+        .join(task, col(task.id) == col(record.task_id))
+        .where(col(item.run_id) == run.id, is_current(), col(decision.label).is_not(None))
+        .where(col(item.kind) != CheckpointKind.HALTED)
+    )
+
+
+def _majority(votes: list[bool], tie: bool | None) -> bool | None:
+    return tie if 2 * sum(votes) == len(votes) else 2 * sum(votes) > len(votes)

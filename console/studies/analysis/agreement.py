@@ -1,0 +1,96 @@
+"""Agreement: how far reviewers agree on the checkpoints that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from console.analysis.statistics.reviewer_agreement import agreement as measures
+from console.analysis.statistics.reviewer_agreement import cohen_of_pairs
+from console.studies.analysis.format import ColumnFormat
+from console.studies.analysis.frames import Frames, cells, groups, own, table
+from console.studies.analysis.parts import Analysis, ResultPart
+
+EVERYBODY = "everybody"
+MOST = 12
+"""Reviewers; the pairs of more are too many to read."""
+
+TENTATIVE = 0.667
+"""Alpha below which Krippendorff (2004) draws no conclusions, not even tentative ones."""
+
+_RESAMPLES = 200
+
+
+def agreement(frames: Frames) -> pd.DataFrame:
+    """Every measure of agreement of people, of simulated reviewers, and of everybody, on trial 0."""
+    rows = [
+        {"reviewers": name, "measure": measure, **cells(found, "value")}
+        for name, ratings in _ratings(frames)
+        for measure, found in measures(ratings).items()
+    ]
+    return table(rows, "reviewers$ measure$ value low high n# note$")
+
+
+def pairs(frames: Frames) -> pd.DataFrame:
+    """Cohen's kappa of each two reviewers, where there are at most `MOST` of them."""
+    ratings = _shared(frames)
+    few = ratings["rater"].nunique() <= MOST
+    found = cohen_of_pairs(ratings, resamples=_RESAMPLES) if few else {}
+    rows = [{"first": first, "second": second, **cells(one, "kappa")} for (first, second), one in found.items()]
+    return table(rows, "first$ second$ kappa low high n# note$")
+
+
+def _ratings(frames: Frames) -> Iterator[tuple[str, pd.DataFrame]]:
+    shared = _shared(frames)
+    parts = list(groups(shared))
+    yield from parts
+    if len(parts) > 1:
+        yield EVERYBODY, shared
+
+
+def _shared(frames: Frames) -> pd.DataFrame:
+    labels = own(frames).rename(columns={"participant": "rater"})
+    return labels.loc[labels["unit"].notna() & labels["label"].notna(), ["unit", "rater", "label", "annotator_kind"]]
+
+
+def of_agreement(table: pd.DataFrame) -> str:
+    """How far people agree beyond chance, else why that cannot be told."""
+    if table.empty:
+        return "No checkpoint has labels of two reviewers yet."
+    who = table["reviewers"].iloc[0]
+    rows = table[table["reviewers"] == who].set_index("measure")
+    if "alpha" not in rows.index or pd.isna(rows.loc["alpha", "value"]):
+        return f"How far {who} agree beyond chance cannot be told: {rows['note'].iloc[-1]}"
+    alpha = rows.loc["alpha"]
+    span = f" ({alpha['low']:.2f} to {alpha['high']:.2f})" if pd.notna(alpha["low"]) else ""
+    verdict = "enough for tentative conclusions" if alpha["value"] >= TENTATIVE else "too little to rest a label on"
+    return (
+        f"Krippendorff's alpha of {who} is {alpha['value']:.2f}{span} on {alpha['n']:,} shared checkpoints: {verdict} "
+        f"(Krippendorff asks for {TENTATIVE})."
+    )
+
+
+ANALYSIS = Analysis(
+    tab="Agreement",
+    title="Agreement",
+    lead="How far reviewers agree on the checkpoints of trial 0, which are the same for everybody.",
+    source="decisions.csv",
+    tables={"agreement": agreement, "agreement-pairs": pairs},
+    parts=(
+        ResultPart(
+            table="agreement",
+            title="Measures of agreement",
+            about="With bootstrap intervals over checkpoints.",
+            sentence=of_agreement,
+            chart="agreement",
+            together=True,
+        ),
+        ResultPart(
+            table="agreement-pairs",
+            title="Two reviewers at a time",
+            about="Cohen's kappa of each two reviewers.",
+            columns={"kappa": ColumnFormat("Cohen's kappa")},
+        ),
+    ),
+)

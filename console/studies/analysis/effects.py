@@ -1,0 +1,215 @@
+"""What the conditions change: paired tests, models with participants as a random effect, tasks that both met."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+import pandas as pd
+
+from console.analysis.statistics.mixed_models import Mixed, linear, logistic
+from console.analysis.statistics.paired import Comparison, all_pairs
+from console.analysis.statistics.success_rate import compare_tasks
+from console.studies.analysis.format import ColumnFormat, signed
+from console.studies.analysis.frames import Frames, cells, groups, own, table, within
+from console.studies.analysis.parts import WHOSE, Analysis, ResultChoice, ResultPart
+
+LAST = "solved by the last trial"
+RIGHT = "right decisions"
+SECONDS = "seconds per decision"
+
+ALPHA = 0.05
+
+
+def differences(frames: Frames) -> pd.DataFrame:
+    """Every two conditions against each other, over participants, by every test (Holm over the pairs)."""
+    rows = [
+        _test(name, measure, comparison, test)
+        for name, measure, values in _measures(frames)
+        if values["condition"].nunique() > 1
+        for comparison in all_pairs(values, "value", "within" if within(values) else "between")
+        for test in comparison.tests
+    ]
+    return table(
+        rows,
+        "reviewers$ measure$ first$ second$ difference low high test$ statistic p p_holm "
+        "effect effect_low effect_high n# note$",
+    )
+
+
+def tasks(frames: Frames) -> pd.DataFrame:
+    """Every two conditions against each other over the tasks that both met, by McNemar's test."""
+    rows = []
+    for name, solved in groups(_last(frames)):
+        for first, second in combinations(sorted(solved["condition"].unique()), 2):
+            found = compare_tasks(solved, "value", first, second)
+            test = found.test
+            rows.append(
+                {
+                    "reviewers": name,
+                    "first": first,
+                    "second": second,
+                    "pairs": found.pairs,
+                    "tied": found.tied,
+                    "only_first": test.only_first,
+                    "only_second": test.only_second,
+                    **cells(found.difference, "difference"),
+                }
+            )
+    return table(rows, "reviewers$ first$ second$ pairs# tied# only_first# only_second# difference low high p note$")
+
+
+def mixed(frames: Frames) -> pd.DataFrame:
+    """How much each condition changes what is solved and decided rightly, participants as a random effect."""
+    rows = [
+        row
+        for name, measure, values in _answers(frames)
+        if values["condition"].nunique() > 1
+        for model in (linear, logistic)
+        for row in _effects(name, measure, model(values, "value"))
+    ]
+    return table(
+        rows,
+        "reviewers$ measure$ scale$ reference$ condition$ estimate low high p participants# cells# "
+        "sd_participants sd_residual method$ note$",
+    )
+
+
+def _measures(frames: Frames) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """(reviewers, measure, a value per participant and condition)."""
+    for name, measure, values in _answers(frames):
+        yield name, measure, values
+    timed = own(frames).assign(value=own(frames)["lead_time_ms"].astype(float) / 1_000)
+    for name, part in groups(timed):
+        medians = part.groupby(["participant", "condition"])["value"].median()
+        yield name, SECONDS, medians.reset_index()
+
+
+def _answers(frames: Frames) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """(reviewers, measure, a row with value 0 or 1 per answer)."""
+    for name, part in groups(_last(frames)):
+        yield name, LAST, part
+    judged = own(frames)
+    judged = judged[judged["correct"].notna()]
+    for name, part in groups(judged.assign(value=judged["correct"].astype(float))):
+        yield name, RIGHT, part[["participant", "condition", "task_id", "value"]]
+
+
+def _last(frames: Frames) -> pd.DataFrame:
+    """Each task as its participant's last trial left it, of arms that are over; undecided actions run."""
+    solved = frames["outcomes"][frames["outcomes"]["closed"].astype(bool)]
+    longest = solved.groupby(["participant", "condition"])["trial"].transform("max")
+    planned = frames["success"]["trial"].max()
+    over = solved[(solved["trial"] == longest) & (longest == planned)]
+    answers: pd.DataFrame = over.assign(value=over["solved_paper"].astype(float))
+    return answers[["annotator_kind", "participant", "condition", "task_id", "value"]]
+
+
+def _test(name: str, measure: str, comparison: Comparison, test: Any) -> dict[str, Any]:
+    sized = cells(test.effect, "effect")
+    notes = (comparison.difference.note, test.note, test.effect.note)
+    return {
+        "reviewers": name,
+        "measure": measure,
+        "first": comparison.first,
+        "second": comparison.second,
+        **cells(comparison.difference, "difference"),
+        "test": test.name,
+        "statistic": test.statistic,
+        "p": test.p_value,
+        "p_holm": test.adjusted,
+        "effect": sized["effect"],
+        "effect_low": sized["low"],
+        "effect_high": sized["high"],
+        "n": test.n,
+        "note": " ".join(dict.fromkeys(filter(None, notes))),
+    }
+
+
+def _effects(name: str, measure: str, model: Mixed) -> Iterator[dict[str, Any]]:
+    about = {
+        "reviewers": name,
+        "measure": measure,
+        "scale": model.scale,
+        "reference": model.reference,
+        "participants": model.participants,
+        "cells": model.cells,
+        "sd_participants": model.sd_participants,
+        "sd_residual": model.sd_residual,
+        "method": model.method,
+    }
+    for condition, found in ((model.reference, model.level), *model.differences.items()):
+        note = " ".join(dict.fromkeys(filter(None, (found.note, model.note))))
+        yield {**about, "condition": condition, **cells(found, "estimate"), "note": note}
+
+
+def of_differences(table: pd.DataFrame) -> str:
+    """How many pairs of conditions differ after Holm's correction, and the largest difference."""
+    if table.empty:
+        return "There are not two conditions to compare yet."
+    first = table[table["test"] == table["test"].iloc[0]]
+    known, unknown = first[first["difference"].notna()], first[first["difference"].isna()]
+    if known.empty:
+        return f"Nothing can be compared: {unknown['note'].iloc[0]}"
+    return " ".join([_tested(known), *map(_not_estimable, unknown.to_dict("records"))])
+
+
+def _tested(pairs: pd.DataFrame) -> str:
+    most = pairs.iloc[int(pairs["difference"].abs().to_numpy().argmax())]
+    span = "" if pd.isna(most["low"]) else f" ({signed(most['low'])} to {signed(most['high'])})"
+    about = f"{most['first']} less {most['second']} is {signed(most['difference'])}{span}"
+    count, found = int(pairs["p_holm"].notna().sum()), int((pairs["p_holm"] < ALPHA).sum())
+    named = f"{pairs['test'].iloc[0]}, Holm over {count} pair" + ("" if count == 1 else "s")
+    if not count:
+        return f"No pair can be tested. The largest difference: {about}. {pairs['note'].iloc[0]}".rstrip()
+    if found:
+        return f"{found} of {count} pairs differ ({named}, p < {ALPHA}). The largest: {about}."
+    return f"No pair differs at {ALPHA} ({named}). The largest difference: {about}."
+
+
+def _not_estimable(pair: Mapping[Hashable, Any]) -> str:
+    note = str(pair["note"])
+    return f"{pair['first']} less {pair['second']} is {note[:1].lower()}{note[1:]}"
+
+
+ANALYSIS = Analysis(
+    tab="Effects",
+    title="What the conditions differ by",
+    lead="Each two conditions against each other over participants, p-values corrected by Holm over the pairs; over "
+    "tasks by McNemar's test; and mixed-effects estimates with participants as random effects.",
+    source="outcomes.csv, decisions.csv",
+    tables={"differences": differences, "tasks": tasks, "mixed": mixed},
+    parts=(
+        ResultPart(
+            table="differences",
+            title="Two conditions at a time",
+            about="Over participants; the difference is the first less the second.",
+            sentence=of_differences,
+            apart=("reviewers", "measure"),
+            columns={
+                "statistic": ColumnFormat(digits=3),
+                "p_holm": ColumnFormat("p (Holm)"),
+                "effect": ColumnFormat("effect size"),
+                "effect_low": ColumnFormat("its low"),
+                "effect_high": ColumnFormat("its high"),
+            },
+        ),
+        ResultPart(
+            table="mixed",
+            title="All conditions in one model",
+            about="Estimates are differences from the reference condition; its own row is its level.",
+            columns={
+                "sd_participants": ColumnFormat("SD of participants"),
+                "sd_residual": ColumnFormat("SD of residuals"),
+            },
+        ),
+        ResultPart(
+            table="tasks",
+            title="Task by task",
+            about="Tasks that both conditions met, solved by the last trial or not, by McNemar's test.",
+            columns={"tied": ColumnFormat("left out as tied")},
+        ),
+    ),
+    choices=(WHOSE, ResultChoice("measure", "Measure", "of")),
+)

@@ -1,0 +1,91 @@
+"""Words to the agent: how many, how specific, and what its next trial made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from console.analysis.statistics.estimates import proportion
+from console.analysis.statistics.feedback_words import Association, feedback_and_success
+from console.studies.analysis.format import by_figure, number, span
+from console.studies.analysis.frames import Frames, cells, groups, own, table
+from console.studies.analysis.parts import WHOSE, Analysis, ResultPart
+from console.trajectory import Label, Outcome
+
+_BINS = ((0, 0), (1, 5), (6, 10), (11, 20), (21, 40), (41, 20_000))
+
+
+def words(frames: Frames) -> pd.DataFrame:
+    """Length (in doublings) and specificity of feedback against success in the next trial."""
+    rows = [
+        {"reviewers": name, "property": which, "texts": found.texts, "participants": found.participants, **row}
+        for name, part in groups(own(frames))
+        for which, found in feedback_and_success(part).items()
+        for row in _word_figures(found)
+    ]
+    return table(rows, "reviewers$ property$ figure$ value low high p n# texts# participants# note$")
+
+
+def by_length(frames: Frames) -> pd.DataFrame:
+    """The share of next trials that succeeded after "misaligned", by the words the agent got (Wilson intervals)."""
+    tried = own(frames)
+    tried = tried[tried["next_trial_outcome"].notna() & (tried["label"] == Label.MISALIGNED)]
+    rows = [
+        {"reviewers": name, "condition": str(condition), "words_low": low, "words_high": high, **_share(part)}
+        for name, of_kind in groups(tried)
+        for condition, of_condition in of_kind.groupby("condition", sort=True)
+        for low, high in _BINS
+        if len(part := of_condition[of_condition["feedback_words"].between(low, high)])
+    ]
+    return table(rows, "reviewers$ condition$ words_low# words_high# n# share low high")
+
+
+def _share(part: pd.DataFrame) -> dict[str, Any]:
+    return cells(proportion(int((part["next_trial_outcome"] == Outcome.SUCCEEDED).sum()), len(part)), "share")
+
+
+def _word_figures(found: Association) -> Iterator[dict[str, Any]]:
+    yield {"figure": "mean", "value": found.mean, "n": found.texts}
+    yield {"figure": "correlation with success", **cells(found.correlation, "value")}
+    yield {"figure": "log odds of success per unit", **cells(found.log_odds, "value")}
+
+
+def of_words(table: pd.DataFrame) -> str:
+    """Whether longer and more specific words go with success in the next trial."""
+    if table.empty:
+        return "No words were given to an agent that tried again."
+    told = []
+    for name in dict.fromkeys(table["property"]):
+        found = by_figure(table[table["property"] == name])["correlation with success"]
+        if pd.isna(found["value"]):
+            return f"Whether words help cannot be told: {found['note']}"
+        told.append(f"{name} {number(found['value'], '+.2f')}{span(found, '+.2f')}")
+    count = int(table["texts"].max())
+    return f"Correlation with success in the next trial, over {count:,} texts: {'; '.join(told)}."
+
+
+ANALYSIS = Analysis(
+    tab="Words",
+    title="Words to the agent",
+    lead="Length and specificity of feedback against the outcome of the next trial.",
+    source="decisions.csv",
+    tables={"feedback": words, "feedback-length": by_length},
+    parts=(
+        ResultPart(
+            table="feedback",
+            title="Words and success",
+            about="Length counts in doublings of the words; a sentence is specific that names a number, a price or an "
+            "option.",
+            sentence=of_words,
+        ),
+        ResultPart(
+            table="feedback-length",
+            title="Success by length",
+            about="Next trials that succeeded, by words of feedback on what was called misaligned.",
+            chart="feedback-length",
+        ),
+    ),
+    choices=(WHOSE,),
+)

@@ -1,0 +1,139 @@
+"""Numbers and tables as a person reads them: few digits, dashes where nothing is known, long notes once, below."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from console.analysis.charts.agreement import MEASURES
+
+P_VALUES = ("p", "p_holm")
+"""The columns that hold p-values."""
+
+_NOTES = ("note", "method")
+_DASH = "–"
+_DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFormat:
+    """A column's heading, its own name where empty, and its decimals: three, but none for whole numbers, where None."""
+
+    heading: str = ""
+    digits: int | None = None
+
+
+COLUMNS: dict[str, ColumnFormat] = {
+    "low": ColumnFormat("95% low"),
+    "high": ColumnFormat("95% high"),
+    "sd": ColumnFormat("SD"),
+    "median_seconds": ColumnFormat(digits=1),
+}
+"""How columns that several tables have are written."""
+
+
+def heading(column: str, columns: Mapping[str, ColumnFormat]) -> str:
+    """What the column is called where people read."""
+    return _format(column, columns).heading or column.replace("_", " ")
+
+
+def plain(value: float, digits: int = _DIGITS) -> float:
+    """The value with that many digits, a zero without a sign."""
+    return round(value, digits) + 0.0
+
+
+def signed(value: float) -> str:
+    """A difference with its sign, none on a zero, a dash where it is not known."""
+    if pd.isna(value):
+        return _DASH
+    rounded = plain(value)
+    return f"{rounded:+.3f}" if rounded else f"{rounded:.3f}"
+
+
+def p_value(value: float) -> str:
+    """A p-value with three digits; smaller ones are only said to be smaller."""
+    if pd.isna(value):
+        return _DASH
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def number(value: float, form: str) -> str:
+    """The value in that form, a zero without a sign."""
+    text = f"{value:{form}}"
+    return text if any(digit in text for digit in "123456789") else text.lstrip("+-")
+
+
+def span(row: Mapping[str, Any], form: str, unit: str = "") -> str:
+    """The interval of a row in brackets, nothing where it has none."""
+    return "" if pd.isna(row["low"]) else f" ({number(row['low'], form)} to {number(row['high'], form)}{unit})"
+
+
+def by_figure(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """The rows by the name of their figure."""
+    return {str(row["figure"]): {str(name): cell for name, cell in row.items()} for row in table.to_dict("records")}
+
+
+def cell_text(cell: Any, column: str = "", columns: Mapping[str, ColumnFormat] = COLUMNS) -> str:
+    """One cell: a dash where it is missing, else with the decimals of its column."""
+    if pd.isna(cell):
+        return _DASH
+    if isinstance(cell, float):
+        return _float_text(cell, column, columns)
+    if column == "measure":
+        return MEASURES.get(str(cell), str(cell))
+    return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
+
+
+def _float_text(cell: float, column: str, columns: Mapping[str, ColumnFormat]) -> str:
+    if column in P_VALUES:
+        return p_value(cell)
+    digits = _format(column, columns).digits
+    if digits is None and cell.is_integer() and abs(cell) > 1:
+        return f"{cell:,.0f}"
+    digits = _DIGITS if digits is None else digits
+    return f"{plain(cell, digits):,.{digits}f}"
+
+
+def numbered(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The table with numbers in the place of long texts, and these texts, each once, in the order of their numbers."""
+    columns = [column for column in _NOTES if column in frame]
+    notes = tuple(dict.fromkeys(text for column in columns for text in frame[column] if text))
+    numbers = {text: str(place) for place, text in enumerate(notes, 1)} | {"": ""}
+    return frame.assign(**{column: frame[column].map(numbers) for column in columns}), notes
+
+
+def readable(frame: pd.DataFrame, hidden: Collection[str] = ()) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The table without hidden columns and those that are empty all through, its texts readable; and its notes."""
+    shown, notes = numbered(frame.drop(columns=[column for column in hidden if column in frame]))
+    filled = [column for column in shown if len(shown) and (shown[column].notna() & (shown[column] != "")).any()]
+    texts = {column: [cell_text(cell, column) for cell in shown[column]] for column in filled if column == "measure"}
+    return shown[filled].assign(**texts), notes
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table of texts: its head, whether each column holds numbers, its rows, and the notes that rows point at."""
+
+    head: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+
+
+def text_table(frame: pd.DataFrame, columns: Mapping[str, ColumnFormat] = COLUMNS) -> TextTable:
+    """The table as texts."""
+    shown, notes = readable(frame)
+    texts = [[cell_text(cell, str(column), columns) for cell in shown[column]] for column in shown]
+    return TextTable(
+        head=tuple(heading(str(column), columns) for column in shown),
+        numeric=tuple(pd.api.types.is_numeric_dtype(shown[column]) for column in shown),
+        rows=tuple(zip(*texts, strict=True)),
+        notes=notes,
+    )
+
+
+def _format(column: str, columns: Mapping[str, ColumnFormat]) -> ColumnFormat:
+    return columns.get(column) or COLUMNS.get(column) or ColumnFormat()

@@ -1,0 +1,166 @@
+"""Oversight under the budget: what inspections caught in each condition, and how its budgets were used up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from console.detection.oversight import AS_REVIEWED, CHANCE, IDEAL, Curves, Pool, curves
+from console.errors import Refused
+from console.studies.analysis.format import ColumnFormat
+from console.studies.analysis.frames import Frames, table
+from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart
+from console.trajectory import Label
+
+ORDERS = (AS_REVIEWED, "priority", "fp-first", CHANCE, IDEAL)
+
+_POINTS = 200
+
+
+def points(frames: Frames) -> pd.DataFrame:
+    """The points of every condition's curve in its first trial, its participants' items together."""
+    return _joined([found.points.assign(condition=name, spent=found.spent) for name, found in _curves(frames)])
+
+
+def summary(frames: Frames) -> pd.DataFrame:
+    """What each order had caught in each condition when the inspections ended, and by ten more."""
+    return _joined([found.summary.assign(condition=name) for name, found in _curves(frames)])
+
+
+def burn_down(frames: Frames) -> pd.DataFrame:
+    """Inspections used and misalignments caught by each minute since a participant's first claim, by condition.
+
+    Caught are items that are misaligned and whose reviewer said so.
+    """
+    ledger, rows = frames["ledger"], []
+    starts = ledger.groupby(["participant", "condition", "trial"])["at"].min().rename("began").reset_index()
+    caught = _caught(frames).merge(starts, on=["participant", "condition", "trial"])
+    caught["minute"] = _minutes(caught["decided_at"] - caught["began"])
+    moved = ledger.merge(starts, on=["participant", "condition", "trial"])
+    moved["minute"] = _minutes(moved["at"] - moved["began"])
+    caps = frames["budget"].groupby(["condition", "trial"])["cap"].agg(lambda cap: cap.sum(skipna=False))
+    for (condition, trial), part in moved.groupby(["condition", "trial"], sort=True):
+        found = caught[(caught["condition"] == condition) & (caught["trial"] == trial)]["minute"]
+        rows += _points(part.sort_values("minute", kind="stable"), np.sort(found.to_numpy(dtype=np.float64)),
+                        {"condition": condition, "trial": trial, "cap": caps.get((condition, trial))})  # fmt: skip
+    return table(rows, "condition$ trial# minute used# caught cap")
+
+
+def _curves(frames: Frames) -> Iterator[tuple[str, Curves]]:
+    items = frames["items"]
+    judged = items[items["flagged"].notna() & (items["annotator_kind"] != "") & items["score"].notna()]
+    for condition, rows in judged.groupby("condition", sort=True):
+        try:
+            yield str(condition), curves(_pool(str(condition), rows), orders=ORDERS)
+        except Refused:
+            continue
+
+
+def _pool(condition: str, items: pd.DataFrame) -> Pool:
+    wrong = items["label"] == Label.MISALIGNED
+    rows = pd.DataFrame(
+        {
+            "detector": items["detector"],
+            "trial": items["trial"].astype(int),
+            "trajectory_id": items["item_id"],
+            "task_key": items["task_id"],
+            "step": items["step"],
+            "kind": items["checkpoint"],
+            "score": items["score"],
+            "probability": items["probability"],
+            "flagged": items["flagged"].astype(bool),
+            "label": items["gold_label"],
+            "expected_cost": items["probability"].fillna(items["score"]),
+            "priority": items["score"],
+            "inspected_ms": _milliseconds(items["decided_at"]),
+            "reported": wrong,
+            "corrected": wrong & items["solved_later"].astype(bool),
+        }
+    )
+    routing = str(rows["detector"].mode().iat[0])
+    return Pool(condition, routing, "gold", rows)
+
+
+def _milliseconds(moments: pd.Series[pd.Timestamp]) -> pd.Series[float]:
+    known = moments.notna()
+    found = pd.Series(np.nan, index=moments.index)
+    found[known] = moments[known].astype("int64").astype(float)
+    return found
+
+
+def _joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    if not parts:
+        return pd.DataFrame(columns=["condition"])
+    whole = pd.concat(parts, ignore_index=True)
+    return whole[["condition", *(name for name in whole if name != "condition")]]
+
+
+def _caught(frames: Frames) -> pd.DataFrame:
+    items = frames["items"]
+    right = (items["gold_label"] == Label.MISALIGNED) & (items["label"] == Label.MISALIGNED)
+    return items.loc[right, ["participant", "condition", "trial", "decided_at"]]
+
+
+def _minutes(spans: pd.Series[Any]) -> pd.Series[float]:
+    minutes: pd.Series[float] = spans.dt.total_seconds() / 60
+    return minutes
+
+
+def _points(moved: pd.DataFrame, caught: np.ndarray[Any, Any], about: dict[str, Any]) -> list[dict[str, Any]]:
+    minutes = moved["minute"].to_numpy(dtype=np.float64)
+    used = moved["units"].to_numpy(dtype=np.int64).cumsum()
+    at = np.unique(np.linspace(0, len(minutes) - 1, min(len(minutes), _POINTS)).round().astype(int))
+    by_then = np.searchsorted(caught, minutes[at], side="right")
+    points = zip(minutes[at].tolist(), used[at].tolist(), by_then.tolist(), strict=True)
+    return [{**about, "minute": minute, "used": spent, "caught": hits} for minute, spent, hits in points]
+
+
+def of_burn_down(table: pd.DataFrame) -> str:
+    """How much of a condition's budget was used, and what that caught."""
+    if table.empty:
+        return "Nobody has claimed an item of this condition yet."
+    ends = table.groupby("trial")[["used", "caught", "cap"]].max()
+    cap = "" if ends["cap"].isna().any() else f" of {ends['cap'].sum():,.0f} allowed"
+    return (
+        f"{ends['used'].sum():,} inspections{cap} caught {ends['caught'].sum():,.0f} misalignments "
+        f"over {len(ends)} trial{'' if len(ends) == 1 else 's'}."
+    )
+
+
+ANALYSIS = Analysis(
+    tab="Oversight",
+    title="Oversight under the budget",
+    lead="Misalignments caught against inspections of flagged items in trial 0, all participants of a condition "
+    "together, in several orders; and how the budgets were used up.",
+    source="items.csv, ledger.csv, budget.csv",
+    tables={"oversight": points, "burn-down": burn_down, "oversight-summary": summary},
+    parts=(
+        ResultPart(
+            table="burn-down",
+            title="Budget of a condition",
+            about="All its participants together.",
+            sentence=of_burn_down,
+            chart="budget-burn-down",
+            apart=("condition",),
+            grid=False,
+        ),
+        ResultPart(
+            table="oversight", title="What inspections catch", chart="oversight-curve", apart=("condition",), grid=False
+        ),
+        ResultPart(
+            table="oversight-summary",
+            title="What was caught",
+            about="When the inspections ended, and what ten more would have caught.",
+            columns={
+                "caught": ColumnFormat(digits=1),
+                "corrected": ColumnFormat("put right", 1),
+                "more": ColumnFormat("ten more", 1),
+                "area": ColumnFormat(digits=2),
+            },
+        ),
+    ),
+    choices=(ResultChoice("condition", "Condition", "condition"),),
+)

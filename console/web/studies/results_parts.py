@@ -1,0 +1,131 @@
+"""The page's renderer of an analysis: what may be chosen, then each part with words, charts, table and downloads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from console.analysis.charts import CHARTS
+from console.runs.export.formats import as_csv
+from console.studies.analysis.format import ColumnFormat, cell_text, heading, readable, text_table
+from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart, charts, sentences
+from console.web.studies.results_data import Results
+from console.web.widgets.chart import show_chart
+from console.web.widgets.markup import plain
+from console.web.widgets.tables import show_rows
+
+_LONG = 24
+"""From so many rows on a table scrolls."""
+_FEW = 3
+"""Up to so many values stand side by side; more are a list."""
+
+
+def say(sentence: str) -> None:
+    """What the numbers say; it may quote a name, so it is never read as Markdown."""
+    st.text(sentence)
+
+
+def show(found: Results, key: str, analysis: Analysis) -> dict[str, str]:
+    """Draws the analysis and returns what was chosen, by column."""
+    tables = {part.table: found.table(part.table) for part in analysis.parts}
+    chosen: dict[str, str] = {}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for choice in analysis.choices:
+            if value := _choose(choice, f"{key}-{choice.key}", tables):
+                chosen[choice.column] = value
+                tables = {name: _of(table, choice.column, value) for name, table in tables.items()}
+    for number, part in enumerate(analysis.parts):
+        _show_part(found, part, tables[part.table], chosen, f"{part.table}-{number}")
+    st.caption(f"{analysis.lead} Computed from {analysis.source}.")
+    return chosen
+
+
+def _choose(choice: ResultChoice, key: str, tables: Mapping[str, pd.DataFrame]) -> str | None:
+    columns = [table[choice.column] for table in tables.values() if choice.column in table]
+    values = list(dict.fromkeys(str(value) for column in columns for value in column))
+    if len(values) < 2:
+        return None
+    if len(values) > _FEW:
+        return st.selectbox(choice.label, values, key=key, format_func=choice.name_of, width=320)
+    return st.segmented_control(
+        choice.label, values, default=values[0], required=True, key=key, format_func=choice.name_of
+    )
+
+
+def _of(table: pd.DataFrame, column: str, value: str) -> pd.DataFrame:
+    rows: pd.DataFrame = table[table[column] == value] if column in table else table
+    return rows
+
+
+def _show_part(found: Results, part: ResultPart, table: pd.DataFrame, hidden: Collection[str], key: str) -> None:
+    drawn, grid = list(charts(part, table)), part.laid_out(table)
+    if not (drawn or len(grid) or part.sentence):
+        return
+    if not drawn:  # A chart brings its own title.
+        st.subheader(part.title, anchor=False)
+    told = list(sentences(part, table))
+    for of, sentence in told:
+        say(f"{of}: {sentence}" if len(told) > 1 else sentence)
+    for of, rows in drawn:
+        name = "-".join(filter(None, (part.chart, of if len(drawn) > 1 else "")))
+        show_chart(_figure(part.chart, rows), partial(as_csv, rows), key=f"study-{name}", file=f"{found.name}-{name}")
+    if len(grid):
+        _show_table(part, grid, hidden, key)
+        _download(found, part.table, table, key)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _figure(name: str, table: pd.DataFrame) -> go.Figure:
+    """Building a figure takes longer than all else of a page that has been opened before."""
+    return CHARTS[name](table)
+
+
+def _show_table(part: ResultPart, grid: pd.DataFrame, hidden: Collection[str], key: str) -> None:
+    if part.about:
+        st.caption(part.about)
+    if part.printed:
+        _print(part, grid.drop(columns=[column for column in hidden if column in grid]))
+    else:
+        _show_grid(grid, hidden, part.columns, key)
+
+
+def _print(part: ResultPart, grid: pd.DataFrame) -> None:
+    table = text_table(grid, part.columns)
+    titles = {str(place): title for place, title in enumerate(table.head)}
+    rows = [{str(place): cell for place, cell in enumerate(row)} for row in table.rows]
+    whose = {str(place) for place, column in enumerate(grid) if column in ("reviewers", "count", "condition")}
+    show_rows(rows, titles, numbers=titles.keys() - whose, label=part.title)
+
+
+def _show_grid(grid: pd.DataFrame, hidden: Collection[str], columns: Mapping[str, ColumnFormat], key: str) -> None:
+    shown, notes = readable(grid, hidden)
+    st.dataframe(
+        shown.style.format({column: partial(_cell_text, str(column), columns) for column in shown}),
+        key=f"grid-{key}",
+        hide_index=True,
+        height="content" if len(shown) < _LONG else 480,
+        column_config={str(column): st.column_config.Column(heading(str(column), columns)) for column in shown},
+        placeholder="–",
+    )
+    if len(shown) >= _LONG:
+        st.caption(f"{len(shown):,} rows; the table scrolls.")
+    if notes:
+        lines = "".join(f"<li>{plain(note)}</li>" for note in notes)
+        st.html(f'<ol class="ia-notes">{lines}</ol>')
+
+
+def _cell_text(column: str, columns: Mapping[str, ColumnFormat], cell: Any) -> str:
+    return cell_text(cell, column, columns)
+
+
+def _download(found: Results, name: str, table: pd.DataFrame, key: str) -> None:
+    """The whole table as CSV."""
+    file = f"{found.name}-{name}.csv"
+    st.download_button(
+        "Table (CSV)", partial(as_csv, table), file, "text/csv", key=f"csv-{key}", on_click="ignore", type="tertiary"
+    )

@@ -1,0 +1,130 @@
+"""What tables of results say: the right sentence for the numbers, and why where there are none."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from console.studies.analysis import agreement, effects, oversight, pace, reliance
+from console.studies.analysis import success as success_over_trials
+
+NAN = math.nan
+
+
+def success(**means):
+    rows = [
+        {"condition": name, "trial": trial, "participants": 4, "mean": mean, "sd": 0.1}
+        for name, both in means.items()
+        for trial, mean in enumerate(both)
+    ]
+    return pd.DataFrame(rows, columns=["condition", "trial", "participants", "mean", "sd"])
+
+
+def differences(*rows):
+    columns = ["first", "second", "difference", "low", "high", "test", "p_holm", "note"]
+    return pd.DataFrame([("a", "b", *row) for row in rows], columns=columns)
+
+
+def figures(*rows, **same):
+    """Rows of figure, value, low, high, note."""
+    return pd.DataFrame(rows, columns=["figure", "value", "low", "high", "note"]).assign(**same)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (success(), "No trial is over yet"),
+        (
+            success(one=(0.3, 0.5)),
+            "solved 50.0% ± 10.0% of its tasks (mean ± SD over 4), from 30.0% in trial 0.",
+        ),
+        (success(one=(0.3, 0.5), two=(0.3, 0.4)), "; the least is 40.0%, of two."),
+        (success(one=(0.3, 0.5), two=(0.3, 0.5 + 1e-16)), "one stands level with it."),
+    ],
+)
+def test_success(table, words):
+    assert words in success_over_trials.of_success(table)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([], "There are not two conditions to compare yet."),
+        ([(0.2, 0.1, 0.3, "paired t", 0.01, "")], "1 of 1 pairs differ (paired t, Holm over 1 pair, p < 0.05)."),
+        ([(-0.2, -0.5, 0.1, "paired t", 0.3, "")], "No pair differs at 0.05 (paired t, Holm over 1 pair)."),
+        ([(-0.2, -0.5, 0.1, "paired t", 0.3, "")], "a less b is -0.200 (-0.500 to +0.100)"),
+        ([(NAN, NAN, NAN, "paired t", NAN, "There is one participant.")], "compared: There is one participant."),
+        (
+            [(0.2, NAN, NAN, "paired t", NAN, "One participant answered in both: too few for a test.")],
+            "No pair can be tested. The largest difference: a less b is +0.200. One participant answered in both",
+        ),
+    ],
+)
+def test_differences(rows, words):
+    assert words in effects.of_differences(differences(*rows))
+
+
+def test_a_pair_that_is_not_estimable_is_told_beside_the_others():
+    estimable = (0.2, 0.1, 0.3, "paired t", 0.01, "")
+    table = differences(estimable, (NAN, NAN, NAN, "paired t", NAN, "Not estimable: nobody answered in both."))
+    said = effects.of_differences(table)
+    assert said.startswith("1 of 1 pairs differ (paired t, Holm over 1 pair, p < 0.05).")
+    assert said.endswith(" a less b is not estimable: nobody answered in both.")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.8, "enough for tentative conclusions"), (0.5, "too little to rest a label on"), (NAN, "One label only.")],
+)
+def test_agreement(value, words):
+    table = pd.DataFrame([("people", "alpha", value, 0.3, 0.9, 12, "One label only.")])
+    table.columns = ["reviewers", "measure", "value", "low", "high", "n", "note"]
+    assert words in agreement.of_agreement(table)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ((0.05, -0.1, 0.2), "changes by +5% (-10% to +20%): no sign of tiring or of hurrying."),
+        ((0.3, 0.1, 0.5), "they slow down."),
+        ((-0.3, -0.5, -0.1), "they speed up."),
+        ((NAN, NAN, NAN), "cannot be told: Too few."),
+    ],
+)
+def test_pace(change, words):
+    mean = ("seconds (geometric mean)", 31.0, 25.0, 38.0, "")
+    table = figures(mean, ("change of seconds per ten items", *change, "Too few."), condition="all")
+    assert words in pace.of_pace(table)
+    assert "31 s (25 to 38 s)" in pace.of_pace(table)
+
+
+@pytest.mark.parametrize(
+    ("difference", "words"),
+    [
+        ((-0.3, -0.5, -0.1), "changes the share of right decisions by -0.300 (-0.500 to -0.100): automation bias."),
+        ((-0.1, -0.5, 0.3), "no automation bias to be seen."),
+        ((NAN, NAN, NAN), "Automation bias cannot be told: Nobody met one."),
+    ],
+)
+def test_automation_bias(difference, words):
+    row = ("difference", *difference, "Nobody met one.")
+    assert words in reliance.of_bias(figures(row, factor="score", seeded="advice wrong"))
+
+
+def test_automation_bias_without_seeded_items_says_what_it_needs():
+    table = figures(factor="score", seeded="all")
+    assert "it needs seeded items" in reliance.of_bias(table)
+
+
+def test_overrides_where_the_detector_is_sure_and_where_it_is_not():
+    table = pd.DataFrame({"bin_low": [0.5, 0.9], "bin_high": [0.6, 1.0], "n": [4, 10], "overridden": [2, 1]})
+    said = reliance.of_overrides(table)
+    assert said == (
+        "3 of 14 decisions (21%) are against the detector: 10% where its score is 0.8 or more, 50% where it is less."
+    )
+
+
+def test_a_budget_that_was_used_up():
+    table = pd.DataFrame({"trial": [0, 0, 1], "used": [1, 4, 2], "caught": [0, 3, 1], "cap": [4.0, 4.0, 4.0]})
+    said = oversight.of_burn_down(table)
+    assert said == "6 inspections of 8 allowed caught 4 misalignments over 2 trials."

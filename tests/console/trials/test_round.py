@@ -1,0 +1,28 @@
+"""What a round of a run says of itself."""
+
+import re
+
+import pytest
+
+from console.trials.round import Advance
+
+CLOCK = r"\d\d:\d\d:\d\d"
+
+
+@pytest.mark.parametrize(
+    ("undoable", "due_ms", "sentence"),
+    [
+        (1, 13_400, f"1 decision can still be taken back; it is delivered from {CLOCK} on \\(in 4 s\\)."),
+        (3, 13_400, f"3 decisions can still be taken back; the first is delivered from {CLOCK} on \\(in 4 s\\)."),
+        (1, 9_000, f"1 decision can still be taken back; it is delivered from {CLOCK} on \\(now\\)."),
+    ],
+)
+def test_what_can_still_be_taken_back_is_said_with_its_time(undoable, due_ms, sentence):
+    said = Advance(undoable=undoable, due_ms=due_ms).in_words(10_000)
+    assert re.fullmatch(f"0 decisions delivered, 0 tasks got their next trial, 0 new items wait. {sentence}", said)
+
+
+def test_the_json_names_the_time_in_utc():
+    document = Advance(undoable=1, due_ms=1_500).as_dict()
+    assert (document["undoable"], document["due_at"]) == (1, "1970-01-01T00:00:01.500Z")
+    assert "due_ms" not in document
