@@ -36,9 +36,9 @@ class Server:
 
 
 @contextmanager
-def serving(data, *options, **more):
+def serving(data, *options, port=None, **more):
     """A running server on that data directory, with further options and settings."""
-    port = free_port()
+    port = port or free_port()
     env = {name: value for name, value in os.environ.items() if not name.startswith("INFERACT_")}
     env |= {"INFERACT_DATA_DIR": str(data), "PYTHONPATH": str(ROOT), **more}
     data.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ def options(site: Site) -> dict[str, Any]:
     pinned = {
         "server.address": site.host,
         "server.port": site.port,
-        "server.allowedHosts": sorted(site.hosts),
+        "server.allowedHosts": sorted(site.names),
         "server.corsAllowedOrigins": [],
         "server.enableCORS": True,
         "server.enableXsrfProtection": True,

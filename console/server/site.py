@@ -45,6 +45,11 @@ class Site:
         """The values of the header Host that name this console; a name rebound to this machine is none of them."""
         return frozenset(urlsplit(origin).netloc for origin in self.origins)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The same without ports, as Streamlit compares them."""
+        return frozenset(urlsplit(origin).hostname or "" for origin in self.origins)
+
 
 def site_at(host: str, port: int, public_url: str | None) -> Site:
     """The site; raises BadInput for an address that is none, Refused beyond this machine without one."""

@@ -7,13 +7,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from console.auth.sign_in import researcher_key
 
 from console.detection import batch
 from console.runs import ingest
 from tests.at_home import at_home
 from tests.logs import purchase, stuck, write_log
 from tests.serving import serving
+from tests.signing_in import cookie, signed_in
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = re.findall(r'url_path="([\w-]+)"', (ROOT / "streamlit_app.py").read_text())
@@ -27,27 +27,26 @@ document.addEventListener("securitypolicyviolation",
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """(address, key) of the whole console, as `inferact serve` runs it, over a run with items."""
+    """(address, a session) of the whole console, as `inferact serve` runs it, over a run with items."""
     folder = tmp_path_factory.mktemp("policy")
     with at_home(folder / "data") as data:
         log = write_log(folder / "kettles.jsonl", *(purchase(n, wrong=True) for n in range(4)), stuck(5))
         ingest.import_file(log, "kettles", "auto", lambda _: None)
         ingest.set_budget("kettles", "3")
         batch.detect("kettles", ["rules"])
-        key = researcher_key()
+        token = signed_in()
     with serving(data) as server:
-        yield server.url, key
+        yield server.url, token
 
 
 @pytest.fixture
 def visit(served, open_page, settled):
     """A function that opens a page of the console as a researcher, with an ear for violations; all share a sign-in."""
-    address, key = served
+    address, token = served
     page = open_page()
     page.add_init_script(LISTEN)
-    page.goto(f"{address}/?key={key}")
-    page.get_by_label("Your name").fill("Ada")
-    page.get_by_role("button", name="Start").click()
+    page.context.add_cookies([cookie(address, token)])
+    page.goto(address)
     page.get_by_role("heading", name="Inbox").wait_for()
     settled(page, quiet_ms=300)
 

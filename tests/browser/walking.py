@@ -6,12 +6,13 @@ from sqlmodel import select
 
 from console.database import reading
 from storage.tables import Decision
+from tests.signing_in import invitation
 
 
-def sign_in(page, settled, address, name="Ada", key=None):
-    page.goto(f"{address}/?key={key}" if key else address)
-    page.get_by_label("Your name").fill(name)
-    page.get_by_role("button", name="Start").click()
+def sign_in(page, settled, address, name="Ada", role="reviewer"):
+    page.goto(f"{address}/invite/{invitation(name, role)}")
+    page.get_by_role("heading", name=f"Welcome, {name}").wait_for()
+    page.keyboard.press("Enter")
     page.get_by_role("heading", name="Inbox").wait_for()
     settled(page)
 
