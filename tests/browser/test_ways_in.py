@@ -4,7 +4,7 @@ import pytest
 
 from console.auth import sessions
 from console.database import now_ms, writing
-from tests.browser.walking import shown_item, sign_in, standing_answers, tab_to
+from tests.browser.walking import shown_item, sign_in, standing_answers, tab_to, until
 from tests.signing_in import invitation, let_in
 
 pytestmark = pytest.mark.at_length
@@ -59,7 +59,7 @@ def test_the_switch_for_keys_is_remembered_by_the_browser(filled, serve, open_pa
     page.wait_for_timeout(450)
     page.keyboard.press("?")
     page.get_by_role("dialog").locator(".st-key-keys_toggle label").click()
-    page.wait_for_function("document.cookie.includes('ia_keys=off')")
+    until(page, "document.cookie.includes('ia_keys=off')")
     page.keyboard.press("Escape")
     page.reload()
     assert shown_item(page) == first

@@ -17,6 +17,15 @@ def sign_in(page, settled, address, name="Ada", role="reviewer"):
     settled(page)
 
 
+def until(page, expression, arg=None):
+    """Waits until the expression is true in the page, whose content policy forbids playwright's own way to wait."""
+    for _ in range(300):
+        if page.evaluate(expression, arg):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never true: {expression}")
+
+
 def shown_item(page):
     """The id of the item that the page shows, from the keys of its buttons."""
     page.locator("[class*='st-key-skip-']").first.wait_for()

@@ -81,6 +81,7 @@ async def _use_invitation(site: Site, request: Request) -> Response:
         opened = await asyncio.to_thread(partial(_open, token, sent.get("name", ""), request))
     except (BadInput, Refused) as refusal:
         return _invitation_page(request, invited, str(refusal), sent.get("name", ""))
+    wrong_tokens.forget(request)
     response = RedirectResponse(_own_path(sent.get("next", "")), 303, HEADERS)
     _set_cookie(response, site, opened)
     return response

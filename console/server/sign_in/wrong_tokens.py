@@ -41,5 +41,10 @@ def count_wrong(request: Request, what: str) -> None:
     _log.warning("A wrong %s from %s (%d lately).", what, address, count)
 
 
+def forget(request: Request) -> None:
+    """Forgives an address what it sent before a right one: somebody has pasted half a link and then the whole."""
+    _wrong.pop(_address(request), None)
+
+
 def _address(request: Request) -> str:
     return request.client.host if request.client else ""

@@ -11,7 +11,7 @@ from console.review import inbox
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_empty_state
-from console.web.widgets.sign_in_cookie import set_cookie
+from console.web.widgets.preference_cookie import set_cookie
 from console.web.widgets.status import show_budget_meter, show_waiting_list
 
 _COOKIE = "ia_tour"
