@@ -29,6 +29,7 @@ AT_THE_TOP = {
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "LICENSE",
+    "SECURITY.md",
 }
 
 # What the house has reached, with a little air: move a limit where there is a reason for it.
