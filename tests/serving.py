@@ -20,6 +20,7 @@ class Server:
 
     def __init__(self, process, url, log):
         self.process, self.url, self._log = process, url, log
+        self.port = int(url.rpartition(":")[2])
         self.client = httpx.Client(base_url=f"{url}/api/v1", timeout=30, trust_env=False)
 
     def said(self):
@@ -35,9 +36,9 @@ class Server:
 
 
 @contextmanager
-def serving(data, *options, **more):
+def serving(data, *options, port=None, **more):
     """A running server on that data directory, with further options and settings."""
-    port = free_port()
+    port = port or free_port()
     env = {name: value for name, value in os.environ.items() if not name.startswith("INFERACT_")}
     env |= {"INFERACT_DATA_DIR": str(data), "PYTHONPATH": str(ROOT), **more}
     data.mkdir(parents=True, exist_ok=True)

@@ -1,1 +1,1 @@
-"""Authentication: sign-in at a browser, the token of the HTTP API, and the secrets that both keep."""
+"""Authentication: people, invitations and sessions, the token of the HTTP API, and the secrets that are kept."""

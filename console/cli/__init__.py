@@ -11,7 +11,21 @@ from typing import Any
 import typer
 
 from console.auth.origin import By, Door, acting
-from console.cli import db, demo, detect, export, output, oversight, prompt, review, run, serve, study, trajectory
+from console.cli import (
+    db,
+    demo,
+    detect,
+    export,
+    output,
+    oversight,
+    person,
+    prompt,
+    review,
+    run,
+    serve,
+    study,
+    trajectory,
+)
 from console.errors import ConsoleError
 from console.review.plain_text import visible
 from storage.errors import StorageError
@@ -54,6 +68,7 @@ app.command(
     "export", epilog="Example: inferact export decisions --run hotpot --out decisions.csv", rich_help_panel=_WORK
 )(export.export_file)
 app.command("worker", epilog="Example: inferact worker --once", rich_help_panel=_KEEP)(serve.run_worker)
+app.add_typer(person.app, name="person", rich_help_panel=_KEEP)
 app.add_typer(prompt.app, name="prompt", rich_help_panel=_KEEP)
 app.add_typer(db.app, name="db", rich_help_panel=_KEEP)
 app.command("doctor", epilog="Example: inferact doctor", rich_help_panel=_KEEP)(db.doctor)

@@ -3,6 +3,7 @@
 from storage.tables.audit import ChainEnd, DatabaseKey, Event, EventLink
 from storage.tables.base import Table
 from storage.tables.loop import Ask, Intent, Memory, WebhookDelivery
+from storage.tables.people import Invitation, Person, PersonSession
 from storage.tables.queue import (
     Budget,
     Decision,
@@ -41,12 +42,15 @@ __all__ = [
     "Event",
     "EventLink",
     "Intent",
+    "Invitation",
     "Item",
     "ItemStatus",
     "LedgerEntry",
     "Memory",
     "Participant",
     "ParticipantKind",
+    "Person",
+    "PersonSession",
     "Probe",
     "ProbePurpose",
     "Run",

@@ -11,6 +11,7 @@ from console.cli import run_command
 from console.database import database_url
 from console.settings import settings
 from storage.engine import reading
+from tests.signing_in import signed_in
 
 DESIGN = """
 name: seam-study
@@ -51,7 +52,7 @@ def page_of(app):
     from streamlit.testing.v1 import AppTest
 
     at = AppTest.from_file(app, default_timeout=60)
-    at.session_state["identity"] = {"name": "Ada", "role": "researcher"}
+    at.session_state["session"] = signed_in()
     return [title.value for title in at.run().switch_page("console/web/pages/seam.py").run().title]
 
 

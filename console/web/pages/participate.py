@@ -66,5 +66,4 @@ if participant is None:
     with session.column():
         join_leave.welcome()
 else:
-    session.keep_cookie(participant)
     _show(participant)

@@ -9,8 +9,8 @@ from typing import ParamSpec
 
 import streamlit as st
 
+from console.auth.identity import Identity, Role
 from console.auth.origin import acting
-from console.auth.sign_in import Identity, Role
 from console.database import Session, now_ms, reading, review_queue
 from console.errors import ConsoleError, Refused
 from console.review import decisions, inbox
@@ -51,7 +51,7 @@ def own_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, t
 
     Raises Unknown and Refused.
     """
-    if identity.role is Role.PARTICIPANT:
+    if identity.has(Role.PARTICIPANT):
         claim = steps.own_claim(session, _participant(session), item)
         return claim, session.get_one(tables.Run, claim.run_id)
     claim = decisions.claim_of(session, item, identity.name)
@@ -63,7 +63,7 @@ def own_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, t
 
 def own_open_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:
     """The same, for what changes something: raises Refused, too, where a study does not go on by now."""
-    if identity.role is Role.PARTICIPANT:
+    if identity.has(Role.PARTICIPANT):
         steps.refuse_late(session, _participant(session))
     return own_claim(session, item, identity)
 
@@ -72,10 +72,11 @@ def _participant(session: Session) -> tables.Participant:
     """The participant of this tab, looked up by their secret: a code can have been somebody else's before."""
     participant = joining.found(session, st.session_state.get("me") or "")
     if participant is None:
-        raise Refused("You have withdrawn from the study meanwhile, so nothing of this was recorded.")
+        raise Refused(_WITHDRAWN)
     return participant
 
 
+_WITHDRAWN = "You have withdrawn from the study meanwhile, so nothing of this was recorded."
 _DONE = {
     DecisionKind.APPROVE: "Approved: the action may run.",
     DecisionKind.REJECT: "Rejected: the action does not run.",
@@ -131,7 +132,7 @@ def answer_html(answer: tables.Decision) -> str:
 def named(item: int, *, here: bool = True) -> str:
     """The item in words, whether it is still here or gone; its number would only puzzle a participant of a study."""
     identity = current_identity()
-    if identity and identity.role is Role.PARTICIPANT:
+    if identity and identity.has(Role.PARTICIPANT):
         return "this item" if here else "the item before"
     return f"item {item}"
 
@@ -165,6 +166,7 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
     """Records the answer to that very item, with the words and the other action that were written for it."""
     identity = current_identity()
     if identity is None:
+        _refuse_nobody()
         return
     words = st.session_state.get(words_key(item)) or ""
     answer = decisions.Answer(decision, words, st.session_state.get(f"instead-{item}"), label)
@@ -195,6 +197,7 @@ def skip(item: int) -> None:
     """Puts the item back into the queue."""
     identity = current_identity()
     if identity is None:
+        _refuse_nobody()
         return
     try:
         with reading() as session:
@@ -209,6 +212,8 @@ def skip(item: int) -> None:
 def undo(current: int | None) -> None:
     """Takes the reviewer's latest answer back and puts the current item into the queue again."""
     identity = current_identity()
+    if identity is None:
+        _refuse_nobody()
     if identity is None or not _reviewed_runs():
         return
     with reading() as session:
@@ -225,6 +230,7 @@ def take_back(item: int, current: int | None) -> None:
     """Takes the answer to that item back."""
     identity = current_identity()
     if identity is None:
+        _refuse_nobody()
         return
     queue = review_queue()
     try:
@@ -260,6 +266,12 @@ def browse_answers(item: int, step: int) -> None:
 def edit(item: int | None) -> None:
     """Opens the field for another action, or closes it."""
     st.session_state["editing"] = item
+
+
+def _refuse_nobody() -> None:
+    """Says to whom this tab belonged why the button did nothing."""
+    over = "Your session is over, so nothing of this was recorded."
+    st.session_state["refusal"] = _WITHDRAWN if st.session_state.get("me") else over
 
 
 def _refuse(refusal: Exception) -> None:

@@ -37,14 +37,14 @@ def test_a_token_of_the_settings_is_asked_for_everywhere(serve, paths):
             assert said.headers["www-authenticate"] == "Bearer"
             assert "Authorization: Bearer" in said.json()["error"]
         assert server.client.request(method, path, headers={"Authorization": f"Bearer {TOKEN}"}).status_code != 401
-    cookie = {"Cookie": f"token={TOKEN}; inferact_hat={TOKEN}"}
+    cookie = {"Cookie": f"token={TOKEN}; inferact_8501={TOKEN}"}
     assert server.client.get("/checks/1-1", headers=cookie).status_code == 401
     assert server.client.get("/health").status_code == 200
     assert server.client.get("/openapi.json").status_code == 200
 
 
 def test_a_server_that_others_can_reach_makes_a_token_and_asks_even_this_machine(serve, data_dir):
-    server = serve("--host", "0.0.0.0")
+    server = serve("--host", "0.0.0.0", "--public-url", "https://console.example")
     kept = data_dir / "api.token"
     assert f"token: {kept}" in server.said()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
