@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from console.auth.sign_in import Role
+from console.auth.identity import Role
 from console.errors import ConsoleError
+from console.web.review.actions import show_unsent
 from console.web.sign_in import current_identity, sign_in_or_stop
 from console.web.widgets.messages import show_problem
 from console.web.widgets.styles import load_styles
@@ -23,10 +24,10 @@ load_styles()
 
 try:
     identity = current_identity()
-    role = identity.role if identity else None
+    taking_part = identity is not None and identity.has(Role.PARTICIPANT)
     inbox, study = "console/web/pages/inbox.py", "console/web/pages/participate.py"
     reviewers = [
-        st.Page(inbox, title="Inbox", url_path="home", default=role is not Role.PARTICIPANT),
+        st.Page(inbox, title="Inbox", url_path="home", default=not taking_part),
         st.Page(inbox, title="Inbox", url_path="inbox", visibility="hidden"),
         st.Page("console/web/pages/review.py", title="Review", url_path="review"),
     ]
@@ -38,20 +39,21 @@ try:
         st.Page("console/web/pages/export.py", title="Export", url_path="export"),
     ]
     takes_part = st.Page(study, title="Study", url_path="participate", visibility="hidden")
-    if role is Role.PARTICIPANT:
+    if taking_part:
         home = st.Page(study, title="Study", url_path="study", default=True)
         pages = [
             home,
             takes_part,
             *refusing("console/web/pages/not_for_participants.py", [*reviewers[1:], *researchers]),
         ]
-    elif role is Role.REVIEWER:
-        pages = [*reviewers, takes_part, *refusing("console/web/pages/not_for_reviewers.py", researchers)]
-    else:
+    elif identity is not None and identity.has(Role.RESEARCHER):
         pages = [*reviewers, *researchers, takes_part]
-    page = st.navigation(pages, position="hidden" if role in (None, Role.PARTICIPANT) else "top")
+    else:
+        pages = [*reviewers, takes_part, *refusing("console/web/pages/not_for_reviewers.py", researchers)]
+    page = st.navigation(pages, position="hidden" if identity is None or taking_part else "top")
     if page is not takes_part:
         sign_in_or_stop()
     page.run()
 except (ConsoleError, StorageError) as refusal:
     show_problem(str(refusal) or str(type(refusal).__doc__))
+    show_unsent()

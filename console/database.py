@@ -11,6 +11,7 @@ from sqlmodel import Session as Session
 
 from console.settings import settings
 from storage import engine
+from storage.database_file import make_private_folder
 from storage.migrations import migrate
 from storage.queue import Queue
 
@@ -46,6 +47,8 @@ def now_ms() -> int:
 
 @lru_cache(maxsize=8)
 def _ready(url: str) -> str:
+    if engine.sqlite_path(url) is not None:
+        make_private_folder(settings().data_dir)
     migrate(url)
     return url
 

@@ -21,6 +21,8 @@ class Settings(BaseSettings):
     """SQLAlchemy URL; by default `console.db` in the data directory."""
     host: str = "127.0.0.1"
     port: int = 8501
+    public_url: str | None = None
+    """The address that people type where it is not the machine's own, such as https://console.example."""
     prompts_dir: Path | None = None
     """A folder whose files take the place of the packaged prompt templates, file by file."""
     model: str | None = None

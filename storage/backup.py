@@ -1,5 +1,7 @@
 """Copies of the whole database, taken and put back while the console runs."""
 
+import os
+import secrets
 import sqlite3
 from contextlib import closing, suppress
 from datetime import UTC, datetime
@@ -7,29 +9,37 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from storage.check import file_problems
-from storage.engine import BUSY_MS, sqlite_path
+from storage.database_file import create_private
+from storage.engine import BUSY_MS, close, overwrite_freed, sqlite_path
 from storage.errors import NotOurs, StorageError
-from storage.migrations import file_revision, head, migrate
+from storage.migrations import file_revision, migrate
 
 
 def backup(url: str, target_path: str | Path) -> Path:
-    """Copies the database to a new file, checks the copy and returns its path; raises StorageError if one is there."""
+    """Copies the database to a new file that only its user can read, and returns its path.
+
+    The file has its name only once it is whole and checked. Raises StorageError where one is there already.
+    """
     target = Path(target_path).expanduser().absolute()
     source = _database_file(url)
     if not source.exists():
         raise StorageError(f"There is no database at {source} to back up.")
     target.parent.mkdir(parents=True, exist_ok=True)
+    _refuse_there(target)
+    unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.unfinished")
     try:
-        # Made here and only here, so that a file of that name is never written over.
-        target.open("xb").close()
-    except FileExistsError:
-        raise StorageError(f"{target} is already there; name a new file for the backup.") from None
-    try:
-        _copy(source, target)
-        _refuse_unsound(target)
-    except BaseException:
-        target.unlink()
-        raise
+        create_private(unfinished)
+        _copy(source, unfinished)
+        _refuse_unsound(unfinished)
+        _sync(unfinished)
+        try:
+            # Linked and not renamed, so that a file of that name is never written over.
+            target.hardlink_to(unfinished)
+        except FileExistsError:
+            _refuse_there(target)
+        _sync(target.parent)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return target
 
 
@@ -47,11 +57,14 @@ def restore(url: str, source_path: str | Path) -> Path | None:
     if file_revision(source) is None:
         raise NotOurs(f"{source} is empty; name a backup made by `inferact db backup`.")
     _refuse_unsound(source)
-    _rehearse(source)
-    kept = _keep(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _copy(source, target, journal=None)
-    migrate(url)
+    with TemporaryDirectory() as folder:
+        # Made ready apart: a backup that cannot be migrated is refused in time, and a running console never sees it.
+        ready = _ready(source, Path(folder) / "ready.db", _key(target))
+        kept = _keep(target)
+        create_private(target)
+        _copy(ready, target, journal=None)
+    # What tells the file from others has to stand in it, not in the log beside it.
+    overwrite_freed(url)
     return kept
 
 
@@ -84,20 +97,36 @@ def _refuse_unsound(path: Path) -> None:
         raise StorageError(f"{path} is not sound. {problems[0]}")
 
 
-def _rehearse(source: Path) -> None:
-    """Migrates a throwaway copy of an older backup, so that one that cannot be migrated is refused in time."""
-    if file_revision(source) == head():
-        return
-    with TemporaryDirectory() as folder:
-        trial = Path(folder) / "trial.db"
-        _copy(source, trial)
-        migrate(f"sqlite:///{trial}")
+def _ready(source: Path, copy: Path, key: str | None) -> Path:
+    """A copy of the backup, migrated, with the key of the database whose place it takes."""
+    create_private(copy)
+    _copy(source, copy)
+    url = f"sqlite:///{copy}"
+    migrate(url)
+    close(url)
+    with closing(_open(copy)) as connection, connection:
+        if key is not None:
+            connection.execute("UPDATE database_key SET key = ?", (key,))
+    return copy
+
+
+def _key(target: Path) -> str | None:
+    """The key of the database that is there, None where there is none or it cannot be read."""
+    if not target.exists():
+        return None
+    try:
+        with closing(_open(target)) as connection:
+            row = connection.execute("SELECT key FROM database_key").fetchone()
+    except sqlite3.DatabaseError:
+        return None
+    return row[0] if row else None
 
 
 def _keep(target: Path) -> Path | None:
     if not target.exists() or not target.stat().st_size:
         return None
     kept = target.with_name(f"{target.name}.replaced-{_stamp()}")
+    create_private(kept)
     try:
         _copy(target, kept)
     except sqlite3.DatabaseError:
@@ -108,6 +137,20 @@ def _keep(target: Path) -> Path | None:
             with suppress(FileNotFoundError):
                 target.with_name(target.name + suffix).rename(kept.with_name(kept.name + suffix))
     return kept
+
+
+def _refuse_there(target: Path) -> None:
+    if os.path.lexists(target):
+        raise StorageError(f"{target} is already there; name a new file for the backup.")
+
+
+def _sync(path: Path) -> None:
+    """Waits until the file, or the names in a folder, would survive a power cut."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def _stamp() -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, text
 
+from storage import audit_chain
 from storage.engine import engine, sqlite_path
 from storage.migrations import head, revision
 from storage.queue.values import FAR_MS
@@ -72,7 +73,14 @@ def check(url: str) -> list[str]:
     if found != head():
         return [*problems, f"The tables are of schema {found}, this console is of {head()}; run `inferact db upgrade`."]
     with engine(url).connect() as connection:
-        return problems + [problem for rule in _RULES for problem in _broken(connection, rule)]
+        problems += [problem for rule in _RULES for problem in _broken(connection, rule)]
+        return problems + audit_chain.problems(connection)
+
+
+def audited(url: str) -> tuple[int, str]:
+    """(how many events the audit chain has, the hash that it ends in), to be noted elsewhere."""
+    with engine(url).connect() as connection:
+        return audit_chain.end_of(connection)
 
 
 def file_problems(path: Path) -> list[str]:

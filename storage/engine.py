@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
-from storage.errors import StorageError
+from storage.database_file import DatabaseFile, create_private, database_file, make_private, sentence_of
+from storage.errors import DatabaseUnusable, StorageError
 
 BUSY_MS = 30_000
 CHECKPOINT_PAGES = 4_000
@@ -29,16 +31,21 @@ class Durability(StrEnum):
 @contextmanager
 def reading(url: str) -> Iterator[Session]:
     """A session that sees one state of the database; whatever it changes is rolled back."""
-    with Session(engine(url)) as session:
+    with _in_words(url), Session(engine(url)) as session:
         yield session
 
 
 @contextmanager
 def writing(url: str) -> Iterator[Session]:
-    """A session in one durable write transaction: committed at the end, rolled back on any error."""
-    writer = engine(url, Durability.FULL).execution_options(sqlite_begin="IMMEDIATE")
-    with Session(writer, expire_on_commit=False) as session, session.begin():
+    """A session in one durable write transaction: committed at the end, rolled back on any error.
+
+    Raises DatabaseUnusable where the file cannot take it, or is no longer the one that was opened.
+    """
+    opened = engine(url, Durability.FULL)
+    writer = opened.execution_options(sqlite_begin="IMMEDIATE")
+    with _in_words(url), Session(writer, expire_on_commit=False) as session, session.begin():
         yield session
+    check_file(opened)
 
 
 def engine(url: str, durability: Durability = Durability.NORMAL) -> Engine:
@@ -54,6 +61,9 @@ def close(url: str) -> None:
             while idle:
                 idle.pop().close()
         opened.dispose()
+    path = sqlite_path(url)
+    if path is not None:
+        database_file(path).close()
 
 
 def overwrite_freed(url: str) -> None:
@@ -69,6 +79,18 @@ def overwrite_freed(url: str) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     finally:
         give_back(opened, connection)
+
+
+def shown(url: str) -> str:
+    """The URL as it may be printed: without its password."""
+    return make_url(url).render_as_string(hide_password=True)
+
+
+def check_file(opened: Engine) -> None:
+    """Raises DatabaseUnusable where the engine's file is no longer the one that this process has opened."""
+    file = _file(opened)
+    if file is not None:
+        file.check()
 
 
 def borrow(opened: Engine, *, waits: bool = True) -> Any:
@@ -119,11 +141,40 @@ def _engine(url: str, durability: Durability, pid: int) -> Engine:
     path = sqlite_path(url)
     if path is None:
         return _server_engine(make_url(url), durability)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    made = create_engine(url, pool_size=8, max_overflow=-1)
+    made = create_engine(url, pool_size=8, max_overflow=-1, hide_parameters=True)
+    event.listen(made, "do_connect", lambda *_: _before_connecting(path))
     event.listen(made, "connect", lambda connection, _record: configure(connection, durability))
     event.listen(made, "begin", _begin)
     return made
+
+
+def _before_connecting(path: Path) -> None:
+    """Makes a new file private; where the file is known already, nothing new may be made in its place."""
+    file = database_file(path)
+    if file.is_learned:
+        file.check()
+    elif path.exists():
+        make_private(path)
+    else:
+        create_private(path)
+
+
+@lru_cache(maxsize=32)
+def _file(opened: Engine) -> DatabaseFile | None:
+    path = sqlite_path(opened.url.render_as_string(hide_password=False))
+    return None if path is None else database_file(path)
+
+
+@contextmanager
+def _in_words(url: str) -> Iterator[None]:
+    """Turns what SQLite says of its file into one sentence; errors of ours and of a server stay as they are."""
+    try:
+        yield
+    except DBAPIError as error:
+        sentence = sentence_of(error.orig, sqlite_path(url))
+        if sentence is None:
+            raise
+        raise DatabaseUnusable(sentence) from error
 
 
 # For a local file, the bookkeeping of SQLAlchemy's pool costs as much as a third of a claim.
@@ -145,10 +196,13 @@ def _raw(opened: Engine, waits: bool) -> Any:
 
 def _server_engine(url: URL, durability: Durability) -> Engine:
     relaxed = {"options": "-c synchronous_commit=off"} if durability is Durability.NORMAL else {}
-    return create_engine(url, pool_size=8, max_overflow=-1, pool_pre_ping=True, connect_args=relaxed)
+    return create_engine(
+        url, pool_size=8, max_overflow=-1, pool_pre_ping=True, connect_args=relaxed, hide_parameters=True
+    )
 
 
 def _begin(connection: Connection) -> None:
+    check_file(connection.engine)
     mode = connection.get_execution_options().get("sqlite_begin", "DEFERRED")
     connection.exec_driver_sql(f"BEGIN {mode}")
 

@@ -3,6 +3,7 @@
 StorageError
 ├── NewerSchema               the file was written by a newer version
 ├── NotOurs                   the file is no console database
+├── DatabaseUnusable          its file is gone, another, damaged, full, read-only or locked
 ├── NoSuchItem                there is no item of that id
 └── QueueRefusal              the item is not in the state that the request needs
     ├── BudgetSpent           the cap leaves no unit for it
@@ -25,6 +26,10 @@ class NewerSchema(StorageError):
 
 class NotOurs(StorageError):
     """The file is not a database of this console."""
+
+
+class DatabaseUnusable(StorageError):
+    """The database cannot be used as it is; nothing was stored."""
 
 
 class NoSuchItem(StorageError):

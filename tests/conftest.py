@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.at_home import at_home
 
@@ -31,6 +32,13 @@ FIRST = (
 # Tests start a hundred processes; each would compile the console anew if none may keep what it compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# No test speaks TLS, and reading the world's authorities takes each of a thousand model clients 17 ms; here are none.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
+
+settings.register_profile("the house", max_examples=50, deadline=None)
+settings.load_profile("the house")
 
 
 @pytest.fixture(autouse=True)

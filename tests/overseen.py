@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console import runs
 from console.database import reading, review_queue, writing
-from console.detection import enqueue
+from console.detection import verdicts
 from console.review import decisions
 from storage import tables
 from storage.queue import Claim
@@ -27,7 +27,7 @@ def queue(name, detector, *, cap=None, options="{}"):
     with reading() as session:
         run = runs.get(session, name)
         session.expunge(run)
-    enqueue.enqueue(run)
+    verdicts.enqueue(run)
     return run
 
 

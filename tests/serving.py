@@ -24,6 +24,7 @@ class Server:
 
     def __init__(self, process, url, log, token):
         self.process, self.url, self._log = process, url, log
+        self.port = int(url.rpartition(":")[2])
         self.client = self.client_with(token)
 
     def client_with(self, token):
@@ -44,9 +45,9 @@ class Server:
 
 
 @contextmanager
-def serving(data, *options, **more):
+def serving(data, *options, port=None, **more):
     """A running server on that data directory, with further options and settings; its client is an agent of its own."""
-    port = int(options[options.index("--port") + 1]) if "--port" in options else free_port()
+    port = port or free_port()
     env = {name: value for name, value in os.environ.items() if not name.startswith("INFERACT_")}
     env |= {"INFERACT_DATA_DIR": str(data), "PYTHONPATH": str(ROOT), **more}
     data.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,8 @@ from console.studies.design import Design
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import digest
 from storage import tables
-from storage.engine import engine, reading, writing
+from storage.engine import reading, writing
+from storage.migrations import migrate
 
 NOON = 1_767_268_800_000
 MINUTE = 60_000
@@ -212,7 +213,7 @@ def _practice(writer, study, who):
 def url(tmp_path):
     """The URL of a database with the study in it, number 1."""
     found = f"sqlite:///{tmp_path / 'console.db'}"
-    tables.Table.metadata.create_all(engine(found))
+    migrate(found)
     with writing(found) as session:
         assert fill(session) == 1
     return found

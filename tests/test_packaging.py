@@ -50,15 +50,15 @@ def test_the_installed_wheel_serves_from_anywhere(installed, tmp_path):
     )
     try:
         _await(f"http://127.0.0.1:{port}/_stcore/health", server)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5) as page:
-            assert page.status == 200
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/sign-in", timeout=5) as page:
+            assert b"InferAct Console" in page.read()
     finally:
         server.send_signal(signal.SIGINT)
         said, _ = server.communicate(timeout=20)
     lines = said.splitlines()
     assert lines[0].startswith(str(installed))
-    assert f"Reviewers   http://127.0.0.1:{port}/" in lines
-    assert any(line.startswith(f"Researcher  http://127.0.0.1:{port}/?key=") for line in lines)
+    assert f"Console     http://127.0.0.1:{port}/" in lines
+    assert any(line.startswith(f"Your link   http://127.0.0.1:{port}/invite/") for line in lines)
     assert f"sqlite:///{tmp_path / 'data' / 'console.db'}" in said
     assert "Traceback" not in said
 
@@ -69,6 +69,7 @@ def test_the_wheel_holds_what_is_not_python(installed):
         "console/streamlit_config.toml",
         "console/web/widgets/css/page.css",
         "console/web/widgets/hotkeys/hotkeys.js",
+        "console/server/sign_in/templates/invite.html",
         "storage/migrations/versions/0001_first.py",
     ):
         assert (installed / name).exists(), name

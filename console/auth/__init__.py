@@ -1,1 +1,1 @@
-"""Authentication: sign-in at a browser, the tokens of agents at the HTTP API, and the secrets that both keep."""
+"""Authentication: people, invitations and sessions, the tokens of agents, and the secrets that are kept for both."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -23,3 +26,21 @@ class By:
     who: str
     door: Door
     where: str = ""
+
+
+_present: ContextVar[By | None] = ContextVar("inferact_by", default=None)
+
+
+@contextmanager
+def acting(by: By) -> Iterator[None]:
+    """Whatever this thread or task records meanwhile was done by them, unless it says otherwise itself."""
+    token = _present.set(by)
+    try:
+        yield
+    finally:
+        _present.reset(token)
+
+
+def present() -> By | None:
+    """Who acts just now in this thread or task, None where nobody said so."""
+    return _present.get()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import platform
 import sys
 from typing import Any
 
 import typer
 
+from console.auth.origin import By, Door, acting
 from console.cli import (
     agent,
     db,
@@ -15,6 +19,7 @@ from console.cli import (
     export,
     output,
     oversight,
+    person,
     prompt,
     review,
     run,
@@ -65,6 +70,7 @@ app.command(
 )(export.export_file)
 app.add_typer(agent.app, name="agent", rich_help_panel=_KEEP)
 app.command("worker", epilog="Example: inferact worker --once", rich_help_panel=_KEEP)(serve.run_worker)
+app.add_typer(person.app, name="person", rich_help_panel=_KEEP)
 app.add_typer(prompt.app, name="prompt", rich_help_panel=_KEEP)
 app.add_typer(db.app, name="db", rich_help_panel=_KEEP)
 app.command("doctor", epilog="Example: inferact doctor", rich_help_panel=_KEEP)(db.doctor)
@@ -81,7 +87,8 @@ def run_command(arguments: list[str] | None = None) -> int:
     """The exit code of one command."""
     command = typer.main.get_command(app)
     try:
-        code = command.main(args=arguments, prog_name="inferact", standalone_mode=False)
+        with acting(By(_user(), Door.CLI, platform.node())):
+            code = command.main(args=arguments, prog_name="inferact", standalone_mode=False)
     except ConsoleError as refusal:
         return _refuse(str(refusal), refusal.exit_code)
     except StorageError as refusal:
@@ -97,6 +104,14 @@ def run_command(arguments: list[str] | None = None) -> int:
             raise
         return _refuse(*refused)
     return code if isinstance(code, int) else 0
+
+
+def _user() -> str:
+    """The operating system's name for whoever typed the command; a process in a container may have none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
 
 
 def _usage(misuse: Any) -> str:

@@ -12,13 +12,15 @@ from typing import Annotated
 
 import typer
 
-from console.cli.output import Json, emit, emit_json, show_table
-from console.database import database_url
+from console.cli.output import Json, by_default, emit, emit_json, show_table
+from console.database import database_url, now_ms, writing
 from console.errors import Refused
 from console.llm.capabilities import capabilities_of
+from console.runs import audit_log
 from console.settings import settings
 from storage.backup import backup, restore
-from storage.check import check
+from storage.check import audited, check
+from storage.engine import shown
 from storage.migrations import migrate
 
 app = typer.Typer(
@@ -28,33 +30,33 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        check_database(as_json=False)
-
-
 @app.command("upgrade", epilog="Example: inferact db upgrade")
 def upgrade_database(as_json: Json = False) -> None:
     """Bring the database to this version; every command does so by itself."""
     url = settings().database_url
     migrate(url)
-    emit({"database": url, "upgraded": True}, as_json, f"{url} is at this version.")
+    emit({"database": shown(url), "upgraded": True}, as_json, f"{shown(url)} is at this version.")
 
 
 @app.command("check", epilog="Example: inferact db check")
+@by_default(app)
 def check_database(as_json: Json = False) -> None:
     """Check the file, its references, and that every budget adds up."""
     url = database_url()
     problems = check(url)
-    emit({"database": url, "problems": problems}, as_json, "\n".join(problems) or f"{url} is sound.")
+    events, chain = audited(url)
+    sound = f"{shown(url)} is sound. Audit: {events} events, the chain ends in {chain[:16] or 'nothing'}."
+    document = {"database": shown(url), "problems": problems, "audit": {"events": events, "hash": chain}}
+    emit(document, as_json, "\n".join(problems) or sound)
     if problems:
-        raise Refused(f"{len(problems)} problems in {url}; restore a backup: inferact db restore FILE")
+        raise Refused(f"{len(problems)} problems in {shown(url)}; restore a backup: inferact db restore FILE")
 
 
 @app.command("backup", epilog="Example: inferact db backup console-friday.db")
 def backup_database(target: Annotated[Path, typer.Argument(help="The file to write.")], as_json: Json = False) -> None:
     """Copy the database while the console runs."""
+    with writing() as session:
+        audit_log.record(session, None, "database backed up", now_ms(), subject=str(target))
     backup(database_url(), target)
     emit({"backup": str(target)}, as_json, f"Backed up to {target}.")
 
@@ -63,6 +65,8 @@ def backup_database(target: Annotated[Path, typer.Argument(help="The file to wri
 def restore_database(source: Annotated[Path, typer.Argument(help="A backup.")], as_json: Json = False) -> None:
     """Put a backup in the database's place; the present file is kept beside it."""
     kept = restore(settings().database_url, source)
+    with writing() as session:
+        audit_log.record(session, None, "database restored", now_ms(), subject=str(source))
     sentence = f"Restored from {source}." + (f" The file before it is kept as {kept}." if kept else "")
     emit({"restored": str(source), "kept": str(kept) if kept else None}, as_json, sentence)
 
@@ -74,7 +78,7 @@ def doctor(as_json: Json = False) -> None:
         "version": version("inferact-console"),
         "python": platform.python_version(),
         "streamlit": version("streamlit"),
-        "database": url,
+        "database": shown(url),
         "database_problems": check(url),
         "data_dir": str(settings().data_dir),
         "data_dir_writable": os.access(settings().data_dir, os.W_OK),

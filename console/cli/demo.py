@@ -13,15 +13,17 @@ from typing import Annotated
 import typer
 
 from console import runs
+from console.auth.identity import Role
 from console.cli.output import Json, emit_json, say
 from console.cli.run import play
-from console.cli.serve import serve_console
+from console.cli.serve import PublicUrl, link_for, site_of
+from console.cli.serve import start as start_console
 from console.database import reading
 from console.server import serve
-from console.settings import settings
 from console.trials import engine, start
 
 RUN = "demo"
+REVIEWER = "Demo"
 TASKS = {"webshop": 40, "hotpotqa": 20, "alfworld": 20}
 BUDGET_PERCENT = 50.0
 _UP_WITHIN_S = 60.0
@@ -33,12 +35,13 @@ def demo(
     browser: Annotated[bool, typer.Option(help="Open the inbox in a browser.")] = True,
     host: Annotated[str | None, typer.Option(help="Where to listen.")] = None,
     port: Annotated[int | None, typer.Option(help="The port.")] = None,
+    public_url: PublicUrl = None,
     as_json: Json = False,
 ) -> None:
     """Let agents shop, answer and tidy up offline, then review what they were stopped at."""
-    address, number = host or settings().host, port or settings().port
+    site = site_of(host, port, public_url)
     if not no_serve:
-        serve.refuse_taken_port(address, number)
+        serve.refuse_taken_port(site.host, site.port)
     name, known = _name(fresh)
     _fill(name, known)
     with reading() as session:
@@ -49,10 +52,10 @@ def demo(
         say(_sentence(document, known))
     if no_serve:
         return
+    link = f"{link_for(site, REVIEWER, frozenset({Role.REVIEWER, Role.RESEARCHER}))}?next=/%3Frun={name}"
     if browser and _has_screen():
-        page = f"{serve.links(address, number, '')[0]}?run={name}"
-        threading.Thread(target=_open_when_up, args=(page, address, number), daemon=True).start()
-    serve_console(address, number)
+        threading.Thread(target=_open_when_up, args=(link, site.host, site.port), daemon=True).start()
+    start_console(site, link)
 
 
 def _name(fresh: bool) -> tuple[str, bool]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.cli.output import Json, emit_json, progress, say, show_table
+from console.cli.output import Json, by_default, emit_json, progress, say, show_table
 from console.database import now_ms, reading, writing
 from console.detection import batch
 from console.detection.batch import DetectionReport
@@ -163,13 +163,8 @@ Labels = Annotated[str, typer.Option(help="reviewers: what people decided; gold:
 Seed = Annotated[int, typer.Option(help="Which tasks are held out together.")]
 
 
-@app.callback()
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        list_detectors(as_json=False)
-
-
 @app.command("list", epilog="Example: inferact detector list")
+@by_default(app)
 def list_detectors(as_json: Json = False) -> None:
     """List the detectors, and the stacks fitted so far."""
     rows = [

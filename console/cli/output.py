@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import orjson
 import typer
@@ -20,8 +20,24 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from console.review.plain_text import visible
 from console.settings import Settings
 
+Command = TypeVar("Command", bound=Callable[..., None])
+
 EXPECTED = (OSError, sqlite3.Error, DBAPIError, ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValidationError)
 """Errors of the surroundings; any other is a fault of ours and shows its traceback."""
+
+
+def by_default(app: typer.Typer) -> Callable[[Command], Command]:
+    """A decorator of the command that a group runs where none of its commands is named."""
+
+    def registered(command: Command) -> Command:
+        @app.callback()
+        def _default(context: typer.Context) -> None:
+            if context.invoked_subcommand is None:
+                command()
+
+        return command
+
+    return registered
 
 
 def refusal(failure: BaseException) -> tuple[str, int] | None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from console.cli.output import Json, emit_json, say, show_table
+from console.cli.output import Json, by_default, emit_json, say, show_table
 from console.errors import BadInput
 from console.llm import prompts
 from console.settings import settings
@@ -19,13 +19,8 @@ app = typer.Typer(
 Name = Annotated[str, typer.Argument(help="The template, as METHOD/TASK/STEP.")]
 
 
-@app.callback()
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        list_prompts()
-
-
 @app.command("list", epilog="Example: inferact prompt list --method inferact")
+@by_default(app)
 def list_prompts(
     method: Annotated[str | None, typer.Option(help="Only those of this method.")] = None,
     as_json: Json = False,

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.auth.sign_in import identify
+from console.auth.origin import Door
+from console.auth.people import clean_name, known_reviewer
 from console.cli.output import Json, emit, emit_json, progress, say, show_table
-from console.database import now_ms, reading, review_queue
+from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput, Unknown
 from console.review import blinding, decisions, inbox, plain_text
 from console.review.edits import OtherTool
@@ -28,7 +29,7 @@ RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]
 Reviewer = Annotated[
     str,
     typer.Option(
-        "--reviewer", help="The name that the decision is recorded under.", callback=lambda name: identify(name).name
+        "--reviewer", help="The name that the decision is recorded under.", callback=lambda name: clean_name(name)
     ),
 ]
 Item = Annotated[int, typer.Argument(help="The item's id.")]
@@ -59,7 +60,7 @@ def list_items(
 @app.command("claim", epilog="Example: inferact review claim --run hotpot --reviewer ada")
 def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     """Claim the next item and show all that a reviewer may see of it."""
-    queue = review_queue()
+    queue, reviewer = review_queue(), _known(reviewer)
     with reading() as session:
         row = runs.get(session, run)
         claimed = decisions.next_item(queue, session, row, reviewer, now_ms())
@@ -90,7 +91,8 @@ def decide(
     as_json: Json = False,
 ) -> None:
     """Record a decision about an item that this reviewer has claimed."""
-    answer = decisions.Answer(decision, feedback, edited_action, label, allow_other_tool=other_tool)
+    answer = decisions.Answer(decision, feedback, edited_action, label, allow_other_tool=other_tool, door=Door.CLI)
+    reviewer = _known(reviewer)
     with reading() as session:
         claimed = decisions.claim_of(session, item, reviewer)
         run = _run_of(session, claimed)
@@ -104,6 +106,7 @@ def decide(
 @app.command("release", epilog="Example: inferact review release 12 --reviewer ada")
 def release(item: Item, reviewer: Reviewer, as_json: Json = False) -> None:
     """Give a claimed item back to the queue; its unit of the budget comes back too."""
+    reviewer = _known(reviewer)
     with reading() as session:
         claimed = decisions.claim_of(session, item, reviewer)
     review_queue().release(item_id=item, reviewer=reviewer, token=claimed.token, now_ms=now_ms())
@@ -113,6 +116,7 @@ def release(item: Item, reviewer: Reviewer, as_json: Json = False) -> None:
 @app.command("undo", epilog="Example: inferact review undo --run hotpot --reviewer ada")
 def undo(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     """Take back this reviewer's last decision that the agent has not got yet; the item is claimed again."""
+    reviewer = _known(reviewer)
     with reading() as session:
         row = runs.get(session, run)
         last = decisions.last_decision(session, row, reviewer)
@@ -120,6 +124,16 @@ def undo(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
         raise BadInput(f"{reviewer} has no decision in {run} that can still be taken back.")
     again = review_queue().undo(item_id=last.item_id, reviewer=reviewer, now_ms=now_ms(), lease_ms=row.lease_ms)
     emit({"item_id": again.item_id, "undone": True}, as_json, f"Taken back; item {again.item_id} is yours again.")
+
+
+def _known(reviewer: str) -> str:
+    """The person's name as it is written; a free name becomes a reviewer's, since whoever can run this has the file."""
+    with writing() as session:
+        person, is_new = known_reviewer(session, reviewer, now_ms())
+        name = person.name
+    if is_new:
+        typer.echo(f"{name} is new here and may review from now on.", err=True)
+    return name
 
 
 def _run_of(session: Any, claim: Claim) -> tables.Run:

@@ -9,7 +9,7 @@ import typer
 
 from console import runs
 from console.actors import ACTORS
-from console.cli.output import Json, emit, emit_json, progress, say, show_table
+from console.cli.output import Json, by_default, emit, emit_json, progress, say, show_table
 from console.database import now_ms, reading, writing
 from console.environments import playable
 from console.errors import BadInput, Refused
@@ -54,13 +54,8 @@ Name = Annotated[str, typer.Argument(help="The run's name.")]
 Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials at once.")]
 
 
-@app.callback()
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        list_runs(as_json=False)
-
-
 @app.command("list", epilog="Example: inferact run list")
+@by_default(app)
 def list_runs(as_json: Json = False) -> None:
     """List all runs, the newest first."""
     with reading() as session:

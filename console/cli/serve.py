@@ -6,26 +6,67 @@ from typing import Annotated
 
 import typer
 
-from console.auth import sign_in
+from console.auth import invitations, people
+from console.auth.identity import Role, roles_of
+from console.auth.kept_secrets import path_of
 from console.cli.output import say
-from console.database import database_url
+from console.database import database_url, now_ms, reading, writing
 from console.server import serve
+from console.server.site import Site, site_at
 from console.settings import settings
+from storage.engine import shown
+
+PublicUrl = Annotated[str | None, typer.Option("--public-url", help="The address that people type, if not this one.")]
+_PRINTED_DAYS = 1
 
 
 def serve_console(
     host: Annotated[str | None, typer.Option(help="Where to listen.")] = None,
     port: Annotated[int | None, typer.Option(help="The port.")] = None,
+    public_url: PublicUrl = None,
+    invite: Annotated[str | None, typer.Option(help="Print a link that opens the console for that person.")] = None,
+    role: Annotated[str | None, typer.Option(help="With --invite: reviewer, researcher, admin, by commas.")] = None,
 ) -> None:
-    """Start the console and print two links: one for reviewers, one for the researcher."""
-    address, number = host or settings().host, port or settings().port
+    """Start the console; print a link for the first admin, or for whom you invite."""
+    site = site_of(host, port, public_url)
+    start(site, _first_link(site, invite, role))
+
+
+def site_of(host: str | None, port: int | None, public_url: str | None) -> Site:
+    """The site of those options and the settings."""
+    given = settings()
+    return site_at(host or given.host, port or given.port, public_url or given.public_url)
+
+
+def start(site: Site, link: str | None) -> None:
+    """Says where everything is and serves until it is stopped."""
     url = database_url()
-    serve.refuse_taken_port(address, number)
-    reviewer, researcher = serve.links(address, number, sign_in.researcher_key())
-    agents = serve.api_address(address, number)
-    typer.echo(f"Database    {url}\nReviewers   {reviewer}\nResearcher  {researcher}\nAgents      {agents}")
+    serve.refuse_taken_port(site.host, site.port)
+    agents = serve.api_address(site)
+    typer.echo(f"Database    {shown(url)}\nConsole     {site.base}/")
+    typer.echo(f"Your link   {link} (opens once)" if link else "Links       inferact person invite NAME")
+    typer.echo(f"Agents      {agents}")
+    if path_of("researcher.key").exists():
+        typer.echo(f"{path_of('researcher.key')} opens nothing any more; people have links of their own. Delete it.")
     typer.echo("Stop with Ctrl+C.")
-    serve.serve(address, number)
+    serve.serve(site)
+
+
+def link_for(site: Site, name: str | None, roles: frozenset[Role] | None) -> str:
+    """A printed link for that person, or for whoever opens it first."""
+    with writing() as session:
+        token = invitations.invite(session, name, roles, "inferact serve", now_ms(), days=_PRINTED_DAYS)
+    return serve.invitation_link(site, token)
+
+
+def _first_link(site: Site, invite: str | None, role: str | None) -> str | None:
+    serve.refuse_taken_port(site.host, site.port)
+    if invite is not None:
+        return link_for(site, invite, roles_of(role) if role else None)
+    with reading() as session:
+        if people.has_admin(session):
+            return None
+    return link_for(site, None, frozenset({Role.REVIEWER, Role.RESEARCHER, Role.ADMIN}))
 
 
 def run_worker(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from console.cli import study_plan, study_run
-from console.cli.output import Json, emit_json, say, show_table
+from console.cli.output import Json, by_default, emit_json, say, show_table
 from console.database import now_ms, reading
 from console.studies.design import conditions, varied
 from console.studies.design.allocation import promise
@@ -34,12 +34,6 @@ app.command("results", epilog="Example: inferact study results pilot --table dif
 app.command("report", epilog="Example: inferact study report pilot --out pilot-report")(study_run.write_report)
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
-
-
-@app.callback()
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        list_studies(as_json=False)
 
 
 @app.command("example", epilog="Example: inferact study example > pilot.yaml")
@@ -71,6 +65,7 @@ def create(
 
 
 @app.command("list", epilog="Example: inferact study list --json")
+@by_default(app)
 def list_studies(as_json: Json = False) -> None:
     """List all studies, the newest first."""
     with reading() as session:

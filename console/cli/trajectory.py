@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from console import runs
-from console.cli.output import Json, emit_json, progress, say, show_table
+from console.cli.output import Json, by_default, emit_json, progress, say, show_table
 from console.database import reading
 from console.errors import BadInput
 from console.review import plain_text
@@ -24,12 +24,6 @@ app = typer.Typer(
 )
 
 RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]
-
-
-@app.callback()
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        list_trajectories(run=None, as_json=False)
 
 
 @app.command("import", epilog="Example: inferact trajectory import logs/*.txt --run hotpot --budget 50%")
@@ -66,6 +60,7 @@ def import_logs(
 
 
 @app.command("list", epilog="Example: inferact trajectory list --run hotpot --json")
+@by_default(app)
 def list_trajectories(
     run: Annotated[str | None, typer.Option(help="The run's name; without it, all runs.")] = None,
     as_json: Json = False,

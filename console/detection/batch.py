@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec
 
 import orjson
 from sqlalchemy import not_, update
@@ -17,15 +17,14 @@ from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
 from console import runs
-from console.database import reading, writing
+from console.database import now_ms, reading, writing
 from console.detection import concurrent
 from console.detection.concurrent import Job
 from console.detection.detectors import UNPARSED, Detector, detector
 from console.detection.detectors.shared.model_clients import Asking, Setup
-from console.detection.enqueue import enqueue
-from console.detection.verdicts import is_locked, judges_beforehand, keep_verdicts, refuse_changes, verdict_row
+from console.detection.verdicts import enqueue, is_locked, judges_beforehand, keep_verdicts, refuse_changes, verdict_row
 from console.llm import ClientUsage, ModelError
-from console.runs import run_checkpoints
+from console.runs import audit_log, run_checkpoints
 from console.runs.options import Costs, run_options
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint
@@ -192,35 +191,7 @@ def _known_verdicts(session: Session, judge: Detector, page: Page) -> dict[tuple
 
 
 Progress = Callable[[int, int], None]
-
-
-def detect(
-    run_name: str,
-    methods: Sequence[str],
-    *,
-    threshold: float | None = None,
-    seed: int | None = None,
-    route: str | None = None,
-    progress: Progress | None = None,
-    asking: Asking | None = None,
-    stated: Costs | None = None,
-) -> list[DetectionReport]:
-    """Judges what is not judged yet, then queues what the routing detector flags.
-
-    The first method ever used on a run becomes its routing detector; `route` names another. Verdicts are made outside
-    any transaction and recorded in short ones, so a killed detection goes on where it stopped. A live or gate run has
-    judged its actions before they ran: its queue, its settings and those verdicts stay as they are.
-    """
-    return detect_and_tell(
-        run_name,
-        methods,
-        threshold=threshold,
-        seed=seed,
-        route=route,
-        progress=progress,
-        asking=asking,
-        stated=stated,
-    ).reports
+Asked = ParamSpec("Asked")
 
 
 def detect_and_tell(
@@ -234,7 +205,12 @@ def detect_and_tell(
     asking: Asking | None = None,
     stated: Costs | None = None,
 ) -> Detection:
-    """The same, with what the models were asked; `progress` counts trajectories, those that ask models all together.
+    """Judges what is not judged yet, then queues what the routing detector flags.
+
+    The first method ever used on a run becomes its routing detector; `route` names another. Verdicts are made outside
+    any transaction and recorded in short ones, so a killed detection goes on where it stopped. A live or gate run has
+    judged its actions before they ran: its queue, its settings and those verdicts stay as they are. `progress` counts
+    trajectories, those that ask models all together.
 
     Raises Refused, NoModel, SpendingCapReached and, where the endpoint only fails, ModelError; the verdicts so far are
     kept.
@@ -260,6 +236,17 @@ def detect_and_tell(
     return Detection(list(reports.values()), tally)
 
 
+def _reports_of(judging: Callable[Asked, Detection]) -> Callable[Asked, list[DetectionReport]]:
+    def reports(*args: Asked.args, **kwargs: Asked.kwargs) -> list[DetectionReport]:
+        """The reports alone of the same detection."""
+        return judging(*args, **kwargs).reports
+
+    return reports
+
+
+detect = _reports_of(detect_and_tell)
+
+
 def _prepare(
     run_name: str,
     judges: Sequence[Detector],
@@ -275,6 +262,7 @@ def _prepare(
             refuse_changes(run, [judge.name for judge in judges], threshold, seed, route)
             run.seed = run.seed if seed is None else seed
             return run
+        before = _settings(run)
         routing = detector(route or run.detector or judges[0].name)
         run.seed = run.seed if seed is None else seed
         judging_route = any(judge.name == routing.name for judge in judges)
@@ -286,9 +274,15 @@ def _prepare(
         if stated is not None:
             run.options = replace(run_options(run), costs=stated).to_json()
         session.add(run)
-        session.flush()
+        judged = {"detectors": [judge.name for judge in judges]}
+        audit_log.record(session, run, "judged", now_ms(), before=before, after=_settings(run), detail=judged)
         session.expunge(run)
     return run
+
+
+def _settings(run: tables.Run) -> dict[str, object]:
+    """What of a run says which of its actions a person is asked about."""
+    return {"detector": run.detector, "threshold": run.threshold, "seed": run.seed}
 
 
 def _bar(run: tables.Run, judge: Detector, threshold: float | None) -> float:

@@ -1,23 +1,25 @@
-"""The verdict of a detector about one checkpoint and, where flagged, its review item; live runs and the gate need both.
+"""Verdicts of detectors about checkpoints, and the review items of those that are flagged.
 
-Such runs judge each action before it runs. Their routing detector is locked: no later detection changes how it judges,
-or what it judged.
+Live and gate runs judge each action before it runs. Their routing detector is locked: no later detection changes how it
+judges, or what it judged. For other runs `enqueue` brings the review queue up to the verdicts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import orjson
 from sqlalchemy import insert, update
 from sqlmodel import Session, col, select
 
-from console.database import now_ms
+from console import runs
+from console.database import now_ms, reading, review_queue
 from console.detection.detectors import Detector, Verdict, detector
 from console.detection.detectors.shared.model_clients import Asking, Clients, Setup
 from console.detection.detectors.shared.query_cache import QueryCache
@@ -25,10 +27,11 @@ from console.detection.detectors.verdict import Spent
 from console.errors import Refused
 from console.runs import costs
 from console.runs.options import run_options
-from console.trajectory.checkpoints import Checkpoint
+from console.trajectory import Outcome, from_json
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
 from storage.queue import HALTED, NewItem
-from storage.tables import RunKind
+from storage.tables import ItemStatus, RunKind
 
 _HALTED_PRIORITY = -1.0
 """Below every score: halted trials rank after all judged ones."""
@@ -221,3 +224,58 @@ def _waited(question: Coroutine[Any, Any, Verdict]) -> Verdict:
         return asyncio.run(question)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, question).result()
+
+
+def enqueue(run: tables.Run) -> int:
+    """Queues what is flagged or halted, withdraws what waits and is neither; returns how many items are new."""
+    queue = review_queue()
+    with reading() as session:
+        wanted = runs.cap(session, run)
+        items = [*_flagged_items(session, run), *_halted_items(session, run)]
+        withdrawn = _no_longer_flagged(session, run, items)
+    if withdrawn:
+        queue.cancel(item_ids=withdrawn, now_ms=now_ms())
+    runs.open_budgets(queue, _id(run), sorted({item.trial for item in items}), wanted)
+    return queue.put(items)
+
+
+def _flagged_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
+    """The first flagged checkpoint of each trajectory."""
+    verdict, record = tables.Verdict, tables.Trajectory
+    statement = (
+        select(verdict, record.trial)
+        .join(record, col(record.id) == verdict.trajectory_id)
+        .where(verdict.run_id == run.id, verdict.detector == run.detector, col(verdict.flagged).is_(True))
+        .order_by(col(verdict.trajectory_id), col(verdict.step))
+    )
+    previous, at_ms = None, now_ms()
+    for found, trial in session.exec(statement):
+        if found.trajectory_id != previous:
+            previous = found.trajectory_id
+            yield flagged_item(run, trial, found, partial(_checkpoint, session, found), at_ms)
+
+
+def _checkpoint(session: Session, verdict: tables.Verdict) -> Checkpoint:
+    body = session.get_one(tables.TrajectoryBody, verdict.trajectory_id).body
+    return checkpoint_at(from_json(body), verdict.step, CheckpointKind(verdict.kind))
+
+
+def _halted_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
+    record = tables.Trajectory
+    statement = select(record.id, record.trial, record.n_steps).where(
+        record.run_id == run.id, col(record.carried_over).is_(False), record.recorded_outcome == Outcome.HALTED
+    )
+    at_ms = now_ms()
+    for trajectory_id, trial, n_steps in session.exec(statement.order_by(col(record.id))):
+        yield halted_item(run, trial, trajectory_id or 0, n_steps, at_ms)
+
+
+def _no_longer_flagged(session: Session, run: tables.Run, items: Sequence[NewItem]) -> list[int]:
+    wanted = {(item.trajectory_id, item.step, item.kind) for item in items}
+    item = tables.Item
+    statement = select(item).where(item.run_id == run.id, item.status == ItemStatus.PENDING)
+    return [row.id or 0 for row in session.exec(statement) if (row.trajectory_id, row.step, row.kind) not in wanted]
+
+
+def _id(run: tables.Run) -> int:
+    return run.id or 0

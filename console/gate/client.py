@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from console import runs
+from console.auth.origin import By, Door, acting, present
 from console.database import now_ms, reading, writing
 from console.detection.detectors import detector as detector_named
 from console.environments import environment as environment_named
@@ -320,7 +321,8 @@ def _gate_run(session: Session, name: str) -> tables.Run | None:
 
 def _made(url: str, spec: RunSpec) -> tables.Run:
     try:
-        with writing(url) as session:
+        agent = By(spec.agent or "agent", Door.PYTHON)
+        with acting(present() or agent), writing(url) as session:
             run = _gate_run(session, spec.name)
             if run is None:
                 run = runs.create(

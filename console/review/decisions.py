@@ -7,10 +7,11 @@ read through one.
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlmodel import Session, col, select
 
+from console.auth.origin import Door
 from console.errors import BadInput, Refused, Unknown
 from console.review.edits import TOOL_SCHEMA, check_edit
 from console.runs.current_decisions import current_decisions
@@ -50,6 +51,7 @@ class Answer:
     edited_action: str | None = None
     label: str | None = None
     annotator_kind: str = "human"
+    door: Door = Door.BROWSER
     allow_other_tool: bool = False
 
 
@@ -138,6 +140,7 @@ def submit(
         annotator_kind=checked.annotator_kind,
         submit_key=submit_key or uuid.uuid4().hex,
         seen_digest=seen.digest if seen else None,
+        door=str(checked.door),
         now_ms=now_ms,
         undo_ms=run.undo_ms,
     )
@@ -180,7 +183,7 @@ def check(answer: Answer, kind: CheckpointKind, feedback_mode: str) -> Answer:
     if answer.decision == DecisionKind.RESPOND and not text and feedback_mode != "binary":
         raise BadInput("Write the words that the agent is to get.")
     edited = edited if answer.decision == DecisionKind.EDIT else None
-    return Answer(answer.decision, text, edited, _label(answer, kind), answer.annotator_kind)
+    return replace(answer, feedback_text=text, edited_action=edited, label=_label(answer, kind))
 
 
 def claim_of(session: Session, item_id: int, reviewer: str) -> Claim:

@@ -16,13 +16,13 @@ from sqlmodel import Session, col, select
 from console.environments import environment
 from console.errors import BadInput, Refused, Unknown
 from console.runs import audit_log, critical_suggestions
-from console.runs.success import successes
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, calls, checkpoints
 from storage import tables
 from storage.queue import Queue
 from storage.tables import ItemStatus, RunKind
 
+_OPEN = (Outcome.PAUSED, Outcome.RUNNING)
 _NAME = re.compile(r"[\w][\w.@ -]{0,79}")
 
 
@@ -34,7 +34,8 @@ def create(session: Session, name: str, kind: RunKind, now_ms: int, **fields: An
     run = tables.Run(name=name, kind=kind, environment="", created_ms=now_ms, **fields)
     session.add(run)
     session.flush()
-    audit_log.record(session, run, "run created", now_ms, detail={"kind": kind})
+    settings = {name: value for name, value in fields.items() if value is not None}
+    audit_log.record(session, run, "run created", now_ms, after=settings, detail={"kind": kind})
     return run
 
 
@@ -119,7 +120,7 @@ def summary(session: Session, run: tables.Run) -> dict[str, Any]:
 def status(session: Session, run: tables.Run) -> dict[str, Any]:
     """How each trial of a run stands, in the shape of `run status --json`; a live run has two counts of success."""
     flagged, budgets = _flagged(session, run), _budgets(session, run)
-    counted = successes(session, run) if run.kind == RunKind.LIVE else {}
+    counted = _successes(session, run) if run.kind == RunKind.LIVE else {}
     trials = []
     for row in _outcomes(session, run):
         counts = dict(zip(("trial", "tasks", *_COUNTED), row, strict=True))
@@ -127,6 +128,30 @@ def status(session: Session, run: tables.Run) -> dict[str, Any]:
         counts |= {"flagged": flagged.get(trial, 0), **counted.get(trial, {})}
         trials.append({**counts, "budget": budgets.get(trial, _NO_BUDGET)})
     return {"run": run.name, "trials": trials}
+
+
+def successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
+    """The two counts of success, with undecided actions held back and with them released as the paper assumes.
+
+    Per trial: `success_held`, `success_paper` (None while an action is held), and the `run_tasks` to divide by.
+    """
+    record, task = tables.Trajectory, tables.Task
+    tasks = session.exec(select(func.count()).select_from(task).where(task.run_id == run.id)).one()
+    statement = select(record.trial, record.outcome, record.released_by).where(record.run_id == run.id)
+    counts: dict[int, dict[str, int | None]] = {}
+    held: dict[int, int] = {}
+    paper: dict[int, int] = {}
+    still_open = set()
+    for trial, outcome, released_by in session.exec(statement.order_by(col(record.trial))):
+        solved = outcome == Outcome.SUCCEEDED
+        paper[trial] = paper.get(trial, 0) + solved
+        held[trial] = held.get(trial, 0) + (solved and released_by is None)
+        if outcome in _OPEN:
+            still_open.add(trial)
+    for trial in paper:
+        known = None if trial in still_open else paper[trial]
+        counts[trial] = {"success_held": held[trial], "success_paper": known, "run_tasks": tasks}
+    return counts
 
 
 def patterns(run: tables.Run) -> list[str]:
@@ -144,9 +169,10 @@ def run_checkpoints(run: tables.Run, record: Trajectory) -> list[Checkpoint]:
 def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> None:
     """Replaces the critical-action patterns; checkpoints that are already judged stay as they are."""
     cleaned = list(dict.fromkeys(pattern.strip() for pattern in wanted if pattern.strip()))
-    run.critical = orjson.dumps(cleaned).decode()
+    before, run.critical = patterns(run), orjson.dumps(cleaned).decode()
     session.add(run)
-    audit_log.record(session, run, "critical actions set", now_ms, detail={"patterns": cleaned})
+    told = {"patterns": cleaned}
+    audit_log.record(session, run, "critical actions set", now_ms, before=before, after=cleaned, detail=told)
 
 
 def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> list[critical_suggestions.Suggestion]:
@@ -167,10 +193,18 @@ def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> list[cr
     return critical_suggestions.suggest(counts.items(), patterns(run))
 
 
-def set_budget(session: Session, run: tables.Run, wanted: str | None) -> None:
+def set_budget(session: Session, run: tables.Run, wanted: str | None, now_ms: int) -> None:
     """Sets the cap per trial: a number of inspections, or `P%` of the non-halted of trial 0; None leaves it open."""
+    before = _budget_in_words(run)
     run.budget_cap, run.budget_percent = parse_budget(wanted)
     session.add(run)
+    audit_log.record(session, run, "budget set", now_ms, before=before, after=_budget_in_words(run))
+
+
+def _budget_in_words(run: tables.Run) -> str:
+    if run.budget_percent is not None:
+        return f"{run.budget_percent:g}%"
+    return "no cap" if run.budget_cap is None else str(run.budget_cap)
 
 
 def parse_budget(wanted: str | None) -> tuple[int | None, float | None]:
@@ -220,6 +254,7 @@ def iso(ms: int | None) -> str | None:
 
 
 _COUNTED = tuple(str(word) for word in Outcome)
+_OPEN = (Outcome.PAUSED, Outcome.RUNNING)
 _NO_BUDGET = {"cap": None, "used": 0, "left": None}
 
 
@@ -257,3 +292,27 @@ def _budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | Non
         }
         for row in session.exec(statement)
     }
+
+
+def _successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
+    """The counts of success with undecided actions held back, and released as the paper assumes.
+
+    Per trial: `success_held`, `success_paper` (None while an action is held), and the `run_tasks` to divide by.
+    """
+    record, task = tables.Trajectory, tables.Task
+    tasks = session.exec(select(func.count()).select_from(task).where(task.run_id == run.id)).one()
+    statement = select(record.trial, record.outcome, record.released_by).where(record.run_id == run.id)
+    counts: dict[int, dict[str, int | None]] = {}
+    held: dict[int, int] = {}
+    paper: dict[int, int] = {}
+    still_open = set()
+    for trial, outcome, released_by in session.exec(statement.order_by(col(record.trial))):
+        solved = outcome == Outcome.SUCCEEDED
+        paper[trial] = paper.get(trial, 0) + solved
+        held[trial] = held.get(trial, 0) + (solved and released_by is None)
+        if outcome in _OPEN:
+            still_open.add(trial)
+    for trial in paper:
+        known = None if trial in still_open else paper[trial]
+        counts[trial] = {"success_held": held[trial], "success_paper": known, "run_tasks": tasks}
+    return counts

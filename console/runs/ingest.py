@@ -17,6 +17,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.environments import environment
 from console.errors import BadInput, UnreadableFile
+from console.runs import audit_log
 from console.runs.importers import IMPORTERS, read_log
 from console.runs.importers.records import Duplicate, Found, Skipped
 from console.runs.trajectory_rows import Prepared, insert_rows, prepare
@@ -174,7 +175,11 @@ def import_file(path: Path, run_name: str, format: str, progress: Callable[[int]
         return FileReport(path=str(path), rejected=[{"line": broken.line, "reason": broken.reason}])
     try:
         with writing() as session:
-            return store(session, runs.archive(session, run_name, now_ms()), spool, now_ms())
+            run = runs.archive(session, run_name, now_ms())
+            report = store(session, run, spool, now_ms())
+            told = {"imported": report.imported, "duplicates": report.duplicates, "format": report.format}
+            audit_log.record(session, run, "imported", now_ms(), subject=path.name, detail=told)
+            return report
     finally:
         spool.close()
 
@@ -183,7 +188,7 @@ def set_budget(run_name: str, wanted: str | None) -> int | None:
     """Sets the budget of every trial of a run; returns the cap that it comes to, None for no cap."""
     with writing() as session:
         run = runs.get(session, run_name)
-        runs.set_budget(session, run, wanted)
+        runs.set_budget(session, run, wanted, now_ms())
         session.flush()
         run_id, cap = run.id or 0, runs.cap(session, run)
         open_trials = [row["trial"] for row in runs.status(session, run)["trials"]]

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import orjson
-from sqlalchemy import Executable, bindparam, insert, select, update
+from sqlalchemy import Executable, bindparam, insert, update
 from sqlmodel import Session, col
 
 from console.environments import environment
@@ -84,18 +84,6 @@ def prepare(record: Trajectory, patterns: Sequence[str]) -> Prepared:
         "source": orjson.dumps(dict(record.source)).decode(),
     }
     return Prepared(task, row, record.to_json())
-
-
-def insert_prepared(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> list[int]:
-    """Inserts trajectories with their tasks and bodies; returns their ids in the order given."""
-    insert_rows(session, run, records, now_ms)
-    record = tables.Trajectory
-    digests = [one.row["digest"] for one in records]
-    statement = select(col(record.digest), col(record.id)).where(
-        col(record.run_id) == run.id, col(record.digest).in_(digests)
-    )
-    ids: dict[str, int] = {row[0]: row[1] for row in session.execute(statement)}
-    return [ids[digest] for digest in digests]
 
 
 def insert_rows(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> None:

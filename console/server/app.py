@@ -1,4 +1,7 @@
-"""The ASGI app: the console's pages, the API beside them, and one policy over both."""
+"""The ASGI app: the console's pages, the sign-in and the API beside them, and one guard and content policy over all.
+
+It stands alone because whoever imports it pays for Streamlit.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,9 @@ from console.database import database_url
 from console.server import shutdown, webhooks
 from console.server.api.routes import routes
 from console.server.content_security import SafeHeaders
+from console.server.guard import Guard
+from console.server.sign_in.sign_in_pages import routes as sign_in_routes
+from console.server.site import Site
 
 _WARM = ("console.web.review.actions", "console.web.sign_in", "console.web.runs.forms", "pandas", "pyarrow")
 """What the first page would otherwise import while somebody waits for it; the rest comes with these."""
@@ -42,9 +48,11 @@ def _warm_up() -> None:
     gc.freeze()
 
 
-app = st.App(
-    Path(__file__).resolve().parents[2] / "streamlit_app.py",
-    routes=routes(),
-    middleware=[Middleware(SafeHeaders)],
-    lifespan=_lifespan,
-)
+def console_app(site: Site) -> st.App:
+    """The app of that site; Streamlit's settings have to be loaded before."""
+    return st.App(
+        Path(__file__).resolve().parents[2] / "streamlit_app.py",
+        routes=[*sign_in_routes(site), *routes()],
+        middleware=[Middleware(SafeHeaders), Middleware(Guard, site=site)],
+        lifespan=_lifespan,
+    )

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from console.auth import api_token
+from console.auth.kept_secrets import kept_secret
 from console.errors import Refused
+from console.server.site import Site
 
 _ROOT = Path(__file__).resolve().parents[1]
 _PING_S = 30
@@ -28,14 +30,29 @@ def config() -> dict[str, Any]:
     return tomllib.loads(path.read_text())
 
 
-def options(host: str, port: int) -> dict[str, Any]:
-    """Every setting that Streamlit gets, by its full name."""
-    return dict(_flat(config())) | {"server.address": host, "server.port": port}
+def options(site: Site) -> dict[str, Any]:
+    """Every setting that Streamlit gets, by its full name; none of these is anybody else's to choose."""
+    pinned = {
+        "server.address": site.host,
+        "server.port": site.port,
+        "server.allowedHosts": sorted(site.names),
+        "server.corsAllowedOrigins": [],
+        "server.enableCORS": True,
+        "server.enableXsrfProtection": True,
+        "server.enableAgentApi": False,
+        "server.enableStaticServing": False,
+        "server.trustedUserHeaders": {},
+        "server.cookieSecret": kept_secret("cookie.secret"),
+        "browser.serverAddress": site.base.rpartition("//")[2].rsplit(":", 1)[0],
+        "secrets.files": [],
+    }
+    return dict(_flat(config())) | pinned
 
 
 def arguments(host: str, port: int) -> list[str]:
     """What `streamlit run` would get to serve the pages alone: the app and every setting as a flag."""
-    return ["run", str(app_file()), *(f"--{name}={_text(value)}" for name, value in options(host, port).items())]
+    settings = dict(_flat(config())) | {"server.address": host, "server.port": port}
+    return ["run", str(app_file()), *(f"--{name}={_text(value)}" for name, value in settings.items())]
 
 
 def refuse_taken_port(host: str, port: int) -> None:
@@ -48,21 +65,19 @@ def refuse_taken_port(host: str, port: int) -> None:
             raise Refused(f"Cannot listen on {host}:{port} ({taken.strerror}); choose another with --port.") from taken
 
 
-def links(host: str, port: int, key: str) -> tuple[str, str]:
-    """(the reviewer's link, the researcher's link)."""
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    base = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/"
-    return base, f"{base}?key={key}"
+def invitation_link(site: Site, token: str) -> str:
+    """The address that an invitation is given out as."""
+    return f"{site.base}/invite/{token}"
 
 
-def api_address(host: str, port: int) -> str:
+def api_address(site: Site) -> str:
     """The API's address for agents that are not in Python, and how they get in."""
-    address, kept = f"{links(host, port, '')[0]}api/v1", api_token.whereabouts()
+    kept = api_token.whereabouts()
     also = "" if kept is None else f"; also the token of {kept}"
-    return f"{address} (a token each: inferact agent add NAME{also})"
+    return f"{site.base}/api/v1 (a token each: inferact agent add NAME{also})"
 
 
-def serve(host: str, port: int) -> None:
+def serve(site: Site) -> None:
     """Runs the console and its HTTP API in this process until it is stopped; raises BadInput for a bad webhook."""
     # These take half a second, which only this command should pay.
     import uvicorn
@@ -72,12 +87,18 @@ def serve(host: str, port: int) -> None:
     from console.server import webhooks
 
     webhooks.receiver()
-    bootstrap.load_config_options(options(host, port))
+    # What lies in the working or the home directory is somebody else's; the name is private, so a test holds it.
+    streamlit_config.get_config_files = lambda file_name: []
+    bootstrap.load_config_options(options(site))
+    from console.server.app import console_app
+
     # Streamlit's own runner binds a socket on which asyncio leaves Nagle's algorithm on: 40 ms for every answer.
     uvicorn.run(
-        "console.server.app:app",
-        host=host,
-        port=port,
+        console_app(site),
+        host=site.host,
+        port=site.port,
+        proxy_headers=False,
+        forwarded_allow_ips="",
         ws="websockets-sansio",
         ws_max_size=streamlit_config.get_option("server.maxMessageSize") * 2**20,
         ws_per_message_deflate=False,

@@ -8,6 +8,7 @@ from sqlmodel import Session, col, func, select
 
 from console.database import now_ms, reading, review_queue, writing
 from console.review.resolution import ResolutionReason, current_answers, resolution
+from console.runs.current_decisions import is_current
 from console.trajectory import Outcome
 from console.trials import store
 from console.trials.play import Approved
@@ -92,7 +93,7 @@ def _undoable(session: Session, run: tables.Run, at_ms: int) -> tuple[int, int |
         .select_from(decision)
         .join(item, col(item.id) == decision.item_id)
         .where(item.run_id == run.id, decision.deliverable_ms > at_ms)
-        .where(col(decision.superseded).is_(False), col(decision.delivered_ms).is_(None))
+        .where(is_current(), col(decision.delivered_ms).is_(None))
         .where(col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED, ItemStatus.DECIDED]))
     )
     undoable, due_ms = session.exec(statement).one()

@@ -29,7 +29,7 @@ def next_trials(run: tables.Run, done: Advance) -> list[int]:
         made = insert_trials(session, run, [_again(session, row) for row in wanted], now_ms())
         done.revealed += len(made)
         if made:
-            audit_log.record(session, run, "next trial", now_ms(), actor="engine", detail={"tasks": len(made)})
+            audit_log.record(session, run, "next trial", now_ms(), detail={"tasks": len(made)})
     return made
 
 

@@ -63,5 +63,5 @@ def _let_go(run: tables.Run, trial: int | None) -> int:
         gone = select(item.trajectory_id).where(col(item.id).in_(held), item.status == ItemStatus.CANCELLED)
         ids = list(session.exec(gone))
         session.execute(update(record).where(col(record.id).in_(ids)).values(released_by=RELEASED))
-        audit_log.record(session, run, "released", now_ms(), actor="engine", detail={"trajectories": len(ids)})
+        audit_log.record(session, run, "released", now_ms(), detail={"trajectories": len(ids)})
     return len(ids)

@@ -19,7 +19,7 @@ from console.errors import Refused
 from console.review.resolution import current_answers, is_feedback, resolution
 from console.runs import audit_log
 from console.runs.current_decisions import current_decisions
-from console.runs.trajectory_rows import Prepared, insert_prepared
+from console.runs.trajectory_rows import Prepared, insert_rows
 from console.trajectory import Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from console.trials import engine
@@ -248,7 +248,7 @@ def _reveal(session: Session, run: tables.Run, records: Sequence[tuple[tables.Tr
         )
         for record, task, body in records
     ]
-    insert_prepared(session, run, prepared, now_ms())
+    insert_rows(session, run, prepared, now_ms())
 
 
 def _decisions(session: Session, trajectory_id: int | None) -> list[dict[str, Any]]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import streamlit as st
 
+from console.auth.origin import acting
 from console.errors import ConsoleError
+from console.web.sign_in import by_browser
 from console.web.widgets.messages import show_done, show_problem
 from storage.errors import StorageError
 
@@ -30,6 +32,7 @@ def flash(*messages: tuple[bool, str]) -> None:
 def guarded(action: Callable[..., None], *arguments: Any) -> None:
     """Does it; a refusal stands on the page as it is."""
     try:
-        action(*arguments)
+        with acting(by_browser()):
+            action(*arguments)
     except (ConsoleError, StorageError) as refusal:
         show_problem(str(refusal) or str(type(refusal).__doc__))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from console import runs
-from console.auth.sign_in import Role
+from console.auth.identity import Role
 from console.database import Session
 from console.review import inbox
 from console.web.sign_in import current_identity
@@ -26,7 +26,7 @@ def chosen_run(session: Session) -> tables.Run | None:
 def _may_open(run: tables.Run) -> bool:
     """A participant's run of a study is for researchers; nobody else comes by it even by its name."""
     identity = current_identity()
-    return run.study_id is None or (identity is not None and identity.role is Role.RESEARCHER)
+    return run.study_id is None or (identity is not None and identity.has(Role.RESEARCHER))
 
 
 def choose_run(name: str) -> None:

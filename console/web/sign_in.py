@@ -1,51 +1,79 @@
-"""Signing in on the page: by name as a reviewer, by the key of the researcher's link as a researcher."""
+"""Who is at a page: looked up on the server at each run of a script, whatever the tab or a cookie says."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from console.auth.sign_in import COOKIE, PARTICIPANT_COOKIE, Identity, Role, cookie_of, identify, identity_of, secret_of
-from console.database import reading
-from console.errors import BadInput
+from console.auth import invitations, sessions
+from console.auth.identity import Identity, Role, participant_identity
+from console.auth.origin import By, Door
+from console.auth.participant_cookie import participant_cookie_name, secret_of
+from console.auth.people import MAX_NAME
+from console.database import now_ms, reading, writing
+from console.errors import ConsoleError
 from console.studies.sessions import joining
 from console.web.widgets.messages import show_problem
-from console.web.widgets.sign_in_cookie import delete_cookie, set_cookie
+from console.web.widgets.session_watch import watch_session
 
 
 def sign_in_or_stop() -> Identity:
-    """The identity at this browser; where there is none, draws the sign-in and stops the page."""
+    """The identity at this tab; where there is none, says how one comes in and stops the page."""
     identity = current_identity()
-    key = st.query_params.get("key")
-    if identity is None or (key and identity.role is not Role.RESEARCHER):
-        _forget_cookie()
-        _ask(key)
+    if identity is None:
+        _stay_out()
         st.stop()
-    if identity.role is Role.PARTICIPANT:
+    if identity.has(Role.PARTICIPANT):
         return identity
-    _keep(identity)
-    with st.container(key="ia-who"):
+    watch_session()
+    with st.container(key="ia-who", horizontal=True):
         st.button(f"{identity.name} · sign out", key="sign-out", type="tertiary", on_click=_sign_out)
     return identity
 
 
 def current_identity() -> Identity | None:
-    """The identity of this session, or the one that the browser's cookies prove; a participant's comes last."""
-    kept = st.session_state.get("identity")
-    if kept:
-        return Identity(kept["name"], Role(kept["role"]), kept.get("study_id"))
-    if st.session_state.get("signed_out"):
-        return None
-    identity = identity_of(st.context.cookies.get(COOKIE)) or _participant(
-        secret_of(st.context.cookies.get(PARTICIPANT_COOKIE))
-    )
-    if identity:
-        sign_in_tab(identity)
-    return identity
+    """Whose this tab is at this moment: a participant's that it was opened as, a person's, or a participant's cookie's.
+
+    Neither the tab nor the cookie is believed; both hold a token that is looked up in the database at each call.
+    """
+    secret = st.session_state.get("me")
+    if secret:
+        return _participant(secret)
+    with reading() as session:
+        identity = sessions.identity_of(session, session_token(), now_ms())
+    return identity or _participant(participant_secret())
 
 
-def sign_in_tab(identity: Identity) -> None:
-    """Makes it the identity of this tab."""
-    st.session_state["identity"] = {"name": identity.name, "role": str(identity.role), "study_id": identity.study_id}
+def by_browser() -> By:
+    """Whoever is signed in at this browser, for the audit log."""
+    identity = current_identity()
+    address = st.context.ip_address
+    # Without a browser, as when a script drives the page, there is no address.
+    return By(identity.name if identity else "nobody", Door.BROWSER, address if isinstance(address, str) else "")
+
+
+def session_token() -> str | None:
+    """The token of the person's session, from the browser's cookie.
+
+    A tab that a link opened under `streamlit run`, where no route can set a cookie, has its token in its own state.
+    """
+    token: str | None = st.session_state.get("session")
+    return token or _cookie(sessions.cookie_name(_port()))
+
+
+def participant_secret() -> str | None:
+    """The secret of the participant whose tab or browser this is, or None; whether it still opens anything is open."""
+    kept: str | None = st.session_state.get("me")
+    return kept or secret_of(_cookie(participant_cookie_name(_port())))
+
+
+def _cookie(name: str) -> str | None:
+    value = st.context.cookies.get(name)
+    # Where no browser is, Streamlit's own stand-in for one answers.
+    return value if isinstance(value, str) else None
+
+
+def _port() -> int:
+    return int(st.get_option("server.port"))
 
 
 def _participant(secret: str | None) -> Identity | None:
@@ -53,49 +81,49 @@ def _participant(secret: str | None) -> Identity | None:
         return None
     with reading() as session:
         participant = joining.found(session, secret)
-        return Identity(participant.code, Role.PARTICIPANT, participant.study_id) if participant else None
-
-
-def _ask(key: str | None) -> None:
-    with st.container(key="ia-sign-in", width=420):
-        st.title("InferAct Console")
-        if key:
-            st.write("You hold the researcher's link: it opens every page. Your name goes beside what you do.")
-        else:
-            st.write(
-                "Agents stop here before they do something that cannot be undone, and wait for a person. "
-                "Your name goes beside your decisions."
-            )
-        with st.form("sign-in", border=False):
-            st.text_input("Your name", key="name", max_chars=60, placeholder="e.g. Ada", autocomplete="nickname")
-            st.form_submit_button("Start", type="primary", width="stretch", on_click=_sign_in, args=(key,))
-        if refusal := st.session_state.pop("sign_in_refusal", None):
-            show_problem(refusal)
-
-
-def _sign_in(key: str | None) -> None:
-    try:
-        identity = identify(st.session_state["name"], key)
-    except BadInput as refusal:
-        st.session_state["sign_in_refusal"] = str(refusal)
-        return
-    sign_in_tab(identity)
-    st.session_state["signed_out"] = False
-    st.session_state["cookie_due"] = True
-    st.query_params.pop("key", None)
+        return participant_identity(participant.code, participant.study_id) if participant else None
 
 
 def _sign_out() -> None:
-    st.session_state.pop("identity", None)
-    st.session_state["signed_out"] = True
-    st.session_state["cookie_gone"] = True
+    with writing() as session:
+        sessions.end_session(session, session_token(), now_ms())
+    st.session_state.pop("session", None)
 
 
-def _keep(identity: Identity) -> None:
-    if st.session_state.get("cookie_due"):
-        set_cookie(COOKIE, cookie_of(identity))
+def _stay_out() -> None:
+    watch_session()
+    with st.container(key="ia-sign-in", width=420):
+        st.title("InferAct Console")
+        key = st.query_params.get("key")
+        if refusal := st.session_state.pop("sign_in_refusal", None):
+            show_problem(refusal)
+        if key:
+            _offer(key)
+        else:
+            st.write("You are not signed in. Open the link that you were given; `inferact serve` prints the first one.")
 
 
-def _forget_cookie() -> None:
-    if st.session_state.get("cookie_gone"):
-        delete_cookie(COOKIE)
+def _offer(key: str) -> None:
+    """The way in by an invitation's key for this tab alone, where the pages are served without our own routes."""
+    try:
+        with reading() as session:
+            invited = invitations.invited(session, key, now_ms())
+    except ConsoleError as refusal:
+        show_problem(str(refusal))
+        return
+    st.write("This link opens the console in this tab. Your name goes beside what you do.")
+    if invited.name is None:
+        st.text_input("Your name", key="name", max_chars=MAX_NAME, placeholder="e.g. Ada", autocomplete="nickname")
+    words = f"Go on as {invited.name}" if invited.name else "Start"
+    st.button(words, key="start", type="primary", width="stretch", on_click=_accept, args=(key,))
+
+
+def _accept(key: str) -> None:
+    try:
+        with writing() as session:
+            person = invitations.accept(session, key, st.session_state.get("name") or "", now_ms())
+            st.session_state["session"] = sessions.open_session(session, person, now_ms(), browser="one tab")
+    except ConsoleError as refusal:
+        st.session_state["sign_in_refusal"] = str(refusal)
+        return
+    st.query_params.pop("key", None)

@@ -3,17 +3,20 @@
 A schema change is one new file `versions/NNNN_what.py` with revision NNNN, and the same change in `storage.tables`.
 """
 
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 
-from sqlalchemy import Connection, NullPool, create_engine, event, inspect
+from sqlalchemy import Connection, NullPool, create_engine, event, insert, inspect
 
-from storage.engine import BUSY_MS, Durability, configure, engine, sqlite_path
+from storage import audit_chain
+from storage.database_file import create_private
+from storage.engine import BUSY_MS, Durability, configure, engine, overwrite_freed, sqlite_path
 from storage.errors import NotOurs
-from storage.tables import Table
+from storage.tables import DatabaseKey, Table
 
 # Any fixed number will do: it keeps two servers from upgrading one PostgreSQL database at a time.
 _ADVISORY_LOCK = 7_142_026
@@ -29,12 +32,15 @@ def head() -> str:
 def migrate(url: str) -> None:
     """Brings the database to today's tables, in one transaction; raises NewerSchema and NotOurs."""
     found = revision(url)
-    if found == head() or (found is None and _create(url, head())):
+    if found == head():
         return
-    # Alembic takes a third of a second to load, and nearly every start finds the database new or up to date.
-    from storage.migrations.upgrading import upgrade
+    if found is not None or not _create(url, head()):
+        # Alembic takes a third of a second to load, and nearly every start finds the database new or up to date.
+        from storage.migrations.upgrading import upgrade
 
-    upgrade(url)
+        upgrade(url)
+    # What tells the file from others has to stand in it, not in the log beside it.
+    overwrite_freed(url)
 
 
 @contextmanager
@@ -43,10 +49,10 @@ def alone_with(url: str) -> Iterator[Connection]:
 
     On SQLite it is without foreign keys, so that tables can be rebuilt.
     """
-    made = create_engine(url, poolclass=NullPool)
+    made = create_engine(url, poolclass=NullPool, hide_parameters=True)
     path = sqlite_path(url)
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        create_private(path)
         event.listen(made, "connect", _configure)
         event.listen(made, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     with made.begin() as connection:
@@ -84,6 +90,8 @@ def _create(url: str, revision: str) -> bool:
         if inspect(connection).get_table_names():
             return False
         Table.metadata.create_all(connection)
+        connection.execute(insert(DatabaseKey).values(id=1, key=secrets.token_hex(16)))
+        audit_chain.begin(connection)
         # As Alembic makes it, which asks for it before every later step.
         connection.exec_driver_sql(
             "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "

@@ -131,7 +131,13 @@ def _store(
     cap, used = _budget(db, seat.slot_id)
     row = db.rows(
         sql.DECIDE,
-        **{"seen_digest": None, **answer, "decision": decision.value, "label": _plain(answer["label"])},
+        **{
+            "seen_digest": None,
+            "door": "browser",
+            **answer,
+            "decision": decision.value,
+            "label": _plain(answer["label"]),
+        },
         item_id=seat.item_id,
         slot_id=seat.slot_id,
         reviewer=seat.reviewer,

@@ -163,11 +163,11 @@ ANSWERED = "UPDATE slot SET status = 'decided', lease_until_ms = :now_ms WHERE i
 DECIDE = f"""
 INSERT INTO decision (item_id, slot_id, reviewer, annotator_kind, decision, label, feedback_type, feedback_text,
                       edited_action, action_digest, submit_key, revision, superseded, budget_cap, budget_used,
-                      claimed_ms, decided_ms, deliverable_ms, seen_digest)
+                      claimed_ms, decided_ms, deliverable_ms, door, seen_digest)
 VALUES (:item_id, :slot_id, :reviewer, :annotator_kind, :decision, :label, :feedback_type, :feedback_text,
         :edited_action, :action_digest, :submit_key,
         (SELECT coalesce(max(revision), 0) + 1 FROM decision WHERE slot_id = :slot_id), false,
-        :budget_cap, :budget_used, :claimed_ms, :now_ms, :deliverable_ms, :seen_digest)
+        :budget_cap, :budget_used, :claimed_ms, :now_ms, :deliverable_ms, :door, :seen_digest)
 RETURNING {_DECISION}"""
 
 STAND = """

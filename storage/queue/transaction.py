@@ -2,6 +2,7 @@
 
 import random
 import re
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -13,8 +14,9 @@ from typing import Any, Self
 from sqlalchemy import Dialect, Engine, text
 from sqlmodel import Session
 
-from storage.engine import BUSY_MS, borrow, give_back
-from storage.errors import StorageError
+from storage.database_file import sentence_of
+from storage.engine import BUSY_MS, borrow, check_file, give_back
+from storage.errors import DatabaseUnusable, StorageError
 
 Row = tuple[Any, ...]
 
@@ -56,10 +58,13 @@ class Transaction:
         self._cursor = self._connection.cursor()
         if self._dialect.name == "sqlite":
             try:
+                check_file(self._engine)
                 _begin(self._cursor, self._sqlite_begin)
-            except self._connection.OperationalError as error:
+            except (sqlite3.DatabaseError, DatabaseUnusable) as error:
                 give_back(self._engine, self._connection, waits=self._waits)
-                raise StorageError(f"The database is busy ({error}); try again in a moment.") from error
+                if (sentence := sentence_of(error)) is None:
+                    raise
+                raise DatabaseUnusable(sentence) from error
         return self
 
     def __exit__(
@@ -68,10 +73,18 @@ class Transaction:
         try:
             if kind is None:
                 self._connection.commit()
+        except sqlite3.DatabaseError as failure:
+            error = failure
         finally:
             # After a commit there is nothing left to roll back; after an error, or a failed commit, everything is.
             self._connection.rollback()
             give_back(self._engine, self._connection, waits=self._waits)
+        if (sentence := sentence_of(error)) is not None:
+            raise DatabaseUnusable(sentence) from error
+        if kind is None and error is not None:
+            raise error
+        if kind is None and self._sqlite_begin == "IMMEDIATE":
+            check_file(self._engine)
 
     def rows(self, statement: str, **values: Any) -> list[Row]:
         """Every row of the answer."""

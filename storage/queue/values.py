@@ -87,7 +87,8 @@ class Waiting(NamedTuple):
 class Answer(TypedDict):
     """What a reviewer answers. `submit_key` names one submit: sent again, it gives back the first decision.
 
-    `seen_digest` is that of the text that the reviewer was shown, None where nobody says what it was.
+    `seen_digest` is that of the text that the reviewer was shown, None where nobody says what it was; `door` is the way
+    that the answer came in by, a browser where nothing is said.
     """
 
     decision: str
@@ -99,6 +100,7 @@ class Answer(TypedDict):
     annotator_kind: str
     submit_key: str
     seen_digest: NotRequired[str | None]
+    door: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """Every table, by room. Times are whole milliseconds since 1970 UTC (`*_ms`); JSON is text, already serialised."""
 
+from storage.tables.audit import ChainEnd, DatabaseKey, Event, EventLink
 from storage.tables.base import Table
-from storage.tables.loop import Agent, Ask, Event, Intent, Memory, WebhookDelivery
+from storage.tables.loop import Agent, Ask, Intent, Memory, WebhookDelivery
+from storage.tables.people import Invitation, Person, PersonSession
 from storage.tables.queue import (
     Budget,
     Decision,
@@ -33,17 +35,23 @@ __all__ = [
     "Assignment",
     "AssignmentStatus",
     "Budget",
+    "ChainEnd",
+    "DatabaseKey",
     "Decision",
     "DecisionKind",
     "Draft",
     "Event",
+    "EventLink",
     "Intent",
+    "Invitation",
     "Item",
     "ItemStatus",
     "LedgerEntry",
     "Memory",
     "Participant",
     "ParticipantKind",
+    "Person",
+    "PersonSession",
     "Probe",
     "ProbePurpose",
     "Run",

@@ -1,24 +1,9 @@
-"""What happens around a decision: memories, execution intents, agents and their questions, deliveries, events."""
+"""What happens around a decision: memories, execution intents, agents and their questions, deliveries."""
 
 from sqlalchemy import BigInteger, Index, UniqueConstraint, text
 from sqlmodel import Field
 
 from storage.tables.base import Table
-
-
-class Event(Table, table=True):
-    """What happened, in order, for audit and for the events export."""
-
-    __tablename__ = "event"
-    __table_args__ = (Index("ix_event_run", "run_id"),)
-
-    id: int | None = Field(default=None, primary_key=True)
-    run_id: int | None = Field(default=None, foreign_key="run.id")
-    at_ms: int = Field(sa_type=BigInteger)
-    actor: str
-    kind: str
-    subject: str = ""
-    detail: str = "{}"
 
 
 class Memory(Table, table=True):

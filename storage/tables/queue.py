@@ -151,7 +151,10 @@ class Draft(Table, table=True):
 
 
 class Decision(Table, table=True):
-    """One revision of a reviewer's answer; a later revision or an undo marks it superseded, nothing is overwritten."""
+    """One revision of a reviewer's answer; a later revision or an undo marks it superseded, nothing is overwritten.
+
+    `door` is the way that it came in by, `seen_digest` the digest of the text that the reviewer was shown.
+    """
 
     __tablename__ = "decision"
     __table_args__ = (
@@ -194,4 +197,5 @@ class Decision(Table, table=True):
     withdrawn_ms: int | None = Field(default=None, sa_type=BigInteger)
     deliverable_ms: int = Field(sa_type=BigInteger)
     delivered_ms: int | None = Field(default=None, sa_type=BigInteger)
+    door: str = Field(default="browser", sa_column_kwargs={"server_default": "browser"})
     seen_digest: str | None = None

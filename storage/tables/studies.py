@@ -60,9 +60,10 @@ class Study(Table, table=True):
 
 
 class Participant(Table, table=True):
-    """One place of the allocation and who has it; `secret` is the link that brings them back, null while it is free.
+    """One place of the allocation and who has it, whom their own link brings back.
 
-    `code` is the pseudonym that exports show, `answers` what the participant was asked beside the items (JSON).
+    `secret` is the SHA-256 (hex) of what that link holds, null while the place is free. `code` is the
+    pseudonym that exports show, `answers` what the participant was asked beside the items (JSON).
     """
 
     __tablename__ = "participant"

@@ -29,6 +29,7 @@ from console.runs.export import KINDS, export
 from console.runs.export.query import statement
 from console.trajectory.checkpoints import digest
 from storage.engine import engine
+from storage.migrations import migrate
 from storage.tables import Table
 
 GOALS = {"rows_vs_raw_csv_writer": [">=", 0.9], "peak_mb_over_imports": ["<=", 10.0]}
@@ -99,7 +100,7 @@ def highest_mb() -> float:
 def fill(url: str, rows: int) -> None:
     """A database with one run, and in it that many decided items."""
     made = engine(url)
-    Table.metadata.create_all(made)
+    migrate(url)
     draw = random.Random(7)
     with made.begin() as connection:
         for name, records in tables(rows, draw).items():

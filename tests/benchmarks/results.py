@@ -22,8 +22,8 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 from page import QUIET, served  # noqa: E402
 from study_rows import decide_once_more, fill  # noqa: E402
 
-from console.auth.sign_in import researcher_key  # noqa: E402
 from console.settings import settings  # noqa: E402
+from tests.signing_in import cookie, signed_in  # noqa: E402
 
 APPS = Path(__file__).parent / "apps"
 CHART = ".js-plotly-plot .main-svg .trace"
@@ -35,18 +35,17 @@ Times = dict[str, tuple[list[float], list[float]]]
 
 
 def within(folder: Path) -> str:
-    """Turns to the data directory; returns its researcher's key."""
+    """Turns to the data directory; returns a session of its researcher."""
     os.environ["INFERACT_DATA_DIR"] = str(folder)
     settings.cache_clear()
-    return researcher_key()
+    return signed_in("Bench")
 
 
-def signed_in(browser, address: str, key: str):
+def opened_inbox(browser, address: str, token: str):
     """A page in which the researcher has signed in."""
     page = browser.new_context(viewport={"width": 1280, "height": 720}).new_page()
-    page.goto(f"{address}/?key={key}")
-    page.get_by_label("Your name").fill("Bench")
-    page.get_by_role("button", name="Start").click()
+    page.context.add_cookies([cookie(address, token)])
+    page.goto(address)
     page.get_by_role("heading", name="Inbox").wait_for()
     page.wait_for_timeout(500)
     return page
@@ -64,12 +63,12 @@ def opened(page, address: str) -> float:
 @contextmanager
 def both(browser, folder: Path) -> Iterator[tuple]:
     """Two servers that have just started: what opens the results, and what opens the floor."""
-    keys = within(folder / "floor"), within(folder / "ours")
+    tokens = within(folder / "floor"), within(folder / "ours")
     with (
         served(APPS / "floor_results_app.py", folder / "floor") as empty,
         served(ROOT / "streamlit_app.py", folder / "ours") as real,
     ):
-        plain, page = signed_in(browser, empty, keys[0]), signed_in(browser, real, keys[1])
+        plain, page = opened_inbox(browser, empty, tokens[0]), opened_inbox(browser, real, tokens[1])
         yield (
             lambda: opened(page, f"{real}/studies?study=big&section=results"),
             lambda: opened(plain, f"{empty}/studies"),

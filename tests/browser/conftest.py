@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from console.auth.sign_in import researcher_key
 from console.detection import batch
 from console.runs import ingest
 from tests.at_home import at_home
 from tests.logs import purchase, stuck, write_log
-from tests.serving import free_port
+from tests.serving import free_port, serving
+from tests.signing_in import signed_in
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -199,8 +199,7 @@ def serve(data_dir, tmp_path):
         console.move(data_dir)
         return console.address
 
-    more = {"INFERACT_DATA_DIR": str(data_dir)}
-    start.until_closed = lambda port: _serving(ROOT / "streamlit_app.py", more, tmp_path, port)
+    start.until_closed = lambda port: _until_closed(data_dir, port)
     return start
 
 
@@ -216,7 +215,7 @@ def app(tmp_path):
 
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory):
-    """A function from what fills a data directory to (the address of the console over it, the key).
+    """A function from what fills a data directory to (the address of the console over it, a researcher's session).
 
     For tests that only read: one server does for all of a file.
     """
@@ -226,7 +225,7 @@ def furnished(tmp_path_factory):
             folder = tmp_path_factory.mktemp("furnished")
             with at_home(folder / "data"):
                 fill()
-                return stack.enter_context(_serving(ROOT / "streamlit_app.py", {}, folder)), researcher_key()
+                return stack.enter_context(_until_closed(folder / "data")), signed_in("Grace")
 
         yield start
 
@@ -253,8 +252,14 @@ def _moving(folder):
 
 
 @contextmanager
-def _serving(script, more, folder, port=None):
-    port = port or free_port()
+def _until_closed(data, port=None):
+    with serving(data, port=port) as server:
+        yield server.url
+
+
+@contextmanager
+def _serving(script, more, folder):
+    port = free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
     with _running(command, more, folder, port):
         yield f"http://127.0.0.1:{port}"

@@ -9,8 +9,9 @@ import sys
 import threading
 
 import streamlit as st
-from streamlit.web import cli
 
+from console.server.serve import serve
+from console.server.site import site_at
 from console.settings import settings
 
 
@@ -29,8 +30,7 @@ def main():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     threading.Thread(target=follow, args=(sys.stdin, answers), daemon=True).start()
-    sys.argv = ["streamlit", "run", "streamlit_app.py", "--server.port", sys.argv[1]]
-    cli.main()
+    serve(site_at("127.0.0.1", int(sys.argv[1]), None))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import pytest
 
 from console.analysis.metrics.classification import confusion, macro_f1
 from console.trajectory import Label
+from tests.signing_in import cookie
 from tests.verdicts import a_run, judge
 
 pytestmark = pytest.mark.at_length
@@ -35,15 +36,12 @@ def served(furnished):
 @pytest.fixture
 def detectors_page(served, open_page, settled):
     """A function that opens the run's page in that size and theme."""
-    address, key = served
+    address, token = served
 
     def show(**more):
-        page = open_page(f"{address}/detectors?run=shop&key={key}", **more)
-        page.get_by_label("Your name").fill("Grace")
-        page.get_by_role("button", name="Start").click()
-        if not page.get_by_role("heading", name="Detectors").is_visible():
-            page.wait_for_timeout(1_000)
-            page.goto(f"{address}/detectors?run=shop")
+        page = open_page(**more)
+        page.context.add_cookies([cookie(address, token)])
+        page.goto(f"{address}/detectors?run=shop")
         page.get_by_role("heading", name="What they took").wait_for()
         settled(page)
         return page

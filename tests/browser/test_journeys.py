@@ -6,13 +6,13 @@ import re
 import pytest
 
 from console import runs
-from console.auth.sign_in import researcher_key
 from console.database import now_ms, reading, review_queue
 from console.review import decisions
 from tests.browser.screens import screenshot
 from tests.browser.walking import press_until_next, shown_item, sign_in, standing_answers
 from tests.claims import open_item
 from tests.serving import free_port
+from tests.signing_in import let_in
 
 
 def review_elsewhere(item):
@@ -71,7 +71,7 @@ def test_the_download_holds_exactly_what_was_done(filled, serve, open_page, sett
     filled(budget="2")
     page = open_page()
     address = serve()
-    sign_in(page, settled, address, name="Grace", key=researcher_key())
+    sign_in(page, settled, address, name="Grace", role="researcher")
     page.get_by_role("button", name="Review next").click()
     shown_item(page)
     settled(page)
@@ -151,6 +151,7 @@ def test_words_survive_a_reload_and_a_restart(filled, serve, open_page, settled)
     settled(page)
     assert page.get_by_role("textbox", name="Words to the agent").input_value() == "Too dear, and the wrong colour"
     with serve.until_closed(free_port()) as address:
+        let_in(page, address, "Ada", "reviewer")
         page.goto(f"{address}/review")
         assert shown_item(page) == first
         settled(page)
@@ -193,10 +194,10 @@ def test_a_reviewer_sees_neither_outcome_nor_the_researchers_pages(filled, serve
 @pytest.mark.at_length
 def test_every_page_fits_and_nothing_leaves_the_machine(filled, serve, open_page, settled):
     filled()
-    address, key = serve(), researcher_key()
+    address = serve()
     for theme, width, height in (("light", 1280, 720), ("dark", 390, 844)):
         page = open_page(width=width, height=height, theme=theme)
-        sign_in(page, settled, address, key=key)
+        sign_in(page, settled, address, role="researcher")
         for path in ("", "review", "trajectories", "runs", "detectors", "export"):
             page.goto(f"{address}/{path}")
             settled(page, quiet_ms=400)

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from console.auth.sign_in import researcher_key
 from console.trajectory import Label
 from tests.browser.screens import screenshot
 from tests.overseen import decide, queue
+from tests.signing_in import let_in
 from tests.verdicts import a_run, judge
 
 pytestmark = pytest.mark.at_length
@@ -30,12 +30,9 @@ def section(serve, open_page, settled):
     address = serve()
 
     def show(**more):
-        page = open_page(f"{address}/detectors?run=shop&key={researcher_key()}", **more)
-        page.get_by_label("Your name").fill("Grace")
-        page.get_by_role("button", name="Start").click()
-        page.get_by_text("sign out").wait_for()
-        if "/detectors" not in page.url:
-            page.goto(f"{address}/detectors?run=shop")
+        page = open_page(**more)
+        let_in(page, address, "Grace")
+        page.goto(f"{address}/detectors?run=shop")
         heading = page.get_by_role("heading", name="What inspections catch")
         heading.wait_for(timeout=60_000)
         page.get_by_role("heading", name="What they took").wait_for(timeout=60_000)

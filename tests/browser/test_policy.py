@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from console.auth.sign_in import researcher_key
 from console.detection import batch
 from console.runs import ingest
 from tests.at_home import at_home
 from tests.logs import purchase, stuck, write_log
 from tests.serving import serving
+from tests.signing_in import cookie, signed_in
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = re.findall(r'url_path="([\w-]+)"', (ROOT / "streamlit_app.py").read_text())
@@ -27,27 +27,26 @@ document.addEventListener("securitypolicyviolation",
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """(address, key) of the whole console, as `inferact serve` runs it, over a run with items."""
+    """(address, a session) of the whole console, as `inferact serve` runs it, over a run with items."""
     folder = tmp_path_factory.mktemp("policy")
     with at_home(folder / "data") as data:
         log = write_log(folder / "kettles.jsonl", *(purchase(n, wrong=True) for n in range(4)), stuck(5))
         ingest.import_file(log, "kettles", "auto", lambda _: None)
         ingest.set_budget("kettles", "3")
         batch.detect("kettles", ["rules"])
-        key = researcher_key()
+        token = signed_in()
     with serving(data) as server:
-        yield server.url, key
+        yield server.url, token
 
 
 @pytest.fixture
 def visit(served, open_page, settled):
     """A function that opens a page of the console as a researcher, with an ear for violations; all share a sign-in."""
-    address, key = served
+    address, token = served
     page = open_page()
     page.add_init_script(LISTEN)
-    page.goto(f"{address}/?key={key}")
-    page.get_by_label("Your name").fill("Ada")
-    page.get_by_role("button", name="Start").click()
+    page.context.add_cookies([cookie(address, token)])
+    page.goto(address)
     page.get_by_role("heading", name="Inbox").wait_for()
     settled(page, quiet_ms=300)
 
@@ -86,10 +85,20 @@ def elsewhere():
 
 def test_no_page_breaks_the_policy(visit):
     assert len(PAGES) >= 5
-    for path in PAGES:
+    for path in (page for page in PAGES if page != "participate"):
         page = visit(path)
         assert page.locator("[data-testid=stMain]").inner_text().strip(), path
         assert page.locator("[data-testid=stException]").count() == 0, path
+        assert page.evaluate("window.violations") == [], path
+
+
+def test_the_plain_pages_keep_to_a_policy_of_their_own(served, open_page):
+    page = open_page()
+    page.add_init_script(LISTEN)
+    for path in ("sign-in", "join", "participate", "invite/made-up"):
+        page.goto(f"{served[0]}/{path}")
+        page.locator("main h1").wait_for()
+        assert page.evaluate("getComputedStyle(document.querySelector('main')).borderRadius") != "0px", path
         assert page.evaluate("window.violations") == [], path
 
 

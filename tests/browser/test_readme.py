@@ -4,7 +4,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from console.auth.sign_in import researcher_key
 from console.database import now_ms
 from console.detection import batch
 from console.runs import ingest
@@ -13,6 +12,7 @@ from console.studies.sessions import lifecycle, simulated
 from console.trajectory import Outcome, Step, Trajectory
 from tests.browser.screens import screenshot
 from tests.logs import purchase, write_log
+from tests.signing_in import let_in
 
 pytestmark = pytest.mark.at_length
 
@@ -51,9 +51,9 @@ def test_the_reasons_stand_where_they_are_read_first(tmp_path, data_dir, serve, 
     ingest.import_file(write_log(tmp_path / "lamps.jsonl", LAMP, *others), "lamps", "auto", lambda _: None)
     ingest.set_budget("lamps", "50%")
     batch.detect("lamps", ["rules"])
-    page = open_page(f"{serve()}/review?run=lamps", height=800)
-    page.get_by_label("Your name").fill("Ada")
-    page.keyboard.press("Enter")
+    address, page = serve(), open_page(height=800)
+    let_in(page, address)
+    page.goto(f"{address}/review?run=lamps")
     page.locator(".ia-flag").wait_for()
     settled(page)
     for _ in range(5):
@@ -74,9 +74,9 @@ def test_results_say_what_they_show_above_the_fold(serve, open_page, settled):
     # Playwright keeps an event loop in this thread, and the agents begin one of their own.
     with ThreadPoolExecutor(1) as aside:
         aside.submit(_dry_run).result()
-    page = open_page(f"{serve()}/studies?key={researcher_key()}&study=dry&section=results", height=800)
-    page.get_by_label("Your name").fill("Ada")
-    page.keyboard.press("Enter")
+    address, page = serve(), open_page(height=800)
+    let_in(page, address)
+    page.goto(f"{address}/studies?study=dry&section=results")
     said = page.get_by_text("has solved").first
     said.wait_for(timeout=60_000)
     page.locator(".js-plotly-plot .main-svg").first.wait_for()

@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from console.auth.sign_in import researcher_key
 from console.database import now_ms, reading
 from console.studies.design.yaml_file import parse
 from console.studies.results import adjudication
 from console.studies.sessions import joining, lifecycle, simulated
 from tests.browser.screens import screenshot
+from tests.signing_in import let_in
 
 # One simulated reviewer is always right, the other always wrong: they disagree on whatever both have seen.
 DESIGN = """
@@ -36,9 +36,9 @@ def desk(serve, open_page, settled):
     address = serve()
 
     def show(query="", **more):
-        page = open_page(f"{address}/studies?key={researcher_key()}&{query}", **more)
-        page.get_by_label("Your name").fill("Grace")
-        page.get_by_role("button", name="Start").click()
+        page = open_page(**more)
+        let_in(page, address, "Grace")
+        page.goto(f"{address}/studies?{query}")
         page.get_by_role("heading", name="Studies").wait_for()
         settled(page)
         return page
@@ -78,7 +78,7 @@ def _results(page, settled):
     page.locator(".js-plotly-plot .main-svg").first.wait_for()
     assert page.get_by_role("region", name="Success").get_by_text("shown").is_visible()
     with page.expect_download() as waiting:
-        page.get_by_test_id("stDownloadButton").get_by_role("button", name="Table (CSV)").click()
+        page.get_by_test_id("stDownloadButton").get_by_role("button", name="Table (CSV)").first.click()
     rows = list(csv.DictReader(io.StringIO(waiting.value.path().read_text())))
     assert {row["condition"] for row in rows} == {"shown", "hidden"}
     screenshot(page, "study-results")

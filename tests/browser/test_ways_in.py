@@ -2,8 +2,10 @@
 
 import pytest
 
-from console.auth.sign_in import researcher_key
-from tests.browser.walking import shown_item, sign_in, standing_answers, tab_to
+from console.auth import sessions
+from console.database import now_ms, writing
+from tests.browser.walking import shown_item, sign_in, standing_answers, tab_to, until
+from tests.signing_in import invitation, let_in
 
 pytestmark = pytest.mark.at_length
 
@@ -11,11 +13,8 @@ pytestmark = pytest.mark.at_length
 def test_the_whole_journey_without_a_mouse(filled, serve, open_page, settled):
     filled(budget="9")
     address = serve()
-    page = open_page(f"{address}/review")
-    page.get_by_label("Your name").wait_for()
-    page.keyboard.press("Tab")
-    while page.evaluate("document.activeElement.getAttribute('aria-label')") != "Your name":
-        page.keyboard.press("Tab")
+    page = open_page(f"{address}/invite/{invitation()}?next=/review")
+    page.get_by_role("heading", name="You are invited").wait_for()
     page.keyboard.type("Ada")
     page.keyboard.press("Enter")
     first = shown_item(page)
@@ -60,7 +59,7 @@ def test_the_switch_for_keys_is_remembered_by_the_browser(filled, serve, open_pa
     page.wait_for_timeout(450)
     page.keyboard.press("?")
     page.get_by_role("dialog").locator(".st-key-keys_toggle label").click()
-    page.wait_for_function("document.cookie.includes('ia_keys=off')")
+    until(page, "document.cookie.includes('ia_keys=off')")
     page.keyboard.press("Escape")
     page.reload()
     assert shown_item(page) == first
@@ -70,40 +69,79 @@ def test_the_switch_for_keys_is_remembered_by_the_browser(filled, serve, open_pa
     assert standing_answers() == []
 
 
-def test_every_address_asks_for_the_name_and_then_opens(filled, serve, open_page, settled):
+def test_every_address_needs_a_session_and_then_opens(filled, serve, open_page, settled):
     filled()
-    address, key = serve(), researcher_key()
+    address = serve()
     expected = {"review": "The user asked", "runs": "How each trial stands", "inbox": "waiting"}
     for path, words in expected.items():
-        page = open_page(f"{address}/{path}?key={key}")
-        page.get_by_label("Your name").fill("Ada")
+        page = open_page(f"{address}/{path}")
+        page.get_by_role("heading", name="Open your link").wait_for()
+        page.goto(f"{address}/invite/{invitation('Ada', 'researcher')}?next=/{path}")
         page.keyboard.press("Enter")
         page.get_by_text(words).first.wait_for()
         settled(page, quiet_ms=300)
         assert f"/{path}" in page.url
-        assert "key=" not in page.url
+        assert "invite" not in page.url
+        assert "inferact" not in page.evaluate("document.cookie")
         page.reload()
         page.get_by_text(words).first.wait_for()
         assert page.get_by_role("dialog").count() == 0
+        page.context.clear_cookies()
 
 
 def test_a_reviewer_at_a_researchers_address_reads_a_sentence(filled, serve, open_page, settled):
     filled()
-    page = open_page(f"{serve()}/runs?key=wrong")
-    page.get_by_label("Your name").fill("Rae")
-    page.keyboard.press("Enter")
-    page.get_by_text("That is not the researcher's key").wait_for()
-    page.goto(page.url.split("?")[0])
-    page.get_by_label("Your name").fill("Rae")
-    page.keyboard.press("Enter")
+    address, page = serve(), open_page()
+    let_in(page, address, "Rae", "reviewer")
+    page.goto(f"{address}/runs")
     page.get_by_text("This page is the researcher's").wait_for()
+
+
+def test_a_link_opens_once_and_a_taken_name_says_so(filled, serve, open_page, settled):
+    filled()
+    address, link = serve(), invitation()
+    sign_in(open_page(), settled, address, "Ada")
+    page = open_page(f"{address}/invite/{link}", width=390)
+    page.get_by_label("Your name").fill("ADA")
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").get_by_text("called Ada here already").wait_for()
+    page.get_by_label("Your name").fill("Rae")
+    page.keyboard.press("Enter")
+    page.get_by_text("Rae · sign out").wait_for()
+    page.goto(f"{address}/invite/{link}")
+    page.get_by_text("This link does not open anything").wait_for()
+
+
+def test_a_session_that_ends_takes_its_open_tabs_to_the_sign_in(filled, serve, open_page, settled):
+    filled()
+    address, page = serve(), open_page()
+    sign_in(page, settled, address)
+    other = open_page(f"{address}/review", context=page.context)
+    shown_item(other)
+    with writing() as session:
+        (mine,) = sessions.open_sessions(session, now_ms())
+        sessions.end_session_of(session, mine.id, None, now_ms())
+    for tab in (page, other):
+        tab.get_by_role("heading", name="Your session is over").wait_for()
+        assert tab.get_by_text("price lower than").count() == 0
+
+
+def test_signing_out_closes_every_tab(filled, serve, open_page, settled):
+    filled()
+    address, page = serve(), open_page()
+    sign_in(page, settled, address)
+    other = open_page(f"{address}/review", context=page.context)
+    shown_item(other)
+    page.get_by_role("button", name="Ada · sign out").click()
+    for tab in (page, other):
+        tab.get_by_role("heading", name="Your session is over").wait_for()
 
 
 def test_a_row_opens_its_record_where_it_is_seen(filled, serve, open_page, settled):
     filled()
     page = open_page()
     address = serve()
-    sign_in(page, settled, address, key=researcher_key())
+    sign_in(page, settled, address, role="researcher")
     page.goto(f"{address}/trajectories?run=kettles")
     grid = page.get_by_test_id("stDataFrame")
     grid.wait_for()

@@ -6,14 +6,24 @@ from sqlmodel import select
 
 from console.database import reading
 from storage.tables import Decision
+from tests.signing_in import invitation
 
 
-def sign_in(page, settled, address, name="Ada", key=None):
-    page.goto(f"{address}/?key={key}" if key else address)
-    page.get_by_label("Your name").fill(name)
-    page.get_by_role("button", name="Start").click()
+def sign_in(page, settled, address, name="Ada", role="reviewer"):
+    page.goto(f"{address}/invite/{invitation(name, role)}")
+    page.get_by_role("heading", name=f"Welcome, {name}").wait_for()
+    page.keyboard.press("Enter")
     page.get_by_role("heading", name="Inbox").wait_for()
     settled(page)
+
+
+def until(page, expression, arg=None):
+    """Waits until the expression is true in the page, whose content policy forbids playwright's own way to wait."""
+    for _ in range(300):
+        if page.evaluate(expression, arg):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never true: {expression}")
 
 
 def shown_item(page):

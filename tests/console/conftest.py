@@ -1,10 +1,35 @@
-"""Runs that the services' tests start from."""
+"""Databases and runs that the services' tests start from."""
+
+import shutil
+from pathlib import Path
 
 import pytest
 
 from console.detection import batch
 from console.runs import ingest
+from storage.engine import close
+from storage.migrations import migrate
 from tests.logs import purchase, stuck, write_log
+
+HERE = Path(__file__).parent
+ON_A_DATABASE = {"detection", "studies", "trials", "web"}
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory):
+    """The file of a database in which nothing has happened."""
+    path = tmp_path_factory.mktemp("empty") / "console.db"
+    migrate(f"sqlite:///{path}")
+    close(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def migrated(request, data_dir, empty_database):
+    """Rooms whose tests nearly all have a database get a copy of an empty one: ten times as fast as making it."""
+    if request.path.relative_to(HERE).parts[0] in ON_A_DATABASE:
+        data_dir.mkdir(exist_ok=True)
+        shutil.copyfile(empty_database, data_dir / "console.db")
 
 
 @pytest.fixture

@@ -357,7 +357,7 @@ def test_every_order_of_events_keeps_the_books(tmp_path, stock, answer):
     run_state_machine_as_test(
         QueueMachine,
         settings=settings(
-            max_examples=60,
+            max_examples=40,
             stateful_step_count=40,
             deadline=None,
             derandomize=True,

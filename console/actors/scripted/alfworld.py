@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 from random import Random
 
 from console.actors.move import ActorView, Move, Reflection
@@ -25,22 +26,11 @@ from console.actors.scripted.alfworld_state import (
     receptacles,
 )
 from console.actors.scripted.hints import Advice, read_advice
+from console.data_files import read_data
 
 _APPLIANCES = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 _MUDDLED = {"heat": "cool", "cool": "heat", "clean": "clean"}
-_ALIKE = (
-    frozenset({"cup", "mug", "bowl", "glassbottle"}),
-    frozenset({"knife", "butterknife", "fork", "spoon", "spatula", "ladle"}),
-    frozenset({"pan", "pot", "kettle", "plate"}),
-    frozenset({"apple", "tomato", "potato", "egg", "bread", "lettuce"}),
-    frozenset({"soapbar", "soapbottle", "spraybottle", "dishsponge", "cloth"}),
-    frozenset({"pen", "pencil"}),
-    frozenset({"book", "newspaper", "laptop"}),
-    frozenset({"saltshaker", "peppershaker"}),
-    frozenset({"statue", "vase", "candle"}),
-    frozenset({"towel", "handtowel", "toiletpaper", "papertowelroll", "tissuebox"}),
-    frozenset({"cellphone", "remotecontrol", "creditcard", "keychain", "cd", "watch"}),
-)
+_ALIKE = read_data(files(__package__) / "alfworld.yaml", tuple[frozenset[str], ...])
 
 
 @dataclass(frozen=True, slots=True)

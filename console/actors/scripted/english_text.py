@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 
-from console.actors.scripted.hints import vocabulary
+from console.data_files import read_data
 
 _NAME = r"[A-Z](?:[a-z]{0,2}\.(?= )|[\w'’-]*)"
 _SPAN = re.compile(rf"{_NAME}(?: (?:&|of|the|of the|for) {_NAME}| {_NAME}| \d+)*(?: \([^()]{{1,40}}\))?")
@@ -15,35 +16,18 @@ _SENTENCE = re.compile(r"(?<=[a-z0-9\])]{3}[.!?]) +(?=[A-Z0-9])")
 _YEAR = re.compile(r"\b1\d{3}\b|\b20\d{2}\b")
 _NUMBER = re.compile(r"\b\d{1,3}(?:,\d{3})+\b|\b\d+\b")
 _SMALL = re.compile(r"\b(?:plays?|shows?|makes?|[Aa]n?) (?:the |an? )?([a-z]{4,})")
-_OPENERS = vocabulary(
-    "A After Also An And Any Are As At Before Both Did Do Does During Each For From He Her His How In Into Is It "
-    "Its Many Most No Of On One Only Or She Some The Their There These They This Two Was Were What When Where Which "
-    "While Who Whose Why With"
-)
-_PLAIN = vocabulary(
-    "the and was were did does are has have had which what who whose where when that this with from into for how many "
-    "much its his her their there same first each every year been being than more most also only but not one lie lies "
-    "person earlier time work whom it's during after before"
-)
-_ALIKE = {
-    "publisher": ("brought out", "publish"),
-    "publishing": ("brought out",),
-    "author": ("author", "wrote"),
-    "wrote": ("author", "written"),
-    "written": ("author",),
-    "designer": ("design",),
-    "designed": ("design",),
-    "architect": ("design",),
-    "composer": ("compos",),
-    "founder": ("found",),
-    "producer": ("produc",),
-    "leading": ("leading role",),
-    "actor": ("leading role",),
-    "older": ("founded",),
-    "longer": ("kilomet",),
-    "honour": ("honour",),
-}
-"""Words of a question, and how a page may put the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionWords:
+    """Words that open sentences, plain ones, and the stems by which a page may put a question's word."""
+
+    openers: frozenset[str]
+    plain: frozenset[str]
+    alike: dict[str, tuple[str, ...]]
+
+
+_WORDS = read_data(files(__package__) / "english_text.yaml", QuestionWords)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +80,7 @@ def _parts(rest: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _telling(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word for word in re.findall(r"\b[a-z]{3,}", text) if word not in _PLAIN))
+    return tuple(dict.fromkeys(word for word in re.findall(r"\b[a-z]{3,}", text) if word not in _WORDS.plain))
 
 
 def spans(text: str) -> list[str]:
@@ -112,7 +96,7 @@ def sentences(text: str) -> list[str]:
 def stems(word: str) -> tuple[str, ...]:
     """The stems to look for where a question says this word."""
     plain = word[: max(4, len(word) - 2)] if len(word) > 5 else word[:4]
-    return (*_ALIKE.get(word, ()), plain)
+    return (*_WORDS.alike.get(word, ()), plain)
 
 
 def overlap(sentence: str, relations: Sequence[str]) -> int:
@@ -142,7 +126,7 @@ def _bare(name: str) -> str:
 
 def _trimmed(name: str) -> str:
     parts = name.split()
-    while parts and parts[0] in _OPENERS and not (parts[0] == "The" and len(parts) > 1):
+    while parts and parts[0] in _WORDS.openers and not (parts[0] == "The" and len(parts) > 1):
         parts = parts[1:]
     text = " ".join(parts).rstrip(".,")
     return re.sub(r"['’]s$", "", text) if len(parts) == 1 else text

@@ -9,6 +9,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
+
+from console.data_files import read_data
 
 _LONGEST = 4_000
 _WINDOW = 3
@@ -25,44 +28,21 @@ _AMOUNT = re.compile(
     rf"|(?<![\w.])({_FIGURE})(?= ?(?:dollars|usd|bucks|\$))|(?<![\w.])(\d{{1,6}}\.\d\d)(?!\w)"
 )
 
-TOPICS: dict[str, re.Pattern[str]] = {
-    "price": re.compile(r"\b(?:pric|cost|expensiv|cheap|afford|budget|dollar|usd|overpriced|pay|spend)|\$|too much\b"),
-    "option": re.compile(
-        r"\b(?:option|variant|select|size|colou?r|shade|flavou?r|scent|finish|pack|length|tick|dropdown)"
-    ),
-    "product": re.compile(r"\b(?:product|item|article|thing|listing|result|alternative|match|kind|model|one)"),
-    "features": re.compile(r"\b(?:feature|detail|descri|material|specification|spec|propert|attribut|quality|read)"),
-    "decide": re.compile(r"\b(?:decid|commit|browsing|purchas|buy|order|checkout|hesitat|wander|enough|time|steps?)"),
-    "further": re.compile(
-        r"\b(?:further|whole|entire|rest of|below|deeper|complet|lookup|look up|scroll|first paragraph|opening|intro|"
-        r"beginning|top of|later|remaining|more of|full|rely|end of|closely|careful)"
-    ),
-    "next page": re.compile(
-        r"\b(?:second|two (?:steps|hops|pages)|half\s?way|halfway|next|then|follow|leads?|link|hop|chain|own page|"
-        r"intermediate|too early|stopped|one step|half|go on)"
-    ),
-    "namesake": re.compile(
-        r"\b(?:same name|namesake|shares? (?:the|its|a|his|her) name|another person|someone else|somebody else|"
-        r"different (?:person|page|entry|one|thing|subject)|wrong (?:person|page|entry|entity|one|article|subject)|"
-        r"mixed up|confus|mistaken|brackets|homonym|other (?:page|entry|article))"
-    ),
-    "form": re.compile(
-        r"\b(?:year|number|figure|date|how many|count|yes or no|yes/no|name of|kind of answer|type of|form)"
-    ),
-    "both": re.compile(r"\b(?:both|each|compar|two|other one|either|side by side)"),
-    "places": re.compile(
-        r"\b(?:look|search|check|places?|elsewhere|everywhere|around|room|explor|keep|continu|find|found|spot|visit|"
-        r"more|furniture|gave up|give up|stopp?ed)"
-    ),
-    "open": re.compile(r"\b(?:open|closed|shut|inside|door|behind|within)"),
-    "clean": re.compile(r"\b(?:clean|wash|rins|dirty|sink|scrub)"),
-    "heat": re.compile(r"\b(?:heat|hot|warm|microwav|cook)"),
-    "cool": re.compile(r"\b(?:cool|cold|chill|refrigerat|fridge)"),
-    "two": re.compile(r"\b(?:two|second|both|another|pair|twice|one more|2|other)\b"),
-    "light": re.compile(r"\b(?:lamp|light|desklamp|turn\w* on|switch\w* on|lit|use the)"),
-    "object": re.compile(r"\b(?:wrong|different|other|exact|confus|mistak|mix|right|correct|proper|actual|instead)"),
+
+@dataclass(frozen=True, slots=True)
+class TopicStems:
+    """The stems of each topic: at the beginning of a word, and anywhere."""
+
+    topics: dict[str, tuple[str, ...]]
+    anywhere: dict[str, tuple[str, ...]]
+
+
+_STEMS = read_data(files(__package__) / "hints.yaml", TopicStems)
+TOPICS = {
+    topic: re.compile("|".join((rf"\b(?:{'|'.join(stems)})", *_STEMS.anywhere.get(topic, ()))))
+    for topic, stems in _STEMS.topics.items()
 }
-"""The stems of each topic; a person need only use one of them."""
+"""What finds the words of each topic; a person need only use one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +84,6 @@ def read_advice(memory: tuple[str, ...]) -> Advice:
     raw = "\n".join(entry[:_LONGEST] for entry in memory[-_WINDOW:])
     text = raw.lower().replace("’", "'")
     return Advice(raw, text, tuple(_clauses(text)))
-
-
-def vocabulary(text: str) -> frozenset[str]:
-    """The words of a list written as one text."""
-    return frozenset(text.split())
 
 
 def words(text: str) -> list[str]:

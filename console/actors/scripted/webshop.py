@@ -13,21 +13,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from random import Random
 
 from console.actors.move import ActorView, Move, Reflection
-from console.actors.scripted.hints import Advice, amount_near, last_wanted, read_advice, vocabulary, words
+from console.actors.scripted.hints import Advice, amount_near, last_wanted, read_advice, words
 from console.actors.scripted.webshop_state import ListedProduct, ObservedShop, asked_values, observe_shop
+from console.data_files import read_data
 
 _PATIENCE = 15
 _LIMIT = re.compile(r"(?:lower|less|under|below|cheaper|up to|at most|within|max\w*)\D{0,20}?(\d+(?:\.\d+)?)")
 _PRICE_PART = re.compile(r",? ?(?:and )?price .*$|(?:lower|less|under|below|cheaper) than .*$")
 _CODE = re.compile(r"\bB0[A-Z0-9]{8}\b")
 _PICKING = re.compile(r"\b(?:choos|chose|select|pick|click|take|tick|set|colou?r|size|want|need|should be|in the)")
-_FILLER = vocabulary(
-    "a an the i it me my m am in on for with that which is are be of to and or please looking look find get need want "
-    "wants buy would like can could you show help choose prefer should made one some any them this user asked"
-)
+_FILLER = read_data(files(__package__) / "webshop.yaml", dict[str, frozenset[str]])["filler"]
 
 
 @dataclass(frozen=True, slots=True)

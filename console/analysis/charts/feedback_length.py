@@ -25,9 +25,7 @@ def feedback_length(frame: pd.DataFrame) -> go.Figure:
             error_y=error_bars(line, "share"),
             customdata=[[int(n), interval_text(low, high)] for n, low, high in bounds],
             name=name,
-            mode="lines+markers",
-            line={"color": style.colour, "dash": style.dash, "width": 2},
-            marker={"symbol": style.mark, "size": 8},
+            **style.line(marks=True),
             hovertemplate="%{x} words: %{y:.1%} succeeded next<br>95%: %{customdata[1]}<br>%{customdata[0]:,} answers",
         )
     figure.update_xaxes(type="category", categoryorder="array", categoryarray=[_span(*span) for span in spans])

@@ -24,9 +24,7 @@ def override_by_score(frame: pd.DataFrame) -> go.Figure:
             error_y=error_bars(line, "share"),
             customdata=[[start, end, int(n), interval_text(low, high)] for start, end, n, low, high in bounds],
             name=name,
-            mode="lines+markers",
-            line={"color": style.colour, "dash": style.dash, "width": 2},
-            marker={"symbol": style.mark, "size": 8},
+            **style.line(marks=True),
             hovertemplate="score %{customdata[0]:.2f} to %{customdata[1]:.2f}: %{y:.1%} overridden<br>"
             "95%: %{customdata[3]}<br>%{customdata[2]:,} decisions",
         )

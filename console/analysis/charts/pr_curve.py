@@ -21,8 +21,7 @@ def pr_curve(frame: pd.DataFrame) -> go.Figure:
             y=line["precision"].to_list(),
             customdata=line["threshold"].to_list(),
             name=name,
-            mode="lines",
-            line={"color": style.colour, "dash": style.dash, "width": 2},
+            **style.line(),
             hovertemplate="%{y:.1%} of the flagged are misaligned<br>%{x:.1%} of the misaligned are flagged<br>"
             "from score %{customdata:.3f}",
         )

@@ -23,9 +23,7 @@ def reliability(frame: pd.DataFrame) -> go.Figure:
             y=bins["share_misaligned"].to_list(),
             customdata=bins["n"].to_list(),
             name=name,
-            mode="lines+markers",
-            line={"color": style.colour, "dash": style.dash, "width": 2},
-            marker={"symbol": style.mark, "size": 8},
+            **style.line(marks=True),
             hovertemplate="said %{x:.1%}, was %{y:.1%}<br>%{customdata:,} trajectories",
         )
     figure.update_xaxes(**SHARE)

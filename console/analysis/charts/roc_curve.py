@@ -19,8 +19,7 @@ def roc_curve(frame: pd.DataFrame) -> go.Figure:
             x=line["false_alarm_rate"].to_list(),
             y=line["detection_rate"].to_list(),
             name=name,
-            mode="lines",
-            line={"color": style.colour, "dash": style.dash, "width": 2},
+            **style.line(),
             hovertemplate="%{y:.1%} of the misaligned flagged<br>%{x:.1%} of the aligned flagged",
         )
     figure.update_xaxes(**SHARE)

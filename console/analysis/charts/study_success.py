@@ -37,9 +37,7 @@ def _line(line: pd.DataFrame, x: list[float], name: str, style: SeriesStyle) -> 
         customdata=said,
         name=name,
         legendgroup=name,
-        mode="lines+markers",
-        line={"color": style.colour, "dash": style.dash, "width": 2},
-        marker={"symbol": style.mark, "size": 8},
+        **style.line(marks=True),
         hovertemplate="trial %{customdata[3]}: %{y:.1%} %{customdata[1]}<br>95%: %{customdata[0]}"
         "<br>%{customdata[2]} participants",
     )

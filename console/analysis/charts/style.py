@@ -48,6 +48,11 @@ class SeriesStyle:
     dash: str
     mark: str
 
+    def line(self, *, marks: bool = False) -> dict[str, Any]:
+        """How Plotly draws the series as a line, with marks at its points or without."""
+        drawn = {"mode": "lines", "line": {"color": self.colour, "dash": self.dash, "width": 2}}
+        return drawn | {"mode": "lines+markers", "marker": {"symbol": self.mark, "size": 8}} if marks else drawn
+
 
 def series_styles(names: pd.Series[Any]) -> dict[str, SeriesStyle]:
     """A style for each name of a column; a categorical one has them by category, so that all its charts agree."""

@@ -24,9 +24,7 @@ def time_over_session(frame: pd.DataFrame) -> go.Figure:
             error_y=error_bars(line, "seconds"),
             customdata=line[["first", "last", "n"]].to_numpy().tolist(),
             name=_KINDS.get(name, name),
-            mode="lines+markers",
-            line={"color": style.colour, "dash": style.dash, "width": 2},
-            marker={"symbol": style.mark, "size": 8},
+            **style.line(marks=True),
             hovertemplate="decisions %{customdata[0]} to %{customdata[1]}: median %{y:.1f} s<br>"
             "%{customdata[2]:,} decisions",
         )

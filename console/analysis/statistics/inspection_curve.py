@@ -1,6 +1,8 @@
 """Inspection curve: what a limited number of inspections catches, by an order and by chance, as cumulative counts.
 
+It stands alone because curves of runs and of studies are both made of it.
 Place k of every curve (k = 0..n) is the number of misaligned items among the first k inspected.
+It stands alone because it is a formula over arrays, which its only caller fills from the database.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ None of these commands changes anything.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.resources import files
 
 from console.environments.alfworld.catalogue import HOLLOW
 from console.environments.alfworld.household import (
@@ -21,21 +22,7 @@ from console.environments.alfworld.household import (
 NOTHING_HAPPENS = "Nothing happens."
 MIDDLE = "You are in the middle of a room. Looking quickly around you, you see {seen}."
 
-HELP = """Available commands:
-  look:                             look around your current location
-  inventory:                        check your current inventory
-  go to (receptacle):               move to a receptacle
-  open (receptacle):                open a receptacle
-  close (receptacle):               close a receptacle
-  take (object) from (receptacle):  take an object from a receptacle
-  move (object) to (receptacle):  place an object in or on a receptacle
-  examine (something):              examine a receptacle or an object
-  use (object):                     use an object
-  heat (object) with (receptacle):  heat an object using a receptacle
-  clean (object) with (receptacle): clean an object using a receptacle
-  cool (object) with (receptacle):  cool an object using a receptacle
-  slice (object) with (object):     slice an object using a sharp object
-"""
+HELP = (files(__package__) / "help.txt").read_text("utf-8")
 
 
 def joined(names: Sequence[str]) -> str:

@@ -4,32 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from random import Random
 
+from console.data_files import read_data
 from console.environments.webshop.product_kinds import ProductKind
 
-_OPENINGS = (
-    "i am looking for {}",
-    "i'm looking for {}",
-    "i need {}",
-    "i want {}",
-    "i want to buy {}",
-    "i would like {}",
-    "find me {}",
-    "get me {}",
-    "can you find {}",
-    "please show me {}",
-    "help me choose {}",
-    "looking for {}",
-)
-_CHOICES = (
-    " in {}",
-    ". i want it in {}",
-    ", and it should be {}",
-    ". choose {}",
-    ", {} please",
-    ". i prefer {}",
-)
+_FORMS = read_data(files(__package__) / "tables" / "instructions.yaml", dict[str, tuple[str, ...]])
 _SPEAK_FOR_THEMSELVES = ("color", "shade", "finish")
 
 
@@ -60,7 +41,7 @@ def instruction(parts: InstructionParts, rng: Random) -> str:
         after.append(f"that {'are' if parts.kind.plural else 'is'} {' and '.join(parts.traits)}")
     rng.shuffle(after)
     thing = " ".join([*before, parts.kind.noun, *made_of, *after])
-    text = rng.choice(_OPENINGS).format(thing if parts.kind.bare else f"{_article(thing)} {thing}")
+    text = rng.choice(_FORMS["openings"]).format(thing if parts.kind.bare else f"{_article(thing)} {thing}")
     return text + _choice(parts.options, rng) + _limit(parts.price)
 
 
@@ -69,7 +50,7 @@ def _choice(options: Mapping[str, str], rng: Random) -> str:
         return ""
     names = [*options]
     rng.shuffle(names)
-    return rng.choice(_CHOICES).format(" and ".join(_option(name, options[name], rng) for name in names))
+    return rng.choice(_FORMS["choices"]).format(" and ".join(_option(name, options[name], rng) for name in names))
 
 
 def _option(name: str, value: str, rng: Random) -> str:

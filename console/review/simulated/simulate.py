@@ -10,6 +10,7 @@ from typing import Any
 from sqlmodel import Session, col, func, select
 
 from console import runs
+from console.auth.origin import Door
 from console.database import now_ms, reading, review_queue
 from console.errors import BadInput, Unknown
 from console.review import decisions
@@ -165,7 +166,7 @@ def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: SimulationPla
 def answer_to(answer: SimulatedAnswer, feedback_mode: str) -> decisions.Answer:
     """The simulated answer as one that no person gave; without words where the run takes none."""
     words = "" if feedback_mode == "binary" else answer.words
-    return decisions.Answer(_KINDS[answer.label], words, annotator_kind=RULE)
+    return decisions.Answer(_KINDS[answer.label], words, annotator_kind=RULE, door=Door.PYTHON)
 
 
 def as_dict(result: SimulationResult) -> dict[str, Any]:

@@ -6,6 +6,7 @@ A new kind is one file here and one line in KINDS.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,7 +16,9 @@ from typing import BinaryIO
 
 from sqlmodel import col, select
 
+from console.auth.origin import By
 from console.errors import BadInput, Refused, Unknown
+from console.runs import audit_log
 from console.runs.export.budget import BUDGET
 from console.runs.export.decisions import DECISIONS
 from console.runs.export.events import EVENTS
@@ -25,7 +28,7 @@ from console.runs.export.query import ExportQuery, Open, pages
 from console.runs.export.trajectories import TRAJECTORIES
 from console.runs.export.verdicts import VERDICTS
 from storage import tables
-from storage.engine import reading
+from storage.engine import reading, writing
 
 KINDS: dict[str, ExportQuery] = {
     "decisions": DECISIONS,
@@ -49,10 +52,14 @@ def export(url: str, kind: str, run_name: str, path: Path, *, researcher: bool =
     """
     format = format_of(path)
     with atomic_file(path) as stream:
-        return _write(partial(reading, url), kind, run_name, format, stream, researcher)
+        rows = _write(partial(reading, url), kind, run_name, format, stream, researcher)
+        _tell(url, run_name, kind, path.suffix.removeprefix("."), rows, None)
+        return rows
 
 
-def download(url: str, kind: str, run_name: str, format: str, *, researcher: bool) -> bytes:
+def download(
+    url: str, kind: str, run_name: str, format: str, *, researcher: bool, by: By | None = None
+) -> bytes:  # fmt: skip
     """A run's records as the bytes of a csv, jsonl or parquet file; raises as `export` does, and Refused.
 
     Only researchers get gold labels, and the kinds that tell outcomes.
@@ -60,8 +67,17 @@ def download(url: str, kind: str, run_name: str, format: str, *, researcher: boo
     if format not in FORMATS:
         raise Unknown("export format", format, FORMATS)
     stream = BytesIO()
-    _write(partial(reading, url), kind, run_name, FORMATS[format], stream, researcher)
+    rows = _write(partial(reading, url), kind, run_name, FORMATS[format], stream, researcher)
+    _tell(url, run_name, kind, format, rows, by)
     return stream.getvalue()
+
+
+def _tell(url: str, run_name: str, kind: str, format: str, rows: int, by: By | None) -> None:
+    """Records the export before its file has its name: what cannot be recorded does not leave."""
+    with writing(url) as session:
+        run = session.exec(select(tables.Run).where(tables.Run.name == run_name)).one()
+        told = {"format": format, "rows": rows}
+        audit_log.record(session, run, "exported", time.time_ns() // 1_000_000, by=by, subject=kind, detail=told)
 
 
 @contextmanager

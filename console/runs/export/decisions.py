@@ -140,6 +140,7 @@ _CELLS = (
     text("gold_label", _trajectory.c.label),
     time("withdrawn_at", _decision.c.withdrawn_ms),
     truth("edited", _decision.c.decision == DecisionKind.EDIT),
+    text("door", _decision.c.door),
     text("seen_digest", _decision.c.seen_digest),
 )
 

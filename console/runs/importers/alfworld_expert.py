@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from pathlib import Path
 
 import orjson
 
+from console.data_files import read_data
 from console.errors import UnreadableFile
 from console.runs.importers.parts.json_records import Record, base_of, objects, outline, required_list
 from console.runs.importers.parts.messages import text_of
@@ -16,15 +18,7 @@ from console.trajectory import Outcome, Step, Trajectory
 
 _NAME = "alfworld-expert"
 _MARKS = ((".expert_traj", ".gamefile"), (".expert_traj[].action",))
-_SENTENCES = {
-    "pick_and_place_simple": "put a {thing} in or on the {place}",
-    "pick_clean_then_place_in_recep": "clean a {thing} and put it in or on the {place}",
-    "pick_heat_then_place_in_recep": "heat a {thing} and put it in or on the {place}",
-    "pick_cool_then_place_in_recep": "cool a {thing} and put it in or on the {place}",
-    "pick_two_obj_and_place": "find two of {thing} and put both in or on the {place}",
-    "pick_and_place_with_movable_recep": "put a {thing} into a {holder}, and that in or on the {place}",
-    "look_at_obj_in_light": "look at a {thing} in the light of the {place}",
-}
+_SENTENCES = read_data(files(__package__) / "alfworld_expert.yaml", dict[str, str])
 _SUFFIX = re.compile(r"___\d+\s*$")
 _TASK = "Your task is to:"
 _COMPANION = "alfworld_tasks_suffix.json"

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BeforeValidator
 
+from console.auth.origin import By, Door, acting
 from console.database import database_url, now_ms, writing
 from console.errors import BadInput, Refused
 from console.gate import Gate, GateDecision, Reason, checks
@@ -60,9 +61,10 @@ Seconds = Annotated[
 
 
 @router.post("", response_description=_DECIDED, responses=_WAITING | refusals(400, 404, 409, 413))
-async def submit(sent: CheckSent, who: Asking, response: Response) -> Check:
+async def submit(sent: CheckSent, who: Asking, request: Request, response: Response) -> Check:
     """Asks whether an action may run: decided at once, or 202 and a check to wait for."""
-    return _answered(await in_thread(_submit, sent, who), response)
+    with acting(By(who.name, Door.API, request.client.host if request.client else "")):
+        return _answered(await in_thread(_submit, sent, who), response)
 
 
 @router.get("/{check_id}", response_description=_DECIDED, responses=_WAITING | refusals(404))

@@ -1,4 +1,4 @@
-"""Health: whether the console can do its work, for whoever watches over it."""
+"""Health: whether the console can do its work, for who watches it; it stands alone as one of the API's routers."""
 
 from __future__ import annotations
 

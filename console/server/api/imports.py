@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from console.auth.origin import By, Door, acting
 from console.errors import BadInput
 from console.runs import ingest
 from console.runs.ingest import FileReport
@@ -56,8 +57,9 @@ async def import_log(
     run = request.query_params.get("run")
     if not run:
         raise BadInput("Name the run that the log belongs to: ?run=NAME.")
+    by = By("agent", Door.API, request.client.host if request.client else "")
     async with as_file(request, name) as path:
-        report = await in_thread(_import, path, name, run, format)
+        report = await in_thread(_import, path, name, run, format, by)
     imported = Imported(
         files=[FileImported.model_validate(report.to_dict())],
         imported=report.imported,
@@ -68,6 +70,7 @@ async def import_log(
     return imported
 
 
-def _import(path: Path, name: str, run: str, format: str) -> FileReport:
-    report = ingest.import_file(path, run, format, lambda _: None)
+def _import(path: Path, name: str, run: str, format: str, by: By) -> FileReport:
+    with acting(by):
+        report = ingest.import_file(path, run, format, lambda _: None)
     return replace(report, path=name)

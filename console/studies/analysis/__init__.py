@@ -1,7 +1,7 @@
 """Everything that is computed of a study's results, from the tidy tables alone, and what is said of it.
 
-A new analysis is one file that states an Analysis, and one line in ANALYSES: the page of results, the report and
-`inferact study results` show it from there on.
+A new analysis is one file that states an Analysis, its words beside it as YAML, and one line in ANALYSES: the page of
+results, the report and `inferact study results` show it from there on.
 """
 
 from __future__ import annotations

@@ -8,9 +8,8 @@ import pandas as pd
 
 from console.analysis.statistics.reviewer_agreement import agreement as measures
 from console.analysis.statistics.reviewer_agreement import cohen_of_pairs
-from console.studies.analysis.format import ColumnFormat
 from console.studies.analysis.frames import Frames, cells, groups, own, table
-from console.studies.analysis.parts import Analysis, ResultPart
+from console.studies.analysis.parts import read_analysis
 
 EVERYBODY = "everybody"
 MOST = 12
@@ -71,26 +70,6 @@ def of_agreement(table: pd.DataFrame) -> str:
     )
 
 
-ANALYSIS = Analysis(
-    tab="Agreement",
-    title="Agreement",
-    lead="How far reviewers agree on the checkpoints of trial 0, which are the same for everybody.",
-    source="decisions.csv",
-    tables={"agreement": agreement, "agreement-pairs": pairs},
-    parts=(
-        ResultPart(
-            table="agreement",
-            title="Measures of agreement",
-            about="With bootstrap intervals over checkpoints.",
-            sentence=of_agreement,
-            chart="agreement",
-            together=True,
-        ),
-        ResultPart(
-            table="agreement-pairs",
-            title="Two reviewers at a time",
-            about="Cohen's kappa of each two reviewers.",
-            columns={"kappa": ColumnFormat("Cohen's kappa")},
-        ),
-    ),
+ANALYSIS = read_analysis(
+    "agreement", {"agreement": agreement, "agreement-pairs": pairs}, sentences={"agreement": of_agreement}
 )

@@ -11,9 +11,9 @@ import pandas as pd
 from console.analysis.statistics.mixed_models import Mixed, linear, logistic
 from console.analysis.statistics.paired import Comparison, all_pairs
 from console.analysis.statistics.success_rate import compare_tasks
-from console.studies.analysis.format import ColumnFormat, signed
+from console.studies.analysis.format import signed
 from console.studies.analysis.frames import Frames, cells, groups, own, table, within
-from console.studies.analysis.parts import WHOSE, Analysis, ResultChoice, ResultPart
+from console.studies.analysis.parts import read_analysis
 
 LAST = "solved by the last trial"
 RIGHT = "right decisions"
@@ -78,8 +78,7 @@ def mixed(frames: Frames) -> pd.DataFrame:
 
 def _measures(frames: Frames) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """(reviewers, measure, a value per participant and condition)."""
-    for name, measure, values in _answers(frames):
-        yield name, measure, values
+    yield from _answers(frames)
     timed = own(frames).assign(value=own(frames)["lead_time_ms"].astype(float) / 1_000)
     for name, part in groups(timed):
         medians = part.groupby(["participant", "condition"])["value"].median()
@@ -173,43 +172,6 @@ def _not_estimable(pair: Mapping[Hashable, Any]) -> str:
     return f"{pair['first']} less {pair['second']} is {note[:1].lower()}{note[1:]}"
 
 
-ANALYSIS = Analysis(
-    tab="Effects",
-    title="What the conditions differ by",
-    lead="Each two conditions against each other over participants, p-values corrected by Holm over the pairs; over "
-    "tasks by McNemar's test; and mixed-effects estimates with participants as random effects.",
-    source="outcomes.csv, decisions.csv",
-    tables={"differences": differences, "tasks": tasks, "mixed": mixed},
-    parts=(
-        ResultPart(
-            table="differences",
-            title="Two conditions at a time",
-            about="Over participants; the difference is the first less the second.",
-            sentence=of_differences,
-            apart=("reviewers", "measure"),
-            columns={
-                "statistic": ColumnFormat(digits=3),
-                "p_holm": ColumnFormat("p (Holm)"),
-                "effect": ColumnFormat("effect size"),
-                "effect_low": ColumnFormat("its low"),
-                "effect_high": ColumnFormat("its high"),
-            },
-        ),
-        ResultPart(
-            table="mixed",
-            title="All conditions in one model",
-            about="Estimates are differences from the reference condition; its own row is its level.",
-            columns={
-                "sd_participants": ColumnFormat("SD of participants"),
-                "sd_residual": ColumnFormat("SD of residuals"),
-            },
-        ),
-        ResultPart(
-            table="tasks",
-            title="Task by task",
-            about="Tasks that both conditions met, solved by the last trial or not, by McNemar's test.",
-            columns={"tied": ColumnFormat("left out as tied")},
-        ),
-    ),
-    choices=(WHOSE, ResultChoice("measure", "Measure", "of")),
+ANALYSIS = read_analysis(
+    "effects", {"differences": differences, "tasks": tasks, "mixed": mixed}, sentences={"differences": of_differences}
 )

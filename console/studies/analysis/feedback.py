@@ -11,7 +11,7 @@ from console.analysis.statistics.estimates import proportion
 from console.analysis.statistics.feedback_words import Association, feedback_and_success
 from console.studies.analysis.format import by_figure, number, span
 from console.studies.analysis.frames import Frames, cells, groups, own, table
-from console.studies.analysis.parts import WHOSE, Analysis, ResultPart
+from console.studies.analysis.parts import read_analysis
 from console.trajectory import Label, Outcome
 
 _BINS = ((0, 0), (1, 5), (6, 10), (11, 20), (21, 40), (41, 20_000))
@@ -66,26 +66,6 @@ def of_words(table: pd.DataFrame) -> str:
     return f"Correlation with success in the next trial, over {count:,} texts: {'; '.join(told)}."
 
 
-ANALYSIS = Analysis(
-    tab="Words",
-    title="Words to the agent",
-    lead="Length and specificity of feedback against the outcome of the next trial.",
-    source="decisions.csv",
-    tables={"feedback": words, "feedback-length": by_length},
-    parts=(
-        ResultPart(
-            table="feedback",
-            title="Words and success",
-            about="Length counts in doublings of the words; a sentence is specific that names a number, a price or an "
-            "option.",
-            sentence=of_words,
-        ),
-        ResultPart(
-            table="feedback-length",
-            title="Success by length",
-            about="Next trials that succeeded, by words of feedback on what was called misaligned.",
-            chart="feedback-length",
-        ),
-    ),
-    choices=(WHOSE,),
+ANALYSIS = read_analysis(
+    "feedback", {"feedback": words, "feedback-length": by_length}, sentences={"feedback": of_words}
 )

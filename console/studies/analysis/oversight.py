@@ -10,9 +10,8 @@ import pandas as pd
 
 from console.detection.oversight import AS_REVIEWED, CHANCE, IDEAL, Curves, Pool, curves
 from console.errors import Refused
-from console.studies.analysis.format import ColumnFormat
 from console.studies.analysis.frames import Frames, table
-from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart
+from console.studies.analysis.parts import read_analysis
 from console.trajectory import Label
 
 ORDERS = (AS_REVIEWED, "priority", "fp-first", CHANCE, IDEAL)
@@ -130,37 +129,8 @@ def of_burn_down(table: pd.DataFrame) -> str:
     )
 
 
-ANALYSIS = Analysis(
-    tab="Oversight",
-    title="Oversight under the budget",
-    lead="Misalignments caught against inspections of flagged items in trial 0, all participants of a condition "
-    "together, in several orders; and how the budgets were used up.",
-    source="items.csv, ledger.csv, budget.csv",
-    tables={"oversight": points, "burn-down": burn_down, "oversight-summary": summary},
-    parts=(
-        ResultPart(
-            table="burn-down",
-            title="Budget of a condition",
-            about="All its participants together.",
-            sentence=of_burn_down,
-            chart="budget-burn-down",
-            apart=("condition",),
-            grid=False,
-        ),
-        ResultPart(
-            table="oversight", title="What inspections catch", chart="oversight-curve", apart=("condition",), grid=False
-        ),
-        ResultPart(
-            table="oversight-summary",
-            title="What was caught",
-            about="When the inspections ended, and what ten more would have caught.",
-            columns={
-                "caught": ColumnFormat(digits=1),
-                "corrected": ColumnFormat("put right", 1),
-                "more": ColumnFormat("ten more", 1),
-                "area": ColumnFormat(digits=2),
-            },
-        ),
-    ),
-    choices=(ResultChoice("condition", "Condition", "condition"),),
+ANALYSIS = read_analysis(
+    "oversight",
+    {"oversight": points, "burn-down": burn_down, "oversight-summary": summary},
+    sentences={"burn-down": of_burn_down},
 )

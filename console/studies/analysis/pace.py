@@ -11,7 +11,7 @@ from console.analysis.statistics.pace import ITEMS, Pace, by_condition
 from console.analysis.statistics.pace import pace as measured
 from console.studies.analysis.format import by_figure, number, span
 from console.studies.analysis.frames import ALL, Frames, cells, groups, own, table
-from console.studies.analysis.parts import WHOSE, Analysis, ResultPart
+from console.studies.analysis.parts import read_analysis
 
 
 def pace(frames: Frames) -> pd.DataFrame:
@@ -68,27 +68,4 @@ def _pace(change: float) -> str:
     return "they slow down" if change > 0 else "they speed up"
 
 
-ANALYSIS = Analysis(
-    tab="Time",
-    title="Time and fatigue",
-    lead="Seconds from getting an item to deciding on it, and how that and the share of right decisions move.",
-    source="decisions.csv",
-    tables={"pace": pace, "time-over-session": over_session},
-    parts=(
-        ResultPart(
-            table="pace",
-            title="Seconds per decision and their drift",
-            about="Changes are per ten items: 0.05 is 5% more seconds, or 5 of 100 more right decisions. They come "
-            "from a straight line: an interval beyond -1 to 1 says that there are too few items for one.",
-            sentence=of_pace,
-        ),
-        ResultPart(
-            table="time-over-session",
-            title="Seconds over the session",
-            chart="time-over-session",
-            together=True,
-            grid=False,
-        ),
-    ),
-    choices=(WHOSE,),
-)
+ANALYSIS = read_analysis("pace", {"pace": pace, "time-over-session": over_session}, sentences={"pace": of_pace})

@@ -6,10 +6,13 @@ The page of results and the HTML report are two renderers of this list; neither 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from types import MappingProxyType
 
 import pandas as pd
 
+from console.data_files import read_data
 from console.studies.analysis.format import ColumnFormat
 from console.studies.analysis.frames import Frames
 
@@ -32,9 +35,6 @@ class ResultChoice:
     def name_of(self, value: str) -> str:
         """What the value is called where it is chosen."""
         return self.names.get(value, value)
-
-
-WHOSE = ResultChoice("reviewers", "Whose", "whose")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,32 @@ class Analysis:
             if not choice.every and choice.column in frame and len(frame):
                 frame = frame[frame[choice.column] == frame[choice.column].iloc[0]]
         return frame
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisWords:
+    """The words of an analysis, as its YAML file has them."""
+
+    tab: str
+    title: str
+    lead: str
+    source: str
+    parts: tuple[ResultPart, ...]
+    choices: tuple[ResultChoice, ...] = ()
+
+
+def read_analysis(
+    name: str,
+    tables: Mapping[str, Compute],
+    sentences: Mapping[str, Callable[[pd.DataFrame], str]] = MappingProxyType({}),
+    views: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = MappingProxyType({}),
+) -> Analysis:
+    """The analysis of the YAML file of that name; the first part of a table has that table's sentence and view."""
+    words, says, lays_out = read_data(files(__package__) / f"{name}.yaml", AnalysisWords), {**sentences}, {**views}
+    parts = tuple(
+        replace(part, sentence=says.pop(part.table, None), view=lays_out.pop(part.table, None)) for part in words.parts
+    )
+    return Analysis(words.tab, words.title, words.lead, words.source, tables, parts, words.choices)
 
 
 Of = str

@@ -7,7 +7,7 @@ import pandas as pd
 from console.analysis.statistics.human_simulated import by_kind, humans_and_others
 from console.studies.analysis.format import by_figure, signed, span
 from console.studies.analysis.frames import REVIEWERS, Frames, cells, own, table
-from console.studies.analysis.parts import Analysis, ResultPart
+from console.studies.analysis.parts import read_analysis
 
 _NAMES = {kind: name for name, kind in REVIEWERS.items()}
 _FIGURES = {"accuracy": "right decisions", "seconds": "seconds (geometric mean)", "alpha": "Krippendorff's alpha"}
@@ -64,11 +64,4 @@ def of_people(table: pd.DataFrame) -> str:
     )
 
 
-ANALYSIS = Analysis(
-    tab="People and simulated",
-    title="People and simulated reviewers",
-    lead="The same items, the same queue: how right, how fast and how much of one mind each kind is.",
-    source="decisions.csv",
-    tables={"people": people},
-    parts=(ResultPart(table="people", title="Kinds of reviewers", sentence=of_people, apart=()),),
-)
+ANALYSIS = read_analysis("people", {"people": people}, sentences={"people": of_people})

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pandas as pd
 
 from console.analysis.statistics.reliance import automation_bias, overrides, rubber_stamping
-from console.studies.analysis.format import ColumnFormat, by_figure, signed, span
+from console.studies.analysis.format import by_figure, signed, span
 from console.studies.analysis.frames import ALL, Frames, cells, groups, own, table
-from console.studies.analysis.parts import WHOSE, Analysis, ResultPart
+from console.studies.analysis.parts import read_analysis
 from console.studies.results.data_dictionary import FACTOR
 
 _SEEN = {"shown", "hidden"}
@@ -148,44 +148,9 @@ def _with_decisions(bins: pd.DataFrame) -> pd.DataFrame:
     return filled
 
 
-ANALYSIS = Analysis(
-    tab="Reliance",
-    title="Reliance on the detector",
-    lead="Decisions against the detector by its score; accuracy on seeded items with and without what it says; the "
-    "rubber-stamping index, which is agreement among each participant's fastest quarter of decisions.",
-    source="decisions.csv",
-    tables={"override-by-score": override, "automation-bias": bias, "rubber-stamping": stamping, "checks": checks},
-    parts=(
-        ResultPart(
-            table="override-by-score",
-            title="Decisions against the detector",
-            about="By the detector's score; bins without a decision are left out.",
-            sentence=of_overrides,
-            chart="override-by-score",
-            view=_with_decisions,
-            columns={
-                "bin_low": ColumnFormat("score from", 1),
-                "bin_high": ColumnFormat("score to", 1),
-                "overridden": ColumnFormat("against"),
-            },
-        ),
-        ResultPart(
-            table="automation-bias",
-            title="Automation bias on seeded items",
-            about="Accuracy shown less hidden.",
-            sentence=of_bias,
-        ),
-        ResultPart(
-            table="rubber-stamping",
-            title="Rubber stamping",
-            about="Agreement with the detector among quick decisions (index), the others, and the difference.",
-            sentence=of_stamping,
-        ),
-        ResultPart(
-            table="checks",
-            title="Items with a known answer",
-            about="Practice, attention and seeded items answered rightly.",
-        ),
-    ),
-    choices=(WHOSE,),
+ANALYSIS = read_analysis(
+    "reliance",
+    {"override-by-score": override, "automation-bias": bias, "rubber-stamping": stamping, "checks": checks},
+    sentences={"override-by-score": of_overrides, "automation-bias": of_bias, "rubber-stamping": of_stamping},
+    views={"override-by-score": _with_decisions},
 )

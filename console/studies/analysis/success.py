@@ -7,9 +7,8 @@ from typing import Any
 import pandas as pd
 
 from console.analysis.statistics.success_rate import HELD, PAPER, by_trial
-from console.studies.analysis.format import ColumnFormat
 from console.studies.analysis.frames import Frames, cells, groups, table
-from console.studies.analysis.parts import WHOSE, Analysis, ResultChoice, ResultPart
+from console.studies.analysis.parts import read_analysis
 
 _COUNTS = {PAPER: "undecided run", HELD: "undecided held"}
 _SAME = 1e-9
@@ -86,42 +85,4 @@ def _per_cent(row: dict[str, Any]) -> str:
     return f"{100 * row['mean']:.1f}{spread}{reach}"
 
 
-ANALYSIS = Analysis(
-    tab="Success",
-    title="Success over trials",
-    lead="Tasks solved by each trial, mean ± SD over participants. Undecided flagged actions run after their trial, as "
-    "the InferAct paper counts, or stay held and count as not solved.",
-    source="success.csv",
-    tables={"success": success},
-    parts=(
-        ResultPart(
-            table="success",
-            title="Success in per cent",
-            about="Mean ± SD over participants (95% interval of the mean), laid out as InferAct's Table 9.",
-            sentence=of_success,
-            chart="study-success",
-            view=table_9,
-            printed=True,
-        ),
-        ResultPart(
-            table="success",
-            title="Success as shares",
-            about="SD with n - 1, SD (n) as the InferAct paper has it; pooled over tasks by Wilson.",
-            columns={
-                "sd_paper": ColumnFormat("SD (n)"),
-                "pooled_low": ColumnFormat("pooled 95% low"),
-                "pooled_high": ColumnFormat("pooled 95% high"),
-            },
-        ),
-    ),
-    choices=(
-        WHOSE,
-        ResultChoice(
-            "count",
-            "Undecided actions",
-            "count",
-            {"undecided run": "run after their trial", "undecided held": "stay held"},
-            every=False,
-        ),
-    ),
-)
+ANALYSIS = read_analysis("success", {"success": success}, sentences={"success": of_success}, views={"success": table_9})

@@ -24,6 +24,7 @@ from console.studies.analysis import ANALYSES, result_tables
 from console.studies.analysis.format import text_table
 from console.studies.analysis.parts import Analysis, charts, sentences
 from console.studies.design import Design
+from console.studies.design.yaml_file import dump
 from console.studies.report import methods
 from console.studies.results import csv_files
 from console.studies.results.csv_files import factors_of
@@ -63,7 +64,7 @@ def html(design: Design, frames: Mapping[str, pd.DataFrame], stamp: ReportStamp)
             sections=[_section(each, tables) for each in ANALYSES.values()],
             methods=methods.paragraphs(design, frames),
             conditions=text_table(methods.condition_table(design)),
-            parameters=methods.parameters(design),
+            parameters=dump(design),
             software=text_table(methods.software()),
             dictionary=text_table(dictionary(factors_of(frames["decisions"]))),
             style=Markup(_asset("report.css")),

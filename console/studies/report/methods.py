@@ -11,7 +11,6 @@ import pandas as pd
 from console.studies.design import FACTORS, Design, conditions, task_count, varied
 from console.studies.design.allocation import groups, promise
 from console.studies.design.procedure import analysis, exclusions, measures, rule_words, steps
-from console.studies.design.yaml_file import dump
 
 _PACKAGES = (
     "inferact-console",
@@ -41,11 +40,6 @@ def condition_table(design: Design) -> pd.DataFrame:
     rows = [{"condition": arm.name, **{FACTORS[name].title: arm.levels[name] for name in FACTORS}}
             for arm in conditions(design)]  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def parameters(design: Design) -> str:
-    """Every parameter of the design, as the YAML that makes the same study again."""
-    return dump(design)
 
 
 def software() -> pd.DataFrame:

@@ -11,7 +11,9 @@ from typing import Any
 
 from sqlmodel import Session, select
 
+from console.auth.origin import By, Door
 from console.errors import BadInput, Refused, Unknown
+from console.runs import audit_log
 from console.studies.results.ground_truth import checkpoint_key, labelled
 from console.trajectory import Label
 from storage import tables
@@ -57,7 +59,7 @@ def disagreements(session: Session, of: Of) -> list[Disagreement]:
 
 
 def settle(
-    session: Session, of: Of, unit: str, label: str, note: str, adjudicator: str, now_ms: int
+    session: Session, of: Of, unit: str, label: str, note: str, adjudicator: str, now_ms: int, *, by: By | None = None
 ) -> tables.Adjudication:
     """Appends the settled label as a further revision.
 
@@ -75,7 +77,12 @@ def settle(
         note=note.strip(), adjudicator=adjudicator.strip(), at_ms=now_ms,
     )  # fmt: skip
     session.add(row)
-    session.flush()
+    run = session.get(tables.Run, of.run_id) if of.run_id is not None else None
+    before = known[unit].settled
+    audit_log.record(
+        session, run, "label settled", now_ms, by=by or By(adjudicator.strip(), Door.PYTHON), subject=unit,
+        before=before, after=str(label),
+    )  # fmt: skip
     return row
 
 

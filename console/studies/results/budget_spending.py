@@ -1,4 +1,4 @@
-"""Budgets of a study as tidy tables, spent and entry by entry; one file a table or two, as its neighbours."""
+"""Budgets of a study as tidy tables, spent and entry by entry; it stands alone as one of the study's tables."""
 
 from __future__ import annotations
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import orjson
 from sqlmodel import Session, col, func, select
 
+from console.auth.tokens import new_token, token_hash
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
 from console.studies.design import Design
@@ -21,15 +22,26 @@ from storage.tables import ParticipantKind
 _MOST_CHARACTERS = 2_000
 
 
-def join(code: str) -> tables.Participant:
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Somebody who has just taken a place; the secret of their own link is told here and kept nowhere."""
+
+    id: int
+    study_id: int
+    number: int
+    code: str
+    kind: str
+    secret: str
+
+
+def join(code: str) -> Joined:
     """The next free place for a person, theirs from now on by its `secret`.
 
     Raises BadInput for a code that no study has, Refused where the study is full or not open.
     """
     participant = tables.Participant
     with writing() as session:
-        wanted = "".join(code.split()).upper()
-        study = session.exec(select(tables.Study).where(tables.Study.join_code == wanted)).first()
+        study = session.exec(select(tables.Study).where(tables.Study.join_code == _written(code))).first()
         if study is None:
             raise BadInput("No study has this code; look at the link or the code that you were given once more.")
         refuse_unless_open(study)
@@ -40,22 +52,40 @@ def join(code: str) -> tables.Participant:
         ).first()
         if place is None:
             raise Refused("Every place in this study is taken; thank you for your interest.")
-        take(place, design_of(study))
+        secret = take(place, design_of(study))
         session.add(place)
         session.flush()
-        session.refresh(place)
-        session.expunge(place)
-    return place
+        return Joined(place.id or 0, place.study_id, place.number, place.code, place.kind, secret)
 
 
-def take(place: tables.Participant, design: Design) -> None:
-    """Makes a free place somebody's own."""
-    place.secret, place.joined_ms, place.stage = secrets.token_urlsafe(24), now_ms(), first(design)
+def take(place: tables.Participant, design: Design) -> str:
+    """Makes a free place somebody's own; returns the secret of their link."""
+    secret = new_token()
+    place.secret, place.joined_ms, place.stage = token_hash(secret), now_ms(), first(design)
+    return secret
 
 
 def found(session: Session, secret: str) -> tables.Participant | None:
     """Whose secret that is, or None."""
-    return session.exec(select(tables.Participant).where(tables.Participant.secret == secret)).first()
+    return session.exec(select(tables.Participant).where(tables.Participant.secret == token_hash(secret))).first()
+
+
+def place_in(session: Session, secret: str, code: str) -> tables.Participant | None:
+    """Whose secret that is, where their place is in the study of that code and they have not declined it."""
+    participant = found(session, secret)
+    study = session.get(tables.Study, participant.study_id) if participant else None
+    if participant is None or study is None or participant.stage == ParticipantStage.DECLINED:
+        return None
+    return participant if is_code_of(study, code) else None
+
+
+def is_code_of(study: tables.Study, code: str) -> bool:
+    """Whether that is the study's code, however it was typed."""
+    return study.join_code == _written(code)
+
+
+def _written(code: str) -> str:
+    return "".join(code.split()).upper()
 
 
 def consent(participant_id: int, accepted: bool) -> None:

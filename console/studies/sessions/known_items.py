@@ -1,7 +1,7 @@
 """Items whose answer is known, and how a design's are divided: some to practise on, a set for each condition.
 
 They are tasks outside the study, played once by the scripted Actor, or taken from the archive; attention checks look
-like any other item, and their task says which answer to give. An environment's own look is one line in LOOKS.
+like any other item, and their task says which answer to give. An environment's own look is an entry of the YAML file.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from importlib.resources import files
 from random import Random
 
 from sqlmodel import Session, col, select
 
 from console import runs
 from console.actors import ActorView, actor
+from console.data_files import read_data
 from console.detection.detectors import Detector, detector
 from console.environments import environment
 from console.environments.environment import Environment, TaskSpec
@@ -159,43 +161,25 @@ _ASKED = (
 )
 _THOUGHT = "This should be what I was asked for."
 
-Look = tuple[tuple[Step, ...], str]
-"""Steps of nobody's task, and the critical action after them."""
 
-_SHOP: Look = (
-    (
-        Step("I look for what I was asked for.", "search[what was asked]", "Four results were found."),
-        Step("The first one could be it.", "click[first result]", "A page opens with a short description."),
-    ),
-    "click[Buy Now]",
-)
+@dataclass(frozen=True, slots=True)
+class CheckLook:
+    """The look of an attention check: steps that nobody took, and the action that waits."""
 
-LOOKS: dict[str, Look] = {
-    "webshop": _SHOP,
-    "hotpotqa": (
-        (
-            Step("I begin with the most likely page.", "Search[most likely page]", "A short page was found."),
-            Step("I read on.", "Lookup[what was asked]", "One sentence speaks of it."),
-        ),
-        "Finish[what was asked]",
-    ),
-    "alfworld": (
-        (
-            Step("I begin with the most likely place.", "go to countertop 1", "You see a mug 1."),
-            Step("I take it along.", "take mug 1 from countertop 1", "You pick up the mug 1."),
-        ),
-        "heat mug 1 with microwave 1",
-    ),
-}
+    steps: tuple[Step, ...]
+    action: str
+
+
+LOOKS = read_data(files(__package__) / "known_items.yaml", dict[str, CheckLook])
 
 
 def attention(environment: str, number: int, wanted: Label) -> KnownItem:
     """An item that only asks for a certain answer, to see whether its task is read at all."""
     answer = "approve" if wanted is Label.ALIGNED else "reject"
     task = TaskSpec(f"check-{number}", environment, _ASKED.format(answer=answer))
-    steps, action = LOOKS.get(environment, _SHOP)
-    record = paused(task, "", steps, _THOUGHT, action)
-    return KnownItem(task, record, len(steps), CheckpointKind.ACTION, wanted, "")
+    look = LOOKS.get(environment, LOOKS["webshop"])
+    record = paused(task, "", look.steps, _THOUGHT, look.action)
+    return KnownItem(task, record, len(look.steps), CheckpointKind.ACTION, wanted, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,14 +132,14 @@ def _become(name: str, status: StudyStatus) -> tables.Study:
         if study.status != status:
             if study.status not in _MAY_BECOME[status]:
                 raise Refused(f"Study {name!r} is {study.status}, so it cannot become {status}.")
-            at_ms = now_ms()
+            at_ms, before = now_ms(), study.status
             study.status = status
             if status is StudyStatus.OPEN and study.opened_ms is None:
                 study.opened_ms = at_ms
             if status is StudyStatus.CLOSED:
                 study.closed_ms = at_ms
             session.add(study)
-            audit_log.record(session, None, f"study {status}", at_ms, subject=name)
+            audit_log.record(session, None, f"study {status}", at_ms, subject=name, before=before, after=status)
         session.flush()
         session.expunge(study)
     return study

@@ -26,19 +26,6 @@ from storage import tables
 from storage.queue import Claim
 from storage.tables import StudyStatus
 
-__all__ = [
-    "Position",
-    "acknowledge",
-    "begin",
-    "end_break",
-    "hand_over",
-    "own_claim",
-    "own_runs",
-    "refuse_late",
-    "undo",
-    "where",
-]
-
 
 def where(participant_id: int, at_ms: int | None = None) -> Position:
     """What the participant does now; an item that is theirs to decide comes claimed. Who is gone has withdrawn."""

@@ -43,7 +43,7 @@ def empty(session: Session, run: tables.Run, name: str) -> None:
     gone = {"status": ItemStatus.CANCELLED, "open_slots": 0, "verdict_id": None}
     session.execute(update(item).where(col(item.run_id) == run.id).values(**gone))
     session.execute(delete(tables.Verdict).where(col(tables.Verdict.run_id) == run.id))
-    session.execute(delete(tables.Event).where(col(tables.Event.run_id) == run.id))
+    audit_log.erase(session, [run], now_ms())
     _drop_unspent(session, run)
     _hollow(session, run)
     run.name = name
@@ -197,6 +197,7 @@ def _anonymise(participant_id: int) -> None:
         participant, study = locked(session, participant_id)
         ids, old, new = own_runs(session, participant), participant.code, f"W{letters(6)}"
         rename_reviewer(session, ids, old, new)
+        audit_log.erase(session, [session.get_one(tables.Run, run_id) for run_id in ids], now_ms(), actor=old)
         for run_id in ids:
             run = session.get_one(tables.Run, run_id)
             run.name = f"withdrawn-{letters(12)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.resources import files
 from typing import Any
 
 import pandas as pd
@@ -12,6 +13,7 @@ from console import runs
 from console.analysis.charts import CHARTS
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import Confusion, effective_reliability, macro_f1
+from console.data_files import read_data
 from console.database import reading
 from console.detection.evaluation import chart_data, comparison, paper
 from console.detection.evaluation.dashboard import Dashboard, dashboard
@@ -20,22 +22,7 @@ from console.runs.export.formats import as_csv
 from console.web.widgets.chart import show_chart
 from console.web.widgets.tables import FigureCell, FigureColumn, show_figures
 
-_COLUMNS = {
-    "n": FigureColumn("n", "labelled trajectories that it has judged", 0),
-    "macro_f1": FigureColumn("Macro-F1", "mean of the F1 of misaligned and of aligned", best="max"),
-    "cost": FigureColumn("cost", "misses and false alarms", 0, best="min"),
-    "weighted_cost": FigureColumn("weighted cost", "misses and false alarms at what each costs", 1, best="min"),
-    "er": FigureColumn("ER", "effective reliability: (right flags - wrong flags) / flags", best="max"),
-    "pr_auc": FigureColumn(
-        "PR-AUC", "area under precision and recall, by trapezoids as in the InferAct paper", best="max"
-    ),
-    "ap": FigureColumn("AP", "average precision", best="max"),
-    "roc_auc": FigureColumn("ROC-AUC", "chance that a misaligned one outscores an aligned one", best="max"),
-    "ece": FigureColumn("ECE", "expected calibration error, 10 bins", best="min"),
-    "brier": FigureColumn("Brier", "mean squared error of the probability", best="min"),
-    "excluded": FigureColumn("excluded", "halted, without a label, or without a verdict", 0),
-    "unparsed": FigureColumn("unparsed", "flagged since a reply could not be read", 0),
-}
+_COLUMNS = read_data(files(__package__) / "figure_columns.yaml", dict[str, FigureColumn])
 _NO_PROBABILITY = "it tells no probability; inferact recalibrate makes one of its scores"
 _ONE_CLASS = "the labels are all of one kind, and this needs both"
 _OVERLAID = {"macro_f1": "Macro-F1", "er": "ER", "pr_auc": "PR-AUC", "ece": "ECE"}

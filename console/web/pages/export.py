@@ -1,4 +1,4 @@
-"""Export: what a run holds, as CSV, JSONL or parquet. For researchers."""
+"""Export: what a run holds, as CSV, JSONL or parquet, and the audit. For researchers."""
 
 from functools import partial
 
@@ -7,7 +7,9 @@ import streamlit as st
 from console import runs
 from console.database import database_url, reading
 from console.runs import export
+from console.web.audit import show_audit
 from console.web.run_picker import chosen_run, run_picker
+from console.web.sign_in import by_browser
 from console.web.widgets.messages import show_empty_state
 
 st.title("Export")
@@ -17,6 +19,7 @@ with reading() as session:
 if run is None:
     show_empty_state("Nothing to export yet", "Import a log of an agent and review it first.")
     st.page_link("console/web/pages/runs.py", label="Import a log")
+    show_audit()
     st.stop()
 
 _KINDS = {
@@ -36,10 +39,11 @@ suffix = how.selectbox("Format", list(export.FORMATS), key="export_format")
 st.caption(_KINDS.get(kind, ""))
 st.download_button(
     "Download",
-    data=partial(export.download, database_url(), kind, run.name, suffix, researcher=True),
+    data=partial(export.download, database_url(), kind, run.name, suffix, researcher=True, by=by_browser()),
     file_name=f"{run.name}-{kind}.{suffix}",
     mime=export.FORMATS[suffix].media_type,
     key="download",
     type="primary",
     on_click="ignore",
 )
+show_audit()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from console import runs
-from console.auth.sign_in import Role
+from console.auth.identity import Role
 from console.database import now_ms, reading, review_queue
 from console.review import inbox
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_empty_state
-from console.web.widgets.sign_in_cookie import set_cookie
+from console.web.widgets.preference_cookie import set_cookie
 from console.web.widgets.status import show_budget_meter, show_waiting_list
 
 _COOKIE = "ia_tour"
@@ -61,7 +61,7 @@ st.title("Inbox")
 if waiting:
     show_tour()
 if run is None or identity is None:
-    if identity and identity.role is Role.RESEARCHER:
+    if identity and identity.has(Role.RESEARCHER):
         show_empty_state("No runs yet", "Import a log of an agent to fill the queue.")
         st.page_link("console/web/pages/runs.py", label="Import a log")
     else:

@@ -6,6 +6,6 @@ from console.web.widgets.messages import show_empty_state
 
 show_empty_state(
     "This page is the researcher's",
-    "You are signed in as a reviewer. Your work waits in the Inbox; for this page, open the researcher's link.",
+    "You are signed in as a reviewer. Your work waits in the Inbox; for this page, ask an admin for the role.",
 )
 st.page_link("console/web/pages/inbox.py", label="Go to the Inbox")

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from console.studies.sessions import steps
-from console.studies.sessions.steps import Position
+from console.studies.sessions.position import Position
 from console.web.participant import item, join_leave, onboarding, session, stages
 from console.web.review import actions
 from storage import tables
@@ -66,5 +66,4 @@ if participant is None:
     with session.column():
         join_leave.welcome()
 else:
-    session.keep_cookie(participant)
     _show(participant)

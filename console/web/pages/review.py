@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from console.auth.sign_in import Identity, Role
+from console.auth.identity import Identity, Role
 from console.database import now_ms, reading, review_queue
 from console.review import blinding, decisions, inbox
 from console.web.review import actions, decision_bar
@@ -18,7 +18,7 @@ from storage.queue import NoClaim, NoClaimReason
 def _what_now(nothing: NoClaim, who: Identity) -> str:
     if nothing.reason != NoClaimReason.BUDGET_SPENT:
         return ""
-    if who.role is Role.RESEARCHER:
+    if who.has(Role.RESEARCHER):
         return "Raise it on Runs, under Budget, and they come to review."
     return "Nothing is left for you to do here; tell the researcher, who can raise it."
 
@@ -38,14 +38,14 @@ with reading() as session:
     claim = earlier_answer or decisions.next_item(queue, session, run, identity.name, now_ms(), settles=False)
     progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, identity.name))
     if not isinstance(claim, NoClaim):
-        unblinded = identity.role is Role.RESEARCHER
+        unblinded = identity.has(Role.RESEARCHER)
         view = blinding.review_view(session, queue, run, claim, identity.name, unblinded=unblinded)
         answered = decisions.last_answer(session, claim.item_id, identity.name) if earlier_answer else None
 
 if isinstance(claim, NoClaim):
     actions.show_flash()
     show_empty_state(inbox.headline(claim), f"{inbox.why_nothing(claim)} {_what_now(claim, identity)}".strip())
-    if identity.role is Role.RESEARCHER and claim.reason == NoClaimReason.BUDGET_SPENT:
+    if identity.has(Role.RESEARCHER) and claim.reason == NoClaimReason.BUDGET_SPENT:
         st.page_link("console/web/pages/runs.py", label="Raise the budget on Runs", query_params={"run": run.name})
     decision_bar.empty_bar()
     st.stop()

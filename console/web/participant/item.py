@@ -7,7 +7,7 @@ import streamlit as st
 from console.database import reading, review_queue
 from console.review import blinding, decisions
 from console.studies.sessions import steps
-from console.studies.sessions.steps import Position
+from console.studies.sessions.position import Position
 from console.trajectory import Label
 from console.web.participant.session import continue_button
 from console.web.participant.stages import part_of, round_of

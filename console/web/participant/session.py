@@ -9,16 +9,14 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from console.auth.sign_in import PARTICIPANT_COOKIE, Identity, Role, participant_cookie, secret_of
 from console.database import reading
 from console.errors import ConsoleError
 from console.studies.sessions import joining
 from console.studies.sessions.stages import ParticipantStage
 from console.web.review import actions, shortcuts
-from console.web.sign_in import current_identity, sign_in_tab
+from console.web.sign_in import current_identity, participant_secret
 from console.web.widgets.hotkeys import hotkeys, key_label
 from console.web.widgets.participant_stage import head_html, prose_html
-from console.web.widgets.sign_in_cookie import set_cookie
 from storage import tables
 from storage.errors import StorageError
 
@@ -34,7 +32,7 @@ def column() -> DeltaGenerator:
 def current_participant() -> tables.Participant | None:
     """The participant whose link, tab or cookie this is; it is theirs from now on in this tab and this browser."""
     given = st.query_params.get("me")
-    kept = given or st.session_state.get("me") or secret_of(st.context.cookies.get(PARTICIPANT_COOKIE))
+    kept = given or participant_secret()
     if kept is None or st.session_state.get("left"):
         return None
     with reading() as session:
@@ -45,38 +43,26 @@ def current_participant() -> tables.Participant | None:
     if participant is None or study is None or _is_invited_anew(participant, study):
         return None
     before = current_identity()
-    sign_in_participant(participant)
+    sign_in_participant(kept)
     if current_identity() != before:
         # The pages beside this one are another identity's until the next run.
         st.rerun()
     return participant
 
 
-def sign_in_participant(participant: tables.Participant) -> None:
-    """Makes this tab the participant's."""
+def sign_in_participant(secret: str) -> None:
+    """Makes this tab the one of the participant whose secret that is."""
     for name in ("me", "join"):
         st.query_params.pop(name, None)
-    st.session_state["me"] = participant.secret
+    st.session_state["me"] = secret
     st.session_state["left"] = False
-    sign_in_tab(Identity(participant.code, Role.PARTICIPANT, participant.study_id))
 
 
 def sign_out_participant() -> None:
     """Makes this tab nobody's: its participant has withdrawn, here or elsewhere."""
-    for name in ("me", "identity", "leaving", "looking_back", "reviewed_runs"):
+    for name in ("me", "leaving", "looking_back", "reviewed_runs"):
         st.session_state.pop(name, None)
     st.session_state["left"] = True
-
-
-def keep_cookie(participant: tables.Participant) -> None:
-    """Keeps the way back in the browser, beside any other sign-in of this console."""
-    if participant.secret and secret_of(st.context.cookies.get(PARTICIPANT_COOKIE)) != participant.secret:
-        set_cookie(PARTICIPANT_COOKIE, participant_cookie(participant.secret))
-
-
-def is_of(study: tables.Study, code: str) -> bool:
-    """Whether that is the study's code, however it was typed."""
-    return study.join_code == "".join(code.split()).upper()
 
 
 def step(action: Callable[..., Any], *arguments: Any) -> None:
@@ -126,4 +112,4 @@ def run_work(task: str, words: str, action: Callable[[int, Callable[[int, int], 
 def _is_invited_anew(participant: tables.Participant, study: tables.Study) -> bool:
     """Whether the address invites to another study, or to this one after somebody has declined it."""
     code = st.query_params.get("join")
-    return bool(code) and (participant.stage == ParticipantStage.DECLINED or not is_of(study, code or ""))
+    return bool(code) and (participant.stage == ParticipantStage.DECLINED or not joining.is_code_of(study, code or ""))

@@ -8,7 +8,7 @@ import streamlit as st
 from console.database import now_ms
 from console.studies.design import Design
 from console.studies.sessions import steps
-from console.studies.sessions.steps import Position
+from console.studies.sessions.position import Position
 from console.web.participant import session
 from console.web.participant.onboarding import points
 from console.web.participant.session import continue_button

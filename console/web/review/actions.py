@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import wraps
+from typing import ParamSpec
 
 import streamlit as st
 
-from console.auth.sign_in import Identity, Role
+from console.auth.identity import Identity, Role
+from console.auth.origin import acting
 from console.database import Session, now_ms, reading, review_queue
 from console.errors import ConsoleError, Refused
 from console.review import decisions, inbox
@@ -17,7 +20,7 @@ from console.review.presentation import Presentation
 from console.studies.sessions import joining, steps
 from console.trajectory.checkpoints import digest
 from console.trials import replay
-from console.web.sign_in import current_identity
+from console.web.sign_in import by_browser, current_identity
 from console.web.widgets.messages import done_html, problem_html
 from console.web.widgets.whole_texts import opened_texts
 from storage import tables
@@ -25,13 +28,35 @@ from storage.errors import NotYours, StorageError
 from storage.queue import Claim
 from storage.tables import DecisionKind, RunKind
 
+P = ParamSpec("P")
+
+
+def _in_words(action: Callable[P, None]) -> Callable[P, None]:
+    """The action behind a button, with what it is refused kept for the page that follows."""
+
+    @wraps(action)
+    def act(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            action(*args, **kwargs)
+        except (ConsoleError, StorageError) as refusal:
+            _refuse(refusal)
+
+    return act
+
+
+def show_unsent() -> None:
+    """Draws the words that could not be stored, so that they can be copied; they come back once they can be."""
+    for words in st.session_state.get("unsent", {}).values():
+        st.caption("Your words are kept in this tab:")
+        st.code(words, language=None, wrap_lines=True)
+
 
 def own_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:
     """The claim of that identity and its run; a participant's item is theirs alone, whatever others are called.
 
     Raises Unknown and Refused.
     """
-    if identity.role is Role.PARTICIPANT:
+    if identity.has(Role.PARTICIPANT):
         claim = steps.own_claim(session, _participant(session), item)
         return claim, session.get_one(tables.Run, claim.run_id)
     claim = decisions.claim_of(session, item, identity.name)
@@ -43,7 +68,7 @@ def own_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, t
 
 def own_open_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:
     """The same, for what changes something: raises Refused, too, where a study does not go on by now."""
-    if identity.role is Role.PARTICIPANT:
+    if identity.has(Role.PARTICIPANT):
         steps.refuse_late(session, _participant(session))
     return own_claim(session, item, identity)
 
@@ -52,10 +77,11 @@ def _participant(session: Session) -> tables.Participant:
     """The participant of this tab, looked up by their secret: a code can have been somebody else's before."""
     participant = joining.found(session, st.session_state.get("me") or "")
     if participant is None:
-        raise Refused("You have withdrawn from the study meanwhile, so nothing of this was recorded.")
+        raise Refused(_WITHDRAWN)
     return participant
 
 
+_WITHDRAWN = "You have withdrawn from the study meanwhile, so nothing of this was recorded."
 _DONE = {
     DecisionKind.APPROVE: "Approved: the action may run.",
     DecisionKind.REJECT: "Rejected: the action does not run.",
@@ -124,22 +150,27 @@ def answer_html(answer: tables.Decision) -> str:
 def named(item: int, *, here: bool = True) -> str:
     """The item in words, whether it is still here or gone; its number would only puzzle a participant of a study."""
     identity = current_identity()
-    if identity and identity.role is Role.PARTICIPANT:
+    if identity and identity.has(Role.PARTICIPANT):
         return "this item" if here else "the item before"
     return f"item {item}"
 
 
+@_in_words
 def save_draft(item: str, text: str) -> None:
     """Stores what is typed so far; a draft of an item that is decided by now is dropped."""
     identity = current_identity()
     if identity is None or not item.isdigit():
         return
+    kept = st.session_state.setdefault("unsent", {})
+    kept[int(item)] = text
     try:
         with reading() as session:
             own_claim(session, int(item), identity)
     except ConsoleError:
+        kept.pop(int(item))
         return
     review_queue().save_draft(item_id=int(item), reviewer=identity.name, text=text, now_ms=now_ms())
+    kept.pop(int(item))
     st.session_state["active_ms"] = now_ms()
 
 
@@ -148,10 +179,12 @@ def words_key(item: int) -> str:
     return f"words-{item}"
 
 
+@_in_words
 def decide(item: int, decision: str, label: str | None = None) -> None:
     """Records the answer to that very item, with the words and the other action that were written for it."""
     identity = current_identity()
     if identity is None:
+        _refuse_nobody()
         return
     words = st.session_state.get(words_key(item)) or ""
     instead = st.session_state.get(f"instead-{item}")
@@ -179,7 +212,8 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
             answered = f"{_item_before(item)} was already answered with {row.decision}"
             st.session_state["refusal"] = f"{answered}; press U to undo that."
         if run.kind == RunKind.REPLAY and run.study_id is None:
-            replay.advance(run.name)
+            with acting(by_browser()):
+                replay.advance(run.name)
     except (ConsoleError, StorageError) as refusal:
         _refuse(refusal)
         if isinstance(refusal, OtherTool):
@@ -190,10 +224,12 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
             save_draft(str(item), words)
 
 
+@_in_words
 def skip(item: int) -> None:
     """Puts the item back into the queue."""
     identity = current_identity()
     if identity is None:
+        _refuse_nobody()
         return
     try:
         with reading() as session:
@@ -204,9 +240,12 @@ def skip(item: int) -> None:
         _refuse(refusal)
 
 
+@_in_words
 def undo(current: int | None) -> None:
     """Takes the reviewer's latest answer back and puts the current item into the queue again."""
     identity = current_identity()
+    if identity is None:
+        _refuse_nobody()
     if identity is None or not _reviewed_runs():
         return
     with reading() as session:
@@ -218,10 +257,12 @@ def undo(current: int | None) -> None:
         take_back(max(latest, key=lambda row: row.id or 0).item_id, current)
 
 
+@_in_words
 def take_back(item: int, current: int | None) -> None:
     """Takes the answer to that item back."""
     identity = current_identity()
     if identity is None:
+        _refuse_nobody()
         return
     queue = review_queue()
     try:
@@ -239,6 +280,7 @@ def take_back(item: int, current: int | None) -> None:
         _refuse(refusal)
 
 
+@_in_words
 def browse_answers(item: int, step: int) -> None:
     """Moves through one's own answered items, the latest first; past the latest lies the queue."""
     identity = current_identity()
@@ -260,6 +302,12 @@ def edit(item: int | None) -> None:
         st.session_state["refusal"] = decisions.NOT_WHOLE
         return
     st.session_state["editing"] = item
+
+
+def _refuse_nobody() -> None:
+    """Says to whom this tab belonged why the button did nothing."""
+    over = "Your session is over, so nothing of this was recorded."
+    st.session_state["refusal"] = _WITHDRAWN if st.session_state.get("me") else over
 
 
 def _refuse(refusal: Exception) -> None:

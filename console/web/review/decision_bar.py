@@ -82,8 +82,9 @@ def empty_bar() -> None:
 
 def _words_field(item: int, draft: str) -> None:
     key = words_key(item)
-    if key not in st.session_state and draft:
-        st.session_state[key] = draft
+    words = st.session_state.get("unsent", {}).pop(item, "") or draft
+    if key not in st.session_state and words:
+        st.session_state[key] = words
     st.text_area(
         "Words to the agent", key=key, height=74, help=RULES, placeholder=_ASKED, max_chars=decisions.MAX_FEEDBACK
     )

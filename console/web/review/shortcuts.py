@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from console.web.widgets.sign_in_cookie import set_cookie
+from console.web.widgets.preference_cookie import set_cookie
 
 _COOKIE = "ia_keys"
 _KEYS = (

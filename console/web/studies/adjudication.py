@@ -15,7 +15,7 @@ from console.trajectory import Label
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from console.web.flash import flash
 from console.web.review import shortcuts
-from console.web.sign_in import current_identity
+from console.web.sign_in import by_browser, current_identity
 from console.web.widgets.hotkeys import hotkeys, key_label
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.tables import show_rows
@@ -91,8 +91,8 @@ def _note_key(one: Disagreement) -> str:
 
 
 def _settle(of: Of, seen: Disagreement, label: str) -> None:
-    hat = current_identity()
-    if hat is None:
+    identity = current_identity()
+    if identity is None:
         return
     words = str(st.session_state.get(_note_key(seen)) or "")
     try:
@@ -102,7 +102,7 @@ def _settle(of: Of, seen: Disagreement, label: str) -> None:
             if before.get(seen.unit) != seen.revision:
                 flash((False, f"{seen.unit} was settled meanwhile; look at it again if you see it otherwise."))
                 return
-            adjudication.settle(session, of, seen.unit, label, words, hat.name, now_ms())
+            adjudication.settle(session, of, seen.unit, label, words, identity.name, now_ms(), by=by_browser())
     except ConsoleError as refusal:
         flash((False, str(refusal)))
         return

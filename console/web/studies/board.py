@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from urllib.parse import quote, urlsplit
 
 import streamlit as st
 
+from console.data_files import read_data
 from console.database import now_ms, reading
 from console.studies.sessions import lifecycle, simulated
 from console.studies.sessions.progress import Row, board
@@ -20,33 +22,9 @@ from console.web.widgets.tables import show_rows
 from storage import tables
 from storage.tables import ParticipantKind, StudyStatus
 
-TITLES = {
-    "code": "participant",
-    "kind": "kind",
-    "stage": "now",
-    "condition": "condition",
-    "trial": "trial",
-    "decided": "decided",
-    "waiting": "waiting",
-    "oldest": "oldest",
-    "budget": "budget left",
-    "seen": "last seen",
-}
+_WORDS = read_data(files(__package__) / "board.yaml", dict[str, dict[str, str]])
+TITLES, _STAGES = _WORDS["titles"], _WORDS["stages"]
 NUMBERS = ("decided", "waiting", "oldest", "budget", "seen")
-
-_STAGES = {
-    "free": "free place",
-    "consent": "reads the consent",
-    "questions": "answers questions",
-    "instructions": "reads instructions",
-    "practice": "practises",
-    "introduction": "before a condition",
-    "review": "reviews",
-    "agents_working": "agents at work",
-    "break": "has a break",
-    "finished": "finished",
-    "withdrawn": "withdrawn",
-}
 _NOBODY = (ParticipantStage.FREE, ParticipantStage.WITHDRAWN, ParticipantStage.DECLINED)
 
 

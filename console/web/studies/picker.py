@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 
@@ -14,11 +16,6 @@ def chosen_study(names: list[str]) -> str | None:
 def is_new() -> bool:
     """Whether the address asks for a new study."""
     return "new" in st.query_params
-
-
-def section() -> str:
-    """The section in the address; empty where none is."""
-    return st.query_params.get("section", "")
 
 
 def adjudicated_run() -> str:
@@ -46,4 +43,25 @@ def study_picker(names: list[str], current: str) -> None:
 
 
 def _pick() -> None:
-    keep(st.session_state["study_picker"], section())
+    keep(st.session_state["study_picker"], st.query_params.get("section", ""))
+
+
+def chosen_view(label: str, titles: Mapping[str, str], parameter: str, key: str) -> str:
+    """Draws the views to choose from; which one is chosen stands in that parameter of the address."""
+    wanted = st.query_params.get(parameter, "")
+    st.session_state.setdefault(key, wanted if wanted in titles else next(iter(titles)))
+    st.segmented_control(
+        label,
+        list(titles),
+        format_func=lambda name: titles[name],
+        key=key,
+        required=True,
+        on_change=_keep_view,
+        args=(parameter, key),
+        label_visibility="collapsed",
+    )
+    return str(st.session_state[key])
+
+
+def _keep_view(parameter: str, key: str) -> None:
+    st.query_params[parameter] = st.session_state[key]

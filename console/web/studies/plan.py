@@ -30,6 +30,7 @@ from console.studies.design.yaml_file import dump
 from console.studies.sessions import lifecycle
 from console.web.flash import guarded
 from console.web.runs.new_run import bar_of
+from console.web.studies.results_parts import download
 from console.web.widgets.tables import show_rows
 from storage import tables
 
@@ -92,20 +93,17 @@ def _tally(tally: PairCounts) -> dict[str, str]:
 
 def yaml_button(design: Design) -> None:
     """The design as a YAML file."""
-    st.download_button(
-        "Download YAML", dump(design), f"{design.name}.yaml", "application/yaml", key="design-yaml", on_click="ignore"
-    )
+    download("Download YAML", dump(design), f"{design.name}.yaml", "application/yaml", "design-yaml")
 
 
 def allocation_button(design: Design, places: Sequence[PlannedCondition]) -> None:
     """The allocation as a CSV file, a row for each condition of each participant."""
-    st.download_button(
+    download(
         "Allocation (CSV)",
         lambda: as_csv(pd.DataFrame(rows(design, places), columns=[column.name for column in COLUMNS])),
         f"{design.name}-allocation.csv",
         "text/csv",
-        key="allocation-csv",
-        on_click="ignore",
+        "allocation-csv",
     )
 
 
@@ -204,13 +202,12 @@ def _kept(design: Design) -> tuple[list[Power], Assumptions] | None:
 
 def preregistration_button(design: Design, places: Sequence[PlannedCondition]) -> None:
     """The preregistration as Markdown, the latest dry run in it."""
-    st.download_button(
+    download(
         "Preregistration",
         lambda: _preregistration(design, places),
         f"{design.name}-preregistration.md",
         "text/markdown",
-        key="preregistration-md",
-        on_click="ignore",
+        "preregistration-md",
     )
 
 

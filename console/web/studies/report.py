@@ -1,4 +1,4 @@
-"""The Report section of a study, a file of its own as each section: the report and its tables, to take away."""
+"""The Report section of a study: the report and its tables, to take away; it stands alone as each section does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from console.studies.report import ReportStamp, bundle
 from console.studies.results import TABLES, csv_files
 from console.studies.sessions import lifecycle
 from console.web.studies.results_data import Results, results_of
-from console.web.studies.results_parts import say
+from console.web.studies.results_parts import download, say
 from storage import tables
 
 
@@ -25,22 +25,20 @@ def show(study: tables.Study) -> None:
     with st.container(horizontal=True):
         if st.button("Make the report", key="make-report", type="primary"):
             st.session_state[made] = found.version
-        st.download_button(
+        download(
             "Tables only (zip)",
             lambda: csv_files.archive(_frames(found)),
             f"{study.name}-tables.zip",
             "application/zip",
-            key="tables-zip",
-            on_click="ignore",
+            "tables-zip",
         )
     if st.session_state.get(made) == found.version:
-        st.download_button(
+        download(
             "Download the report (zip)",
             _report(database_url(), found),
             f"{study.name}-report.zip",
             "application/zip",
-            key="report-zip",
-            on_click="ignore",
+            "report-zip",
         )
     elif made in st.session_state:
         say("The study has moved on since the report was made; make it again to have what came since.")

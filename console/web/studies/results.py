@@ -11,7 +11,7 @@ from console.detection.evaluation import paper
 from console.studies.analysis import ANALYSES
 from console.studies.results import Headline, condition_runs
 from console.web.detectors import oversight
-from console.web.studies import results_parts
+from console.web.studies import picker, results_parts
 from console.web.studies.results_data import Results, results_of
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.tables import show_rows
@@ -29,18 +29,8 @@ def show(study: tables.Study) -> None:
             "They come with the first decision: open the study on its board, then invite people or simulate.",
         )
         return
-    wanted = st.query_params.get("part", "")
-    st.session_state.setdefault("study_part", wanted if wanted in ANALYSES else next(iter(ANALYSES)))
-    st.segmented_control(
-        "Part",
-        list(ANALYSES),
-        format_func=lambda name: ANALYSES[name].tab,
-        key="study_part",
-        required=True,
-        on_change=_open,
-        label_visibility="collapsed",
-    )
-    key = st.session_state["study_part"]
+    titles = {name: analysis.tab for name, analysis in ANALYSES.items()}
+    key = picker.chosen_view("Part", titles, "part", "study_part")
     chosen = results_parts.show(found, key, ANALYSES[key])
     if key in EXTRAS:
         EXTRAS[key](found, chosen)
@@ -55,10 +45,6 @@ def _headline(head: Headline) -> None:
         f"people take <b>{head.mean_seconds:.0f} s</b> each" if head.mean_seconds is not None else "",
     )
     st.html(f'<div class="ia-status">{"".join(f"<span>{part}</span>" for part in parts if part)}</div>')
-
-
-def _open() -> None:
-    st.query_params["part"] = st.session_state["study_part"]
 
 
 def _paper(found: Results, _chosen: Mapping[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -129,3 +129,8 @@ def _download(found: Results, name: str, table: pd.DataFrame, key: str) -> None:
     st.download_button(
         "Table (CSV)", partial(as_csv, table), file, "text/csv", key=f"csv-{key}", on_click="ignore", type="tertiary"
     )
+
+
+def download(label: str, data: str | bytes | Callable[[], str | bytes], file: str, media_type: str, key: str) -> None:
+    """A button for a file; the page stays as it is."""
+    st.download_button(label, data, file, media_type, key=key, on_click="ignore")

@@ -35,24 +35,11 @@ def show(study: tables.Study, names: Sequence[str]) -> None:
     """The study's head and its chosen section."""
     with st.container(horizontal=True, vertical_alignment="center", key="study-head"):
         picker.study_picker(list(names), study.name)
-        wanted = picker.section()
-        st.session_state.setdefault("study_section", wanted if wanted in SECTIONS else next(iter(SECTIONS)))
-        st.segmented_control(
-            "Section",
-            list(SECTIONS),
-            format_func=lambda name: SECTIONS[name].title,
-            key="study_section",
-            required=True,
-            on_change=_open,
-            label_visibility="collapsed",
-        )
+        titles = {name: section.title for name, section in SECTIONS.items()}
+        chosen = picker.chosen_view("Section", titles, "section", "study_section")
         st.space("stretch")
         st.button("All studies", key="all-studies", type="tertiary", on_click=picker.keep, args=(None,))
-    SECTIONS[st.session_state["study_section"]].show(study)
-
-
-def _open() -> None:
-    st.query_params["section"] = st.session_state["study_section"]
+    SECTIONS[chosen].show(study)
 
 
 def show_list(studies: Sequence[tables.Study], heads: Mapping[str, Headline]) -> None:

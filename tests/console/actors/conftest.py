@@ -1,6 +1,7 @@
 """A trial played to its end in a small loop of the tests' own: no gate, no store."""
 
 import asyncio
+from functools import cache
 
 import pytest
 
@@ -34,15 +35,20 @@ def success():
     def share(environment, seeds, remember=None, count=40):
         won = total = 0
         for seed in seeds:
-            for task in ENVIRONMENTS[environment].tasks(seed, count):
-                trial = _play(task, seed=seed)
+            for trial in _untold(environment, seed, count):
                 if remember is not None and trial.outcome != "succeeded":
-                    trial = _play(task, memory=(remember(trial),), seed=seed)
+                    trial = _play(trial.task, memory=(remember(trial),), seed=seed)
                 won += trial.outcome == "succeeded"
                 total += 1
         return won / total
 
     return share
+
+
+@pytest.fixture(scope="session")
+def untold():
+    """A function from an environment, a seed and a number of tasks to their trials, told nothing; each played once."""
+    return _untold
 
 
 @pytest.fixture(scope="session")
@@ -58,14 +64,23 @@ def reflected():
     return plan
 
 
+@cache
+def _untold(environment, seed, count):
+    return [_play(task, seed=seed) for task in ENVIRONMENTS[environment].tasks(seed, count)]
+
+
 def _play(task, memory=(), seed=0):
+    return asyncio.run(_played(task, memory, seed))
+
+
+async def _played(task, memory, seed):
     environment = ENVIRONMENTS[task.environment]
     world = environment.start(task)
     opening, info = world.reset()
     steps, ended, repeated = [], False, False
     while len(steps) < environment.step_cap and not ended and not repeated:
         view = ActorView(task.environment, task.instruction, opening, tuple(steps), tuple(memory), seed)
-        made = asyncio.run(ACTORS["scripted"].act(view))
+        made = await ACTORS["scripted"].act(view)
         observation, _, ended, _, info = world.step(made.action)
         repeated = task.environment == "alfworld" and bool(steps) and steps[-1].action == made.action
         steps.append(Step(made.thought, made.action, observation))

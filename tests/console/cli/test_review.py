@@ -78,3 +78,21 @@ def test_a_long_text_says_how_much_more_there_is(tmp_path, capsys):
     assert "... 30,000 more characters" in " ".join(capsys.readouterr().out.split())
     assert run_command(["review", "claim", "--run", "k", "--reviewer", "ada"]) == 0
     assert "... 49,840 more characters" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.usefixtures("queue")
+def test_a_free_name_becomes_a_reviewer_and_a_known_one_is_written_one_way(capsys):
+    assert run_command(["review", "claim", "--run", "k", "--reviewer", "Ada"]) == 0
+    assert "Ada is new here and may review from now on." in capsys.readouterr().err
+    assert run_command(["review", "decide", "1", "--reviewer", "ADA", "--decision", "approve"]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert "by Ada." in said.out
+
+
+@pytest.mark.usefixtures("queue")
+def test_who_is_disabled_decides_nothing_here_either(capsys):
+    assert run_command(["review", "claim", "--run", "k", "--reviewer", "Ada"]) == 0
+    assert run_command(["person", "disable", "ada"]) == 0
+    assert run_command(["review", "decide", "1", "--reviewer", "Ada", "--decision", "approve"]) == 1
+    assert "Ada is disabled" in capsys.readouterr().err

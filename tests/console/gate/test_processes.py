@@ -42,16 +42,16 @@ def test_every_decision_of_two_reviewers_reaches_its_own_action(start, tmp_path,
     make_gate().open()
     people = [start("reviewer", name) for name in ("ann", "bob")]
     logs = {name: tmp_path / f"{name}.jsonl" for name in ("left", "right")}
-    agents = [start("agent", name, 100, 25, log, tmp_path / f"{name}.done") for name, log in logs.items()]
+    agents = [start("agent", name, 40, 20, log, tmp_path / f"{name}.done") for name, log in logs.items()]
     assert [agent.wait(3 * MINUTE) for agent in agents] == [0, 0]
     assert [one.poll() for one in people] == [None, None]
     told = [line for log in logs.values() for line in lines(log) if "reason" in line]
-    assert len(told) == 200
+    assert len(told) == 80
     for line in told:
         check_own_decision(line)
     ran = [line["ran"] for log in logs.values() for line in lines(log) if "ran" in line]
     assert sorted(ran) == sorted(allowed(line["asked"]) for line in told if line["approved"])
-    assert len({line["decision_id"] for line in told}) == 200
+    assert len({line["decision_id"] for line in told}) == 80
     assert {item.status for item in stored(tables.Item)} == {"delivered"}
     assert all(intent.finished_ms for intent in stored(tables.Intent))
 
@@ -87,8 +87,8 @@ def test_killed_agents_and_reviewers_run_nothing_twice_and_nothing_unapproved(st
     names = ("ann", "bob")
     people = {name: start("reviewer", name) for name in names}
     agent = start("agent", "solo", 40, 6, log, done)
-    for _ in range(12):
-        time.sleep(chance.uniform(0.6, 1.6))
+    for _ in range(8):
+        time.sleep(chance.uniform(0.6, 1.4))
         if chance.random() < 0.5:
             name = chance.choice(names)
             people[name].kill()

@@ -66,6 +66,18 @@ def serve(data_dir):
 
 
 @pytest.fixture
+def serve_from(data_dir):
+    """A function that starts a server whose working directory is its `folder`, for files to lie in before."""
+
+    def start():
+        return serving(data_dir)
+
+    start.folder = data_dir
+    data_dir.mkdir(parents=True, exist_ok=True)
+    return start
+
+
+@pytest.fixture
 def question():
     """A function that makes the body of a check; every action in it goes to a person, who can take nothing back."""
 

@@ -1,39 +1,102 @@
 """What `inferact serve` tells Streamlit, and what it tells the person who starts it."""
 
+import inspect
 import tomllib
 from pathlib import Path
 
+import httpx
 import pytest
+from streamlit import config as streamlit_config
 
+from console.errors import BadInput, Refused
 from console.server import serve
+from console.server.site import site_at
 from console.settings import settings
+from tests.signing_in import signed_in
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
+HERE = site_at("127.0.0.1", 8501, None)
+
+
 def test_every_setting_reaches_streamlit_by_its_name():
-    options = serve.options("0.0.0.0", 8600)
+    options = serve.options(site_at("0.0.0.0", 8600, "https://console.example"))
     config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
     assert (options["server.address"], options["server.port"]) == ("0.0.0.0", 8600)
+    assert "console.example" in options["server.allowedHosts"]
     assert options["runner.postScriptGC"] is False
     assert options["theme.dark.backgroundColor"] == config["theme"]["dark"]["backgroundColor"]
     sections = {name.split(".")[0] for name in options}
     assert set(config) <= sections
 
 
+def test_streamlit_still_reads_its_files_where_we_cut_them_off():
+    assert list(inspect.signature(streamlit_config.get_config_files).parameters) == ["file_name"]
+
+
+def test_a_settings_file_in_the_working_directory_changes_nothing(serve_from):
+    """The console ran with the agent API of a foreign file before."""
+    folder = serve_from.folder / ".streamlit"
+    folder.mkdir()
+    (folder / "config.toml").write_text("[server]\nenableAgentApi = true\n[theme]\nprimaryColor = 'red'\n")
+    with serve_from() as server:
+        said = httpx.post(f"{server.url}/_stcore/agent/interact", json={}, headers={"Origin": server.url})
+        assert said.status_code == 401
+        cookies = {f"inferact_{server.port}": signed_in()}
+        said = httpx.post(
+            f"{server.url}/_stcore/agent/interact", json={}, headers={"Origin": server.url}, cookies=cookies
+        )
+        assert said.status_code in (403, 404, 405)
+
+
 @pytest.mark.parametrize(
-    ("host", "said"),
+    ("site", "said"),
     [
-        ("127.0.0.1", "http://127.0.0.1:8501/api/v1 (a token each: inferact agent add NAME)"),
-        ("::1", "http://[::1]:8501/api/v1 (a token each: inferact agent add NAME)"),
-        ("0.0.0.0", "http://127.0.0.1:8501/api/v1 (a token each: inferact agent add NAME)"),
+        (HERE, "http://127.0.0.1:8501/api/v1 (a token each: inferact agent add NAME)"),
+        (site_at("::1", 8501, None), "http://[::1]:8501/api/v1 (a token each: inferact agent add NAME)"),
+        (
+            site_at("0.0.0.0", 8501, "http://a.example"),
+            "http://a.example/api/v1 (a token each: inferact agent add NAME)",
+        ),
     ],
 )
-def test_the_start_says_how_agents_get_in(host, said):
-    assert serve.api_address(host, 8501) == said
+def test_the_start_says_how_agents_get_in(site, said):
+    assert serve.api_address(site) == said
 
 
 def test_the_start_names_a_token_of_the_settings_without_its_text(monkeypatch):
     monkeypatch.setenv("INFERACT_API_TOKEN", "a-token-of-24-characters")
     settings.cache_clear()
-    assert serve.api_address("127.0.0.1", 8501).endswith("also the token of INFERACT_API_TOKEN)")
+    assert serve.api_address(HERE).endswith("also the token of INFERACT_API_TOKEN)")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "console.example"])
+def test_beyond_this_machine_the_address_has_to_be_stated(host):
+    with pytest.raises(Refused, match="add --public-url"):
+        site_at(host, 8501, None)
+
+
+@pytest.mark.parametrize(
+    ("stated", "base", "secure"),
+    [
+        ("https://Console.Example", "https://console.example", True),
+        ("https://console.example:443/", "https://console.example", True),
+        ("http://10.0.0.5:8501", "http://10.0.0.5:8501", False),
+        ("https://[2001:db8::1]:9000", "https://[2001:db8::1]:9000", True),
+    ],
+)
+def test_links_cookies_and_hosts_come_from_the_stated_address(stated, base, secure):
+    site = site_at("0.0.0.0", 8501, stated)
+    assert (site.base, site.is_secure) == (base, secure)
+    assert base in site.origins
+    assert base.partition("//")[2] in site.hosts
+    assert "127.0.0.1:8501" in site.hosts
+
+
+@pytest.mark.parametrize(
+    "stated", ["console.example", "ftp://a", "https://a/console", "https://", "https://a:b", "x y"]
+)
+def test_an_address_that_is_none_is_refused(stated):
+    with pytest.raises(BadInput, match="for example https"):
+        site_at("0.0.0.0", 8501, stated)

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from console.detection import batch
 from console.runs import ingest
 from tests.logs import purchase, stuck, write_log
+from tests.signing_in import signed_in
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -33,7 +34,7 @@ def open_page(data_dir):
         st.cache_resource.clear()
         at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)
         if role:
-            at.session_state["identity"] = {"name": "Ada", "role": role}
+            at.session_state["session"] = signed_in("Ada", role)
         for name, value in query.items():
             at.query_params[name] = value
         at.run()

@@ -25,8 +25,8 @@ def test_untold_it_succeeds_at_a_third_to_two_thirds_of_the_tasks(name, success)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_some_trials_halt_and_not_most(name, play):
-    outcomes = [play(task, seed=seed).outcome for seed in range(4) for task in ENVIRONMENTS[name].tasks(seed, 40)]
+def test_some_trials_halt_and_not_most(name, untold):
+    outcomes = [trial.outcome for seed in range(4) for trial in untold(name, seed, 40)]
     assert 0.02 <= outcomes.count("halted") / len(outcomes) <= 0.4
     assert outcomes.count("failed") > 0
 

@@ -6,7 +6,8 @@ from sqlmodel import Session
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import digest
 from storage import tables
-from storage.engine import engine, writing
+from storage.engine import writing
+from storage.migrations import migrate
 
 NOON = 1_767_268_800_000
 FORMULA = '=HYPERLINK("http://example.test"),\n"go"'
@@ -22,7 +23,7 @@ RECORDS = {
 def url(tmp_path):
     """The URL of the filled database."""
     found = f"sqlite:///{tmp_path / 'console.db'}"
-    tables.Table.metadata.create_all(engine(found))
+    migrate(found)
     with writing(found) as session:
         run = tables.Run(id=1, name="shop", kind="archive", environment="webshop", created_ms=NOON)
         other = tables.Run(id=2, name="other", kind="archive", environment="webshop", created_ms=NOON)

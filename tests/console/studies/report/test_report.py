@@ -17,22 +17,31 @@ from console.studies.results import csv_files
 STAMP = ReportStamp(1_767_268_800_000, "state")
 
 
+def without_plotly(page):
+    """The page without the chart library, which is not ours to check."""
+    longest = max(re.findall(r"<script>.*?</script>", page, re.S), key=len)
+    assert len(longest) > 1_000_000
+    return page.replace(longest, "")
+
+
 @pytest.fixture(scope="module")
-def without_plotly():
-    """A function that cuts the chart library out of a page, which is not ours to check."""
-
-    def cut(page):
-        longest = max(re.findall(r"<script>.*?</script>", page, re.S), key=len)
-        assert len(longest) > 1_000_000
-        return page.replace(longest, "")
-
-    return cut
+def written():
+    """The report of this file's study by its stamp, once it has been written."""
+    return {}
 
 
-def test_the_same_report_comes_of_the_exported_csvs_alone(design, tables, tmp_path):
+@pytest.fixture
+def page(written, design, tables):
+    """The report of the study."""
+    if STAMP not in written:
+        written[STAMP] = report.html(design, tables, STAMP)
+    return written[STAMP]
+
+
+def test_the_same_report_comes_of_the_exported_csvs_alone(page, design, tables, tmp_path):
     csv_files.write(tables, tmp_path)
     again = csv_files.read(tmp_path)
-    assert report.html(design, again, STAMP) == report.html(design, tables, STAMP)
+    assert report.html(design, again, STAMP) == page
 
 
 def test_every_chart_drawn_from_the_csvs_is_the_same(tables, tmp_path):
@@ -47,16 +56,16 @@ def _charts(frames):
     return {figure.id: figure.spec for each in ANALYSES.values() for figure in figures(each, there)}
 
 
-def test_every_table_that_has_rows_stands_in_the_report(design, tables, without_plotly):
-    page = html.unescape(without_plotly(report.html(design, tables, STAMP)))
+def test_every_table_that_has_rows_stands_in_the_report(page, tables):
+    page = html.unescape(without_plotly(page))
     there = result_tables(tables)
     parts = [part for each in ANALYSES.values() for part in each.parts]
     assert all(f"<figcaption>{part.title}" in page for part in parts if len(part.laid_out(there[part.table])))
 
 
-def test_every_part_says_what_its_numbers_say(design, tables, without_plotly):
+def test_every_part_says_what_its_numbers_say(page, tables):
     there = result_tables(tables)
-    page = html.unescape(without_plotly(report.html(design, tables, STAMP)))
+    page = html.unescape(without_plotly(page))
     told = [
         sentence
         for each in ANALYSES.values()
@@ -68,15 +77,14 @@ def test_every_part_says_what_its_numbers_say(design, tables, without_plotly):
     assert "-0.000" not in page
 
 
-def test_it_fetches_nothing_and_embeds_the_chart_library_once(design, tables, without_plotly):
-    page = report.html(design, tables, STAMP)
+def test_it_fetches_nothing_and_embeds_the_chart_library_once(page):
     assert page.count("plotly.js v") == 1
     rest = without_plotly(page)
     assert not re.search(r"(src|href)=\"(?!#)", rest)
     assert "http" not in re.sub(r'http-equiv="', "", rest)
 
 
-def test_no_text_is_markup(design, tables, without_plotly):
+def test_no_text_is_markup(design, tables):
     tables["decisions"].loc[:, "condition"] = "<b>bold</b></script>"
     page = without_plotly(report.html(design, tables, STAMP))
     assert "<script>alert" not in page
@@ -84,16 +92,16 @@ def test_no_text_is_markup(design, tables, without_plotly):
     assert "&lt;b&gt;bold" in page
 
 
-def test_every_parameter_of_the_design_is_told(design, tables, without_plotly):
-    page = without_plotly(report.html(design, tables, STAMP))
+def test_every_parameter_of_the_design_is_told(page, design):
+    page = without_plotly(page)
     for name in type(design).model_fields:
         assert f"{name}:" in page or name == "conditions"
     assert "sampled with seed 7" in page
     assert "statsmodels" in page
 
 
-def test_every_column_is_in_its_data_dictionary(design, tables, without_plotly):
-    page = without_plotly(report.html(design, tables, STAMP))
+def test_every_column_is_in_its_data_dictionary(page, tables):
+    page = without_plotly(page)
     for frame in tables.values():
         assert all(f"<td>{column}</td>" in page for column in frame.columns)
 
@@ -116,7 +124,7 @@ def test_a_study_that_nobody_has_begun_has_a_report_that_says_so(design, tables)
     assert "No trial is over yet, so nothing can be counted." in page
 
 
-def test_a_pair_of_conditions_that_nobody_did_both_of_is_not_estimable(design, tables, without_plotly):
+def test_a_pair_of_conditions_that_nobody_did_both_of_is_not_estimable(design, tables):
     apart = tables["decisions"]["participant"].map({"P01": "rules-shown", "P02": "rules-hidden"})
     kept = (apart == tables["decisions"]["condition"]) | apart.isna()
     third = tables["decisions"][kept].copy()

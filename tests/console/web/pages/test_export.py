@@ -1,6 +1,7 @@
 """The Export page: a sentence for each kind, a file for each format."""
 
-from console.runs import export
+from console.auth.origin import By, Door, acting
+from console.runs import export, ingest
 
 
 def test_every_kind_has_its_sentence_and_every_format_its_file(open_page, words, kettles):
@@ -18,3 +19,28 @@ def test_every_kind_has_its_sentence_and_every_format_its_file(open_page, words,
 
 def test_without_a_run_it_says_what_to_do(open_page, words):
     assert "Nothing to export yet" in words(open_page("export"))
+
+
+def test_the_audit_is_read_as_sentences_and_chosen_by_who(open_page, words, kettles):
+    with acting(By("Ada", Door.BROWSER)):
+        ingest.set_budget(kettles, "9")
+    at = open_page("export")
+    assert "Ada set the budget of kettles from 3 to 9, in the browser." in words(at)
+    at.selectbox(key="audit_who").set_value("console").run()
+    assert "Ada set" not in words(at)
+    at.selectbox(key="audit_kind").set_value("budget set").run()
+    assert "console set the budget of kettles from no cap to 3." in words(at)
+    at.selectbox(key="audit_who").set_value("Ada").run()
+    at.selectbox(key="audit_kind").set_value("imported").run()
+    assert "No such event" in words(at)
+
+
+def test_the_audit_of_an_empty_console_says_so(open_page, words):
+    assert "Nothing has happened yet" in words(open_page("export"))
+
+
+def test_a_form_of_a_page_is_recorded_under_whoever_is_signed_in(open_page, words, kettles):
+    at = open_page("runs")
+    at.text_input(key="budget").set_value("4")
+    next(button for button in at.button if button.label == "Set budget").click().run()
+    assert "Ada set the budget of kettles from 3 to 4, in the browser." in words(open_page("export"))

@@ -1,31 +1,70 @@
 """The Inbox, the sign-in and what a reviewer may open."""
 
+from console import runs
+from console.auth import people
+from console.database import now_ms, reading, writing
+from console.review import inbox
+from tests.signing_in import invitation, signed_in
 
-def test_without_a_sign_in_every_address_asks_for_a_name(open_page, kettles):
+
+def test_without_a_session_no_page_opens_and_one_sentence_says_how(open_page, kettles):
     at = open_page("inbox", role=None)
-    assert [field.label for field in at.text_input] == ["Your name"]
+    assert [title.value for title in at.title] == ["InferAct Console"]
+    assert "`inferact serve` prints the first one" in at.markdown[0].value
+    assert not at.text_input
+    assert not at.button
+
+
+def test_a_tab_believes_no_name_and_no_made_up_token(open_page, kettles):
+    for state in ({"identity": {"name": "Ada", "role": "researcher"}}, {"session": "made-up"}, {"session": "Ada"}):
+        at = open_page("inbox", role=None)
+        for name, value in state.items():
+            at.session_state[name] = value
+        at.run()
+        assert [title.value for title in at.title] == ["InferAct Console"]
+
+
+def test_a_link_opens_one_tab_where_the_server_has_no_routes_of_its_own(open_page, words, kettles):
+    key = invitation()
+    at = open_page("inbox", role=None, key=key)
     at.text_input(key="name").input("Rae")
-    at.button[0].click().run()
+    at.button(key="start").click().run()
     assert [title.value for title in at.title] == ["Inbox"]
+    assert at.button(key="sign-out").label == "Rae · sign out"
+    again = open_page("inbox", role=None, key=key)
+    assert "cannot be used" in words(again)
 
 
-def test_a_name_is_needed(open_page, words, kettles):
-    at = open_page("inbox", role=None)
-    at.button[0].click().run()
-    assert "ia-problem" in words(at)
+def test_a_link_asks_for_a_name_that_is_free(open_page, words, kettles):
+    signed_in("Ada")
+    at = open_page("inbox", role=None, key=invitation())
+    for name, said in (("", "Enter a name"), (" ADA ", "called Ada here already")):
+        at.text_input(key="name").input(name)
+        at.button(key="start").click().run()
+        assert said in words(at)
 
 
-def test_a_wrong_key_says_so(open_page, words, kettles):
-    at = open_page("inbox", role=None, key="wrong")
-    at.text_input(key="name").input("Rae")
-    at.button[0].click().run()
-    assert "That is not the researcher" in words(at)
-
-
-def test_signing_out_leads_back_to_the_sign_in(open_page, kettles):
+def test_signing_out_ends_the_session_in_every_tab(open_page, kettles):
     at = open_page("review")
+    other = open_page("review", role=None)
+    other.session_state["session"] = at.session_state["session"]
+    other.run()
+    assert other.button(key="sign-out")
     at.button(key="sign-out").click().run()
-    assert [field.label for field in at.text_input] == ["Your name"]
+    for tab in (at, other.run()):
+        assert [title.value for title in tab.title] == ["InferAct Console"]
+
+
+def test_who_is_disabled_meanwhile_decides_nothing(open_page, kettles):
+    at = open_page("review", role="reviewer")
+    approve = next(button.key for button in at.button if (button.key or "").startswith("approve-"))
+    with writing() as session:
+        people.disable(session, people.person_of(session, "Ada"), now_ms())
+    at.session_state["shown_ms"] = 0
+    at.button(key=approve).click().run()
+    assert [title.value for title in at.title] == ["InferAct Console"]
+    with reading() as session:
+        assert inbox.my_decisions(session, runs.get(session, "kettles"), "Ada")[0] == 0
 
 
 def test_a_reviewer_is_told_that_a_page_is_the_researchers(open_page, words, kettles):

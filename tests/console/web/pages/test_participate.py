@@ -7,7 +7,7 @@ import pytest
 from sqlmodel import select
 from streamlit.testing.v1 import AppTest
 
-from console.auth.sign_in import Identity, Role, cookie_of, identity_of, participant_cookie, secret_of
+from console.auth.participant_cookie import participant_cookie, secret_of
 from console.database import now_ms, reading, review_queue, writing
 from console.runs import ingest
 from console.studies.design import Design
@@ -16,6 +16,7 @@ from console.studies.sessions.withdrawal import withdraw
 from storage import tables
 from tests.console.web.conftest import ROOT
 from tests.logs import purchase, write_log
+from tests.signing_in import signed_in
 
 QUESTION = "How old? ![x](http://elsewhere/) <b>"
 
@@ -92,40 +93,20 @@ def keys(at):
     return [button.key or "" for button in at.button]
 
 
-def test_the_page_asks_for_a_code_and_refuses_a_wrong_one(visit, words, study):
-    study()
-    at = visit()
-    assert "Take part in a study" in words(at)
-    at.text_input(key="code").input("WRONG")
-    click(at, "Continue")
-    assert "No study has this code" in words(at)
-
-
-def test_a_full_study_says_so_and_keeps_nobody(visit, words, study):
-    made = study(participants={"human": 1})
-    joined(made)
-    at = click(visit(join=made.join_code), "join")
-    assert "Every place in this study is taken" in words(at)
-
-
-def test_a_typed_code_lets_in_however_it_is_written(visit, words, study):
+def test_a_tab_that_nobody_knows_is_led_to_the_code(visit, words, study):
     made = study()
-    at = visit()
-    at.text_input(key="code").input(f" {made.join_code.lower()[:4]} {made.join_code[4:]} ")
-    click(at, "Continue")
-    assert "Before you take part" in words(at)
+    for at in (visit(), visit(join=made.join_code), visit(me="made-up")):
+        assert "enter the code of the study" in words(at)
 
 
 def test_consent_is_plain_text_and_declining_keeps_nothing(visit, words, study):
-    made = study()
-    at = click(visit(join=made.join_code), "join")
+    _, state = joined(study())
+    at = visit(state)
     assert "&lt;b&gt;this&lt;/b&gt;" in words(at)
     assert "![x](http://elsewhere/)" in words(at)
     assert "![x]" not in " ".join(found.value for found in at.markdown)
     click(at, "decline")
     assert "You do not take part" in words(at)
-    again = click(visit(join=made.join_code), "join")
-    assert "Before you take part" in words(again)
 
 
 def test_questions_are_plain_required_and_kept(visit, words, study):
@@ -240,7 +221,7 @@ def test_withdrawing_asks_twice_and_leaves_nothing(visit, words, study):
         click(at, key)
     assert "You have withdrawn" in words(at)
     assert "You have withdrawn" in words(visit(state))
-    assert "Enter the code" in words(visit())
+    assert "enter the code" in words(visit())
 
 
 def test_a_return_link_leads_to_its_place_and_leaves_the_address(visit, words, study):
@@ -248,13 +229,11 @@ def test_a_return_link_leads_to_its_place_and_leaves_the_address(visit, words, s
     at = visit(me=person.secret)
     assert "The user asked" in words(at)
     assert "me" not in at.query_params
-    assert "Enter the code" in words(visit(me="made-up"))
 
 
 def test_every_other_address_refuses_a_participant(study, words):
     person, _ = at_work(study())
     at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)
-    at.session_state["identity"] = {"name": person.code, "role": "participant", "study_id": person.study_id}
     at.session_state["me"] = person.secret
     at.run()
     at.switch_page("console/web/pages/not_for_participants.py").run()
@@ -278,7 +257,7 @@ def test_a_reviewer_of_the_same_name_reaches_no_item_of_a_study(study):
     person, _ = at_work(study())
     claim = steps.where(person.id).claim
     at = AppTest.from_function(_acts_on_an_item)
-    at.session_state["identity"] = {"name": person.code, "role": "reviewer", "study_id": None}
+    at.session_state["session"] = signed_in(person.code, "reviewer")
     at.session_state["item"] = claim.item_id
     at.run()
     assert not at.exception
@@ -318,12 +297,9 @@ def test_what_came_after_the_action_and_the_gold_never_stand_in_the_page(tmp_pat
     assert "gold-canary" not in page_text
 
 
-def test_a_participants_cookie_is_no_hat_and_a_hats_cookie_no_participants():
-    assert identity_of(participant_cookie("secret")) is None
-    assert secret_of(cookie_of(Identity("Ada", Role.RESEARCHER))) is None
+def test_a_participants_cookie_is_signed():
     assert secret_of(participant_cookie("secret")) == "secret"
     assert secret_of("secret") is None
-    assert identity_of(cookie_of(Identity("P01", Role.PARTICIPANT, 1))) is None
 
 
 def test_a_study_with_practice_and_checks_looks_the_same_for_every_item(visit, words, study):
@@ -425,7 +401,7 @@ def test_nobody_else_reviews_in_a_participants_place(words, study):
     with reading() as session:
         run = session.get(tables.Run, claim.run_id)
     at = AppTest.from_file(str(ROOT / "streamlit_app.py"), default_timeout=30)
-    at.session_state["identity"] = {"name": person.code, "role": "researcher", "study_id": None}
+    at.session_state["session"] = signed_in(person.code)
     at.query_params["run"] = run.name
     at.run()
     at.switch_page("console/web/pages/review.py").run()

@@ -10,6 +10,7 @@ from console.review.decisions import Answer
 from console.runs import ingest
 from console.studies.results.adjudication import Of, revisions
 from tests.logs import purchase, write_log
+from tests.signing_in import signed_in
 
 WORDS = "canary-of-bob"
 
@@ -101,7 +102,7 @@ def test_a_settled_one_is_settled_again_by_a_further_revision(open_page, dispute
 
 def test_who_reviewed_it_cannot_settle_it(open_page, disputed, words):
     at = open_page("studies", adjudicate="kettles")
-    at.session_state["identity"] = {"name": "bob", "role": "researcher"}
+    at.session_state["session"] = signed_in("bob")
     at.run()
     click(at, "Aligned")
     assert "somebody else has to settle it" in words(at)

@@ -16,7 +16,7 @@ import sys
 from console.studies.analysis import ANALYSES
 from console.studies.analysis.format import ColumnFormat
 from console.studies.analysis.frames import groups, own, table
-from console.studies.analysis.parts import WHOSE, Analysis, ResultPart
+from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart
 
 
 def hasty(frames):
@@ -47,7 +47,7 @@ ANALYSES["haste"] = Analysis(
             columns={"fastest": ColumnFormat("the fastest", 4)},
         ),
     ),
-    choices=(WHOSE,),
+    choices=(ResultChoice("reviewers", "Whose", "whose"),),
 )
 """
 
@@ -55,7 +55,7 @@ PAGE = """
 from streamlit.testing.v1 import AppTest
 
 at = AppTest.from_file("streamlit_app.py", default_timeout=60)
-at.session_state["hat"] = {"name": "Ada", "role": "researcher"}
+at.session_state["identity"] = {"name": "Ada", "role": "researcher"}
 for name, value in {"study": "small", "section": "results", "part": "haste"}.items():
     at.query_params[name] = value
 at.run()

@@ -39,7 +39,6 @@ def kept(tmp_path_factory):
 def played(kept, data_dir):
     """A study played to its end, by stand-ins where people would sit."""
     if kept.exists():
-        data_dir.mkdir(parents=True)
         shutil.copy(kept, data_dir / "console.db")
     else:
         lifecycle.create(DESIGN, now_ms())

@@ -1,17 +1,12 @@
-"""Only plain, signed text becomes a cookie; the browser's part is in tests/browser."""
+"""Only plain text becomes a cookie; the browser's part is in tests/browser."""
 
 import pytest
 
 from console.errors import BadInput
-from console.web.widgets.sign_in_cookie import delete_cookie, set_cookie
+from console.web.widgets.preference_cookie import set_cookie
 
 
 @pytest.mark.parametrize(("name", "value"), [("sign in", "x"), ("ia", "a;b"), ("ia", "a\nb"), ("ia", ""), ("", "x")])
 def test_what_could_break_out_of_a_cookie_is_refused(name, value):
     with pytest.raises(BadInput):
         set_cookie(name, value)
-
-
-def test_a_cookie_without_a_name_cannot_be_deleted():
-    with pytest.raises(BadInput):
-        delete_cookie("a=b; path=/")

@@ -1,0 +1,119 @@
+"""Sessions of people: opened by an invitation, looked up at every step, ended by their owner or an admin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session, col, select, update
+
+from console.auth.identity import Identity, Role, roles_of
+from console.auth.tokens import new_token, token_hash
+from console.errors import Refused, Unknown
+from storage import tables
+
+SESSION_DAYS = 30
+_DAY_MS = 86_400_000
+_SEEN_EVERY_MS = 300_000
+_MOST_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """A session that is open; times are milliseconds since 1970."""
+
+    id: int
+    name: str
+    browser: str
+    address: str
+    created_ms: int
+    seen_ms: int
+    expires_ms: int
+
+
+def cookie_name(port: int) -> str:
+    """The cookie of a console at that port; browsers send a cookie to every port of a host."""
+    return f"inferact_{port}"
+
+
+def open_session(session: Session, person: tables.Person, now_ms: int, *, browser: str = "", address: str = "") -> str:
+    """The token of a new session of that person."""
+    token = new_token()
+    session.add(
+        tables.PersonSession(
+            token_hash=token_hash(token),
+            person_id=person.id or 0,
+            browser=browser[:_MOST_CHARACTERS],
+            address=address[:_MOST_CHARACTERS],
+            created_ms=now_ms,
+            seen_ms=now_ms,
+            expires_ms=now_ms + SESSION_DAYS * _DAY_MS,
+        )
+    )
+    return token
+
+
+def identity_of(session: Session, token: str | None, now_ms: int) -> Identity | None:
+    """Whose session that is, with the roles of this moment; None where it is over or none."""
+    if not token:
+        return None
+    row, person = tables.PersonSession, tables.Person
+    statement = select(row.id, person.name, person.roles).join(person, col(person.id) == row.person_id)
+    found = session.exec(statement.where(row.token_hash == token_hash(token), *_open(now_ms))).first()
+    return Identity(found[1], roles_of(found[2]), session_id=found[0]) if found else None
+
+
+def is_stale(session: Session, token: str, now_ms: int) -> bool:
+    """Whether it is time to remember that the session is in use."""
+    row = tables.PersonSession
+    seen_ms = session.exec(select(row.seen_ms).where(row.token_hash == token_hash(token))).first()
+    return seen_ms is not None and seen_ms < now_ms - _SEEN_EVERY_MS
+
+
+def mark_seen(session: Session, token: str, now_ms: int) -> None:
+    """Remembers that the session is in use; worth a write every five minutes."""
+    row = tables.PersonSession
+    session.execute(update(row).where(col(row.token_hash) == token_hash(token)).values(seen_ms=now_ms))
+
+
+def open_sessions(session: Session, now_ms: int, name: str | None = None) -> list[OpenSession]:
+    """The sessions that are open, the latest first; of that person alone, where one is named."""
+    row, person = tables.PersonSession, tables.Person
+    statement = select(row, person.name).join(person, col(person.id) == row.person_id).where(*_open(now_ms))
+    if name is not None:
+        statement = statement.where(person.name == name)
+    return [
+        OpenSession(one.id or 0, whose, one.browser, one.address, one.created_ms, one.seen_ms, one.expires_ms)
+        for one, whose in session.exec(statement.order_by(col(row.id).desc()))
+    ]
+
+
+def end_session(session: Session, token: str | None, now_ms: int) -> None:
+    """Ends the session of that token, if there is one."""
+    row = tables.PersonSession
+    own = (col(row.token_hash) == token_hash(token or ""), col(row.ended_ms).is_(None))
+    session.execute(update(row).where(*own).values(ended_ms=now_ms))
+
+
+def end_session_of(session: Session, session_id: int, by: Identity | None, now_ms: int) -> str:
+    """Ends that session and says whose it was; `by` must own it or be an admin, None is the machine's own command.
+
+    Raises Unknown where it is not open, Refused where it is somebody else's.
+    """
+    found = [one for one in open_sessions(session, now_ms) if one.id == session_id]
+    if not found:
+        raise Unknown("open session", session_id)
+    if by is not None and by.name != found[0].name and not by.has(Role.ADMIN):
+        raise Refused("Only its owner or an admin ends a session.")
+    row = tables.PersonSession
+    session.execute(update(row).where(col(row.id) == session_id).values(ended_ms=now_ms))
+    return found[0].name
+
+
+def _open(now_ms: int) -> tuple[Any, ...]:
+    row = tables.PersonSession
+    return (
+        col(row.ended_ms).is_(None),
+        col(row.expires_ms) > now_ms,
+        col(tables.Person.disabled_ms).is_(None),
+    )

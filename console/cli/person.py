@@ -1,0 +1,115 @@
+"""`inferact person`: who may come in, the links that let them, and their sessions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from console import runs
+from console.auth import invitations, people, sessions
+from console.auth.identity import roles_of
+from console.cli.output import Json, emit, emit_json, show_table
+from console.cli.serve import PublicUrl, site_of
+from console.database import now_ms, reading, writing
+from console.server import serve
+
+app = typer.Typer(
+    help="Invite people, disable them, end their sessions.",
+    epilog="Example: inferact person invite Ada --role researcher",
+    invoke_without_command=True,
+)
+
+Name = Annotated[str, typer.Argument(help="The person's name, however it is written.")]
+
+
+@app.callback()
+def _default(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        list_people(as_json=False)
+
+
+@app.command("list", epilog="Example: inferact person list --json")
+def list_people(as_json: Json = False) -> None:
+    """List everybody who may come in, or might before they were disabled."""
+    with reading() as session:
+        rows: list[dict[str, Any]] = [
+            {
+                "name": one.name,
+                "roles": one.roles,
+                "since": runs.iso(one.created_ms),
+                "disabled": runs.iso(one.disabled_ms) if one.disabled_ms is not None else None,
+            }
+            for one in people.every_person(session)
+        ]
+    if as_json:
+        emit_json(rows)
+        return
+    show_table(rows, ("name", "roles", "since", "disabled"), empty="Nobody yet. Invite: inferact person invite NAME")
+
+
+@app.command("invite", epilog="Example: inferact person invite Ada --role researcher")
+def invite_person(
+    name: Name,
+    role: Annotated[
+        str | None, typer.Option(help="reviewer, researcher, admin, by commas; without it those they have.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Where the console listens, as given to `serve`.")] = None,
+    port: Annotated[int | None, typer.Option(help="Its port.")] = None,
+    public_url: PublicUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print a link that opens the console once, for this person alone; a disabled one may come in again by it."""
+    site, roles = site_of(host, port, public_url), roles_of(role) if role else None
+    with writing() as session:
+        token = invitations.invite(session, name, roles, "inferact person", now_ms())
+        written = people.person_of(session, name).name
+    link = serve.invitation_link(site, token)
+    emit(
+        {"name": written, "link": link, "days": invitations.DAYS},
+        as_json,
+        f"For {written}, once, within a week:\n{link}",
+    )
+
+
+@app.command("disable", epilog="Example: inferact person disable Ada")
+def disable_person(name: Name, as_json: Json = False) -> None:
+    """Keep a person out: their sessions end, their links open nothing, what they decided stays."""
+    with writing() as session:
+        person = people.person_of(session, name)
+        people.disable(session, person, now_ms())
+        written = person.name
+    emit(
+        {"name": written, "disabled": True}, as_json, f"{written} cannot come in any more; open pages close in seconds."
+    )
+
+
+@app.command("sessions", epilog="Example: inferact person sessions")
+def list_sessions(as_json: Json = False) -> None:
+    """List the browsers in which somebody is signed in."""
+    with reading() as session:
+        rows = [
+            {
+                "id": one.id,
+                "name": one.name,
+                "since": runs.iso(one.created_ms),
+                "seen": runs.iso(one.seen_ms),
+                "address": one.address,
+                "browser": one.browser,
+            }
+            for one in sessions.open_sessions(session, now_ms())
+        ]
+    if as_json:
+        emit_json(rows)
+        return
+    show_table(rows, ("id", "name", "since", "seen", "address", "browser"), empty="Nobody is signed in.")
+
+
+@app.command("end-session", epilog="Example: inferact person end-session 3")
+def end_session(
+    number: Annotated[int, typer.Argument(metavar="ID", help="The session's id.")], as_json: Json = False
+) -> None:
+    """End one session; its open pages close within seconds."""
+    with writing() as session:
+        name = sessions.end_session_of(session, number, None, now_ms())
+    emit({"id": number, "name": name, "ended": True}, as_json, f"Ended session {number} of {name}.")

@@ -1,0 +1,154 @@
+"""The guard before pages, uploads, media and the websocket: known hosts, our own origins, and a session that is open.
+
+The API under /api has an admission of its own; here it passes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import MutableMapping
+from typing import Any
+from urllib.parse import quote
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from console.auth import sessions
+from console.auth.identity import Identity
+from console.auth.participant_cookie import participant_cookie_name, secret_of
+from console.database import now_ms, reading, writing
+from console.server.sign_in import participants
+from console.server.site import Site
+from console.studies.sessions import joining
+
+_log = logging.getLogger(__name__)
+
+OPEN = ("/_stcore/health", "/_stcore/host-config", "/favicon.png", "/whoami", "/join", "/sign-out")
+OPEN_BELOW = ("/static/", "/sign-in", "/invite/")
+"""What may be asked for without a session: the sign-in, the way into a study, and the browser's half of Streamlit."""
+
+_API = ("/api", "/api/")
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_CLOSED = 4401
+_LOOK_EVERY_S = 2.0
+
+
+class Guard:
+    """ASGI middleware: who may not come in gets a sentence, or the sign-in, and never reaches Streamlit."""
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self._app, self._site = app, site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes the request on or answers it."""
+        if scope["type"] == "websocket":
+            await self._socket(scope, receive, send)
+            return
+        refusal = await self._refusal(Request(scope)) if scope["type"] == "http" else None
+        await (refusal or self._app)(scope, receive, send)
+
+    async def _refusal(self, request: Request) -> Response | None:
+        path = request.url.path
+        if path == _API[0] or path.startswith(_API[1]):
+            return None
+        if wrong := self._stranger(request, request.method not in _SAFE_METHODS):
+            return PlainTextResponse(wrong, 403)
+        if path.rstrip("/") == "/participate":
+            return await participants.arrive(request, self._site)
+        if path in OPEN or path.startswith(OPEN_BELOW) or await self._is_live(request):
+            return None
+        if _is_document(request):
+            return RedirectResponse("/sign-in", 303, {"Cache-Control": "no-store"})
+        return PlainTextResponse("Sign in first.", 401, {"Cache-Control": "no-store"})
+
+    def _stranger(self, connection: HTTPConnection, acts: bool) -> str | None:
+        """Why the request cannot come from one of our own pages, or None."""
+        host, origin = connection.headers.get("host", ""), connection.headers.get("origin")
+        if host not in self._site.hosts:
+            return f"This console does not answer to the name {host!r}; start it with --public-url to give it one."
+        if (acts or origin is not None) and (origin not in self._site.origins or origin.partition("//")[2] != host):
+            return "This came from a page that is not the console's, so it is refused."
+        return None
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection = HTTPConnection(scope)
+        if self._stranger(connection, acts=True) or not await self._is_live(connection):
+            _log.warning(
+                "A websocket was refused: no session, or another site's page (Origin %r).", _origin(connection)
+            )
+            await receive()
+            await send({"type": "websocket.close", "code": _CLOSED})
+            return
+        await self._while_live(connection, scope, receive, send)
+
+    async def _while_live(self, connection: HTTPConnection, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves the socket until its session is over; the browser then hears of it at once."""
+        over = asyncio.create_task(self._until_over(connection))
+
+        async def receive_until_over() -> Message:
+            coming = asyncio.ensure_future(receive())
+            await asyncio.wait((coming, over), return_when=asyncio.FIRST_COMPLETED)
+            if not over.done():
+                return coming.result()
+            coming.cancel()
+            await send({"type": "websocket.close", "code": _CLOSED})
+            return {"type": "websocket.disconnect", "code": _CLOSED}
+
+        async def send_while_live(message: MutableMapping[str, Any]) -> None:
+            # What a run still says to a socket that was closed has nobody to hear it.
+            if not over.done():
+                await send(message)
+
+        try:
+            await self._app(scope, receive_until_over, send_while_live)
+        finally:
+            over.cancel()
+
+    async def _until_over(self, connection: HTTPConnection) -> None:
+        while await self._is_live(connection):
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def _is_live(self, connection: HTTPConnection) -> bool:
+        """Whether a session of a person, or a place of a participant, stands behind the cookies at this moment."""
+        try:
+            return await asyncio.to_thread(_stands_behind, connection.cookies, self._site.port)
+        except Exception:
+            # Without the database nobody is known.
+            _log.exception("Whether a session is open could not be looked up.")
+            return False
+
+
+def person_behind(cookies: MutableMapping[str, str] | dict[str, str], port: int) -> Identity | None:
+    """The person whose session the cookie holds; the session is then in use."""
+    token = cookies.get(sessions.cookie_name(port))
+    if not token:
+        return None
+    at_ms = now_ms()
+    with reading() as session:
+        identity = sessions.identity_of(session, token, at_ms)
+        stale = identity is not None and sessions.is_stale(session, token, at_ms)
+    if stale:
+        with writing() as session:
+            sessions.mark_seen(session, token, at_ms)
+    return identity
+
+
+def _stands_behind(cookies: dict[str, str], port: int) -> bool:
+    if person_behind(cookies, port) is not None:
+        return True
+    secret = secret_of(cookies.get(participant_cookie_name(port)))
+    if secret is None:
+        return False
+    with reading() as session:
+        return joining.found(session, secret) is not None
+
+
+def _is_document(request: Request) -> bool:
+    wants = request.headers.get("sec-fetch-dest", "document")
+    return request.method in _SAFE_METHODS and wants == "document" and "text/html" in request.headers.get("accept", "")
+
+
+def _origin(connection: HTTPConnection) -> str:
+    return quote(connection.headers.get("origin", ""))

@@ -1,0 +1,147 @@
+"""Routes of the sign-in: an invitation is shown by GET and used by POST, which opens a session and sets its cookie."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from console.auth import invitations, people, sessions
+from console.auth.identity import Identity
+from console.auth.invitations import Invited
+from console.database import now_ms, reading, writing
+from console.errors import BadInput, ConsoleError, Refused
+from console.server.sign_in import participants, session_list, wrong_tokens
+from console.server.sign_in.html_pages import HEADERS, fields, notice, page, style
+from console.server.site import Site
+
+_Handler = Callable[[Site, Request], Awaitable[Response]]
+
+
+def routes(site: Site) -> list[Route]:
+    """Every route of the sign-in; each is a plain page."""
+    return [
+        _route(site, "/sign-in", _sign_in, "GET"),
+        _route(site, "/sign-in/style.css", _style, "GET"),
+        _route(site, "/invite/{token}", _show_invitation, "GET"),
+        _route(site, "/invite/{token}", _use_invitation, "POST"),
+        _route(site, "/sign-out", _sign_out, "POST"),
+        _route(site, "/whoami", _whoami, "GET"),
+        _route(site, "/sessions", session_list.show, "GET"),
+        _route(site, "/sessions", session_list.end, "POST"),
+        _route(site, "/join", participants.show_join, "GET"),
+        _route(site, "/join", participants.join, "POST"),
+    ]
+
+
+def _route(site: Site, path: str, handler: _Handler, method: str) -> Route:
+    async def answer(request: Request) -> Response:
+        return await handler(site, request)
+
+    return Route(path, answer, methods=[method], name=f"{method} {path}")
+
+
+async def _style(_site: Site, _request: Request) -> Response:
+    return style()
+
+
+async def _sign_in(site: Site, request: Request) -> Response:
+    identity = await asyncio.to_thread(session_list.person_at, site, request)
+    return page("sign_in", name=identity.name if identity else None, over="over" in request.query_params)
+
+
+async def _whoami(site: Site, request: Request) -> Response:
+    identity: Identity | None = await asyncio.to_thread(session_list.person_at, site, request)
+    if identity is None:
+        return JSONResponse({"error": "Nobody is signed in here."}, 401, HEADERS)
+    return JSONResponse({"name": identity.name, "roles": sorted(map(str, identity.roles))}, 200, HEADERS)
+
+
+async def _show_invitation(_site: Site, request: Request) -> Response:
+    await wrong_tokens.slow(request)
+    try:
+        invited = await asyncio.to_thread(_invited, request.path_params["token"])
+    except Refused as refusal:
+        return _no_use(request, refusal)
+    return _invitation_page(request, invited)
+
+
+async def _use_invitation(site: Site, request: Request) -> Response:
+    await wrong_tokens.slow(request)
+    sent, token = await fields(request), request.path_params["token"]
+    try:
+        invited = await asyncio.to_thread(_invited, token)
+    except Refused as refusal:
+        return _no_use(request, refusal)
+    try:
+        opened = await asyncio.to_thread(partial(_open, token, sent.get("name", ""), request))
+    except (BadInput, Refused) as refusal:
+        return _invitation_page(request, invited, str(refusal), sent.get("name", ""))
+    wrong_tokens.forget(request)
+    response = RedirectResponse(_own_path(sent.get("next", "")), 303, HEADERS)
+    _set_cookie(response, site, opened)
+    return response
+
+
+async def _sign_out(site: Site, request: Request) -> Response:
+    cookie = sessions.cookie_name(site.port)
+    await asyncio.to_thread(_end, request.cookies.get(cookie))
+    response = RedirectResponse("/sign-in", 303, HEADERS)
+    response.delete_cookie(cookie, httponly=True, samesite="lax", secure=site.is_secure)
+    return response
+
+
+def _set_cookie(response: Response, site: Site, token: str) -> None:
+    # Strict would not be sent with the redirect that follows a click in a mail.
+    response.set_cookie(
+        sessions.cookie_name(site.port),
+        token,
+        httponly=True,
+        samesite="lax",
+        secure=site.is_secure,
+        max_age=sessions.SESSION_DAYS * 86_400,
+    )
+
+
+def _invited(token: str) -> Invited:
+    with reading() as session:
+        return invitations.invited(session, token, now_ms())
+
+
+def _open(token: str, name: str, request: Request) -> str:
+    browser, address = request.headers.get("user-agent", ""), request.client.host if request.client else ""
+    with writing() as session:
+        person = invitations.accept(session, token, name, now_ms())
+        return sessions.open_session(session, person, now_ms(), browser=browser, address=address)
+
+
+def _end(token: str | None) -> None:
+    with writing() as session:
+        sessions.end_session(session, token, now_ms())
+
+
+def _invitation_page(request: Request, invited: Invited, refusal: str = "", name: str = "") -> Response:
+    return page(
+        "invite",
+        400 if refusal else 200,
+        invited=invited,
+        refusal=refusal,
+        name=name,
+        longest=people.MAX_NAME,
+        next=_own_path(request.query_params.get("next", "")),
+    )
+
+
+def _no_use(request: Request, refusal: ConsoleError) -> Response:
+    wrong_tokens.count_wrong(request, "invitation")
+    return notice("This link does not open anything", f"{refusal} Ask for a new one.", 410)
+
+
+def _own_path(path: str) -> str:
+    """The path where it leads to a page of ours, else the first page."""
+    ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable() and path.isascii()
+    return path if ours else "/"

@@ -1,0 +1,132 @@
+"""People, invitations and sessions: a name is one person's, a link opens once, a session ends when it should."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from console.auth import invitations, people, sessions
+from console.auth.identity import Role, roles_of
+from console.database import now_ms, reading, writing
+from console.errors import BadInput, Refused, Unknown
+from console.settings import settings
+
+HOUR_MS = 3_600_000
+
+
+def invited(name=None, roles=None, at=None, **more):
+    with writing() as session:
+        return invitations.invite(session, name, roles, "tests", at or now_ms(), **more)
+
+
+def accepted(token, name="", at=None):
+    """The token of a session that the invitation opens."""
+    with writing() as session:
+        person = invitations.accept(session, token, name, at or now_ms())
+        return sessions.open_session(session, person, at or now_ms())
+
+
+def whose(token, at=None):
+    with reading() as session:
+        found = sessions.identity_of(session, token, at or now_ms())
+        return found and found.name
+
+
+@pytest.mark.parametrize("other", ["ADA LOVELACE", " ada  lovelace ", "Ada Lovelace", "ＡＤＡ Lovelace"])
+def test_nobody_else_takes_a_name_however_it_is_written(other):
+    accepted(invited(), "Ada Lovelace")
+    token = invited()
+    with pytest.raises(Refused, match="called Ada Lovelace here already"):
+        accepted(token, other)
+    assert whose(accepted(token, "Grace")) == "Grace"
+
+
+@pytest.mark.parametrize("name", ["", "   ", "a\x1b[31m", "x" * 200])
+def test_a_name_can_be_read(name):
+    with pytest.raises(BadInput):
+        accepted(invited(), name)
+
+
+def test_an_invitation_opens_once_and_for_a_while():
+    token = invited("Ada", [Role.RESEARCHER])
+    assert whose(accepted(token)) == "Ada"
+    with pytest.raises(Refused, match="cannot be used"):
+        accepted(token)
+    late = invited("Ada", days=1)
+    with pytest.raises(Refused, match="cannot be used"):
+        accepted(late, at=now_ms() + 24 * HOUR_MS)
+    with pytest.raises(Refused, match="cannot be used"):
+        accepted("made-up")
+
+
+def test_an_invitation_of_somebody_known_keeps_their_roles_and_ignores_a_name():
+    accepted(invited("Ada", [Role.RESEARCHER]))
+    assert whose(accepted(invited("ADA"), "Grace")) == "Ada"
+    with reading() as session:
+        (ada,) = people.every_person(session)
+        assert roles_of(ada.roles) == {Role.REVIEWER, Role.RESEARCHER}
+
+
+def test_a_session_expires_and_ends_at_sign_out():
+    token = accepted(invited("Ada"))
+    assert whose(token, now_ms() + 29 * 24 * HOUR_MS) == "Ada"
+    assert whose(token, now_ms() + 30 * 24 * HOUR_MS) is None
+    with writing() as session:
+        sessions.end_session(session, token, now_ms())
+    assert whose(token) is None
+    assert whose(None) is None
+    assert whose("made-up") is None
+
+
+def test_a_disabled_person_loses_sessions_and_links_until_invited_again():
+    one, other, link = accepted(invited("Ada")), accepted(invited("Ada")), invited("Ada")
+    grace = accepted(invited("Grace"))
+    with writing() as session:
+        people.disable(session, people.person_of(session, "ada"), now_ms())
+    assert [whose(one), whose(other), whose(grace)] == [None, None, "Grace"]
+    with pytest.raises(Refused):
+        accepted(link)
+    fresh = accepted(invited("Ada"))
+    assert [whose(one), whose(fresh)] == [None, "Ada"]
+
+
+def test_a_session_is_ended_by_its_owner_or_an_admin_and_nobody_else():
+    accepted(invited("Ada"))
+    ada, grace, root = accepted(invited("Ada")), accepted(invited("Grace")), accepted(invited("Root", [Role.ADMIN]))
+    with reading() as session:
+        identities = {
+            name: sessions.identity_of(session, token, now_ms())
+            for name, token in (("ada", ada), ("grace", grace), ("root", root))
+        }
+        mine = sessions.open_sessions(session, now_ms(), "Ada")
+        assert len(mine) == 2
+        assert len(sessions.open_sessions(session, now_ms())) == 4
+
+    def end(number, by):
+        with writing() as session:
+            return sessions.end_session_of(session, number, identities[by], now_ms())
+
+    with pytest.raises(Refused, match="owner or an admin"):
+        end(mine[0].id, "grace")
+    assert end(mine[0].id, "ada") == "Ada"
+    assert whose(ada) is None
+    assert end(mine[1].id, "root") == "Ada"
+    with pytest.raises(Unknown):
+        end(mine[1].id, "root")
+
+
+def test_the_database_holds_no_token():
+    link = invited("Ada")
+    token = accepted(link)
+    with closing(sqlite3.connect(settings().database_url.removeprefix("sqlite:///"))) as connection:
+        dump = "\n".join(connection.iterdump())
+    assert "Ada" in dump
+    assert link not in dump
+    assert token not in dump
+
+
+def test_a_word_that_is_no_role_is_refused():
+    with pytest.raises(BadInput, match="No role named 'root'"):
+        roles_of("reviewer,root")
+    with pytest.raises(BadInput, match="participant"):
+        roles_of("participant")

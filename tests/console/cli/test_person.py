@@ -1,0 +1,60 @@
+"""`inferact person`, and who decides at the command line."""
+
+import json
+
+import pytest
+
+from console.auth import invitations, sessions
+from console.cli import run_command
+from console.database import now_ms, reading, writing
+from tests.signing_in import signed_in
+
+
+@pytest.fixture
+def person(capsys):
+    """A function from the arguments of `inferact person` to (the exit code, what was printed as JSON)."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        code = run_command(["person", *arguments, "--json"])
+        out = capsys.readouterr().out
+        return code, json.loads(out) if out else None
+
+    return run
+
+
+def whose(token):
+    with reading() as session:
+        found = sessions.identity_of(session, token, now_ms())
+        return found and found.name
+
+
+def test_a_link_is_for_one_person_with_the_roles_given(person):
+    code, made = person("invite", "Ada", "--role", "researcher,admin", "--port", "8600")
+    assert code == 0
+    assert made["link"].startswith("http://127.0.0.1:8600/invite/")
+    token = made["link"].rpartition("/")[2]
+    with writing() as session:
+        assert invitations.accept(session, token, "", now_ms()).name == "Ada"
+    _, (ada,) = person("list")
+    assert (ada["name"], ada["roles"], ada["disabled"]) == ("Ada", "admin,researcher,reviewer", None)
+    assert person("invite", "Ada", "--role", "root")[0] == 2
+
+
+def test_links_carry_the_stated_address(person):
+    _, made = person("invite", "Ada", "--host", "0.0.0.0", "--public-url", "https://console.example")
+    assert made["link"].startswith("https://console.example/invite/")
+    assert person("invite", "Ada", "--host", "0.0.0.0")[0] == 1
+
+
+def test_sessions_are_listed_and_ended_and_a_disabled_person_has_none(person):
+    ada, grace = signed_in("Ada"), signed_in("Grace")
+    _, rows = person("sessions")
+    assert [row["name"] for row in rows] == ["Grace", "Ada"]
+    assert person("end-session", str(rows[1]["id"]))[1]["name"] == "Ada"
+    assert [whose(ada), whose(grace)] == [None, "Grace"]
+    assert person("end-session", str(rows[1]["id"]))[0] == 2
+    assert person("disable", "GRACE")[1] == {"name": "Grace", "disabled": True}
+    assert whose(grace) is None
+    assert person("sessions")[1] == []
+    assert person("disable", "nobody")[0] == 2

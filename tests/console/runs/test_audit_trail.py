@@ -1,0 +1,161 @@
+"""The audit: what each door writes of who did what, and how a person reads it."""
+
+import csv
+import getpass
+import json
+import platform
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from console.auth.origin import By, Door, acting
+from console.cli import run_command
+from console.database import now_ms, reading, writing
+from console.runs import audit_log, audit_trail, ingest
+from console.runs.audit_trail import AuditFilter
+from tests.logs import purchase, write_log
+
+
+@pytest.fixture
+def kettles(tmp_path):
+    """A run that was imported by command."""
+    log = write_log(tmp_path / "kettles.jsonl", *(purchase(n, wrong=True) for n in range(3)))
+    assert run_command(["trajectory", "import", str(log), "--run", "kettles"]) == 0
+    return "kettles"
+
+
+def said(**wanted):
+    """The sentences of the audit, the oldest first."""
+    with reading() as session:
+        found = audit_trail.entries(session, AuditFilter(**wanted))
+    return [audit_trail.sentence(one) for one in reversed(found)]
+
+
+def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, capsys):
+    me = getpass.getuser()
+    out = tmp_path / "out.csv"
+    for command in (
+        ["run", "budget", kettles, "5"],
+        ["run", "budget", kettles, "50%"],
+        ["detect", kettles, "--method", "rules", "--threshold", "0.3"],
+        ["run", "critical", kettles, "--add", "refund_*"],
+        ["export", "decisions", "--run", kettles, "--out", str(out)],
+        ["db", "backup", str(tmp_path / "copy.db")],
+    ):
+        assert run_command(command) == 0
+    assert said() == [
+        f"{me} made the run kettles, by command.",
+        f"{me} imported 3 trajectories of kettles.jsonl into kettles, by command.",
+        f"{me} set the budget of kettles from no cap to 5, by command.",
+        f"{me} set the budget of kettles from 5 to 50%, by command.",
+        f"{me} had rules judge kettles; settings from detector nothing, threshold nothing, seed 0 to detector rules, "
+        "threshold 0.3, seed 0, by command.",
+        f"{me} set the critical actions of kettles from click[Buy Now] to click[Buy Now], refund_*, by command.",
+        f"{me} exported the decisions of kettles, by command.",
+        f"{me} backed the database up to {tmp_path / 'copy.db'}, by command.",
+    ]
+    capsys.readouterr()
+    assert run_command(["db", "check", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["problems"], found["audit"]["events"], len(found["audit"]["hash"])) == ([], 8, 64)
+
+
+def test_a_restore_is_told_in_what_was_restored(kettles, tmp_path):
+    assert run_command(["db", "backup", str(tmp_path / "copy.db")]) == 0
+    assert run_command(["run", "budget", kettles, "5"]) == 0
+    assert run_command(["db", "restore", str(tmp_path / "copy.db")]) == 0
+    assert [words.split(" ", 1)[1] for words in said()][2:] == [
+        f"backed the database up to {tmp_path / 'copy.db'}, by command.",
+        f"restored the database from {tmp_path / 'copy.db'}, by command.",
+    ]
+    assert run_command(["db", "check"]) == 0
+
+
+def test_a_change_behind_the_console_s_back_fails_the_check_and_is_named(kettles, data_dir, capsys):
+    assert run_command(["run", "budget", kettles, "5"]) == 0
+    with closing(sqlite3.connect(data_dir / "console.db")) as connection, connection:
+        connection.execute("UPDATE event SET after = '\"9\"' WHERE kind = 'budget set'")
+    capsys.readouterr()
+    assert run_command(["db", "check"]) == 1
+    out, err = capsys.readouterr()
+    assert "Audit: event 3 (budget set) was changed." in out
+    assert "1 problems" in err
+
+
+def test_whoever_acts_is_named_with_door_and_address_and_nobody_afterwards(kettles):
+    with acting(By("Ada", Door.BROWSER, "10.0.0.7")):
+        ingest.set_budget(kettles, "7")
+    ingest.set_budget(kettles, "8")
+    with reading() as session:
+        by_itself, by_ada = audit_trail.entries(session, AuditFilter(kind="budget set"))
+    assert (by_ada.who, by_ada.door, by_ada.place, by_ada.before, by_ada.after) == (
+        "Ada", "browser", "10.0.0.7", "no cap", "7",
+    )  # fmt: skip
+    assert (by_itself.who, by_itself.door, by_itself.place) == ("console", "", "")
+
+
+def test_an_event_can_name_its_own_author_and_a_part_of_the_console_keeps_its_name(kettles):
+    with acting(By("Ada", Door.CLI, "desk")), writing() as session:
+        audit_log.record(session, None, "one", now_ms(), by=By("bot", Door.API, "10.0.0.9"))
+        audit_log.record(session, None, "two", now_ms(), actor="engine")
+    with reading() as session:
+        two, one = audit_trail.entries(session, AuditFilter(), 2)
+    assert (one.who, one.door, one.place) == ("bot", "api", "10.0.0.9")
+    assert (two.who, two.door, two.place) == ("engine", "cli", "")
+
+
+def test_the_audit_is_chosen_by_run_kind_and_who(kettles):
+    me = getpass.getuser()
+    with writing() as session:
+        audit_log.record(session, None, "one", now_ms(), by=By("Eve", Door.API))
+    assert said(who="Eve") == ["Eve: one, over the API."]
+    assert len(said(run=kettles)) == 2
+    assert said(kind="imported", who=me, run=kettles) == [
+        f"{me} imported 3 trajectories of kettles.jsonl into kettles, by command."
+    ]
+    assert said(kind="imported", who="Eve") == []
+    with reading() as session:
+        assert audit_trail.choices(session) == ([kettles], ["imported", "one", "run created"], sorted(["Eve", me]))
+
+
+def test_the_csv_holds_every_event_with_its_sentence_and_runs_no_cell(kettles):
+    with writing() as session:
+        audit_log.record(session, None, "one", now_ms(), by=By("=1+1", Door.API))
+    with reading() as session:
+        text = audit_trail.as_csv(audit_trail.entries(session, AuditFilter())).decode()
+    rows = list(csv.DictReader(text.splitlines()))
+    assert [row["kind"] for row in rows] == ["one", "imported", "run created"]
+    assert rows[0]["who"] == "'=1+1"
+    assert rows[1]["where"] == platform.node()
+    assert rows[1]["sentence"].endswith("into kettles, by command.")
+
+
+def test_the_export_of_events_gained_its_columns_at_the_end(kettles, tmp_path):
+    out = tmp_path / "events.csv"
+    assert run_command(["export", "events", "--run", kettles, "--out", str(out)]) == 0
+    first, second = csv.DictReader(out.read_text().splitlines())
+    assert list(first)[:7] == ["event_id", "run", "at", "actor", "kind", "subject", "detail"]
+    assert list(first)[7:] == ["door", "where", "before", "after", "content_digest", "previous_hash", "hash"]
+    assert (first["previous_hash"], second["previous_hash"]) == ("", first["hash"])
+
+
+def test_an_export_that_cannot_be_recorded_leaves_no_file(kettles, data_dir, tmp_path):
+    with closing(sqlite3.connect(data_dir / "console.db")) as connection, connection:
+        connection.execute("DELETE FROM chain_end")
+    with pytest.raises(Exception, match="No row"):
+        run_command(["export", "items", "--run", kettles, "--out", str(tmp_path / "out.csv")])
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_decision_by_command_is_marked_as_such(kettles, tmp_path):
+    out = tmp_path / "decisions.csv"
+    for command in (
+        ["detect", kettles, "--method", "full-validation"],
+        ["review", "claim", "--run", kettles, "--reviewer", "ada"],
+        ["review", "decide", "1", "--reviewer", "ada", "--decision", "approve"],
+        ["export", "decisions", "--run", kettles, "--out", str(out)],
+    ):
+        assert run_command(command) == 0
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert {(row["reviewer"], row["door"]) for row in rows} == {("ada", "cli")}

@@ -1,0 +1,344 @@
+"""Who gets in by which way: every adversary at every way into the pages, against a console that really listens."""
+
+import secrets
+import socket
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from console.auth import people, sessions
+from console.auth.participant_cookie import participant_cookie
+from console.cli import run_command
+from console.database import now_ms, reading, writing
+from console.server.sign_in.sign_in_pages import routes
+from console.server.sign_in.wrong_tokens import delay_s
+from console.server.site import site_at
+from console.settings import settings
+from console.studies.design import Design
+from console.studies.sessions import joining, lifecycle
+from console.studies.sessions.withdrawal import withdraw
+from tests.signing_in import invitation, signed_in
+
+DOCUMENT = {"Accept": "text/html", "Sec-Fetch-Dest": "document"}
+IN, OUT = "in", "out"
+
+
+@pytest.fixture(scope="module")
+def site(shared, module_data):
+    """(the running server, its own Host, its own Origin); what the test writes reaches its database."""
+    host = shared.url.partition("//")[2]
+    return shared, host, shared.url
+
+
+@pytest.fixture(autouse=True)
+def same_database(module_data, monkeypatch):
+    monkeypatch.setenv("INFERACT_DATA_DIR", str(module_data))
+    settings.cache_clear()
+
+
+def participant():
+    """(the cookie's value, who it is, the study's code) of somebody who takes the only place of a study."""
+    fields = {
+        "name": f"pilot-{secrets.token_hex(4)}",
+        "source": {"actor": "scripted", "environment": "webshop"},
+        "tasks": 1,
+        "trials": 1,
+        "participants": {"human": 1},
+        "consent": {"text": "Agree?"},
+    }
+    study = lifecycle.create(Design.model_validate(fields), now_ms())
+    lifecycle.open_study(study.name)
+    person = joining.join(study.join_code)
+    return participant_cookie(person.secret), person, study.join_code
+
+
+def ended(name):
+    token = signed_in(name)
+    with writing() as session:
+        sessions.end_session(session, token, now_ms())
+    return token
+
+
+def disabled(name):
+    token = signed_in(name)
+    with writing() as session:
+        people.disable(session, people.person_of(session, name), now_ms())
+    return token
+
+
+def withdrawn():
+    cookie, person, _ = participant()
+    withdraw(person.id)
+    return cookie
+
+
+def headers_of(adversary, site):
+    """What that adversary's requests say of themselves."""
+    server, host, origin = site
+    own, others = f"inferact_{server.port}", f"inferact_{server.port + 1}"
+    good = signed_in("Ada", "reviewer")
+    theirs = {
+        "nobody": {},
+        "a name": {"Cookie": f"{own}=Ada; inferact_hat=Ada"},
+        "made-up session": {"Cookie": f"{own}={'x' * 43}"},
+        "another port's cookie": {"Cookie": f"{others}={good}"},
+        "ended session": {"Cookie": f"{own}={ended('Eve')}"},
+        "disabled person": {"Cookie": f"{own}={disabled('Dan')}"},
+        "withdrawn participant": {"Cookie": f"{own}_participant={withdrawn()}"},
+        "foreign page": {"Cookie": f"{own}={good}", "Origin": "https://evil.example"},
+        "page of another local port": {"Cookie": f"{own}={good}", "Origin": f"http://127.0.0.1:{server.port + 1}"},
+        "sandboxed page": {"Cookie": f"{own}={good}", "Origin": "null"},
+        "rebound name": {"Cookie": f"{own}={good}", "Host": "evil.example", "Origin": "http://evil.example"},
+        "another local name": {"Cookie": f"{own}={good}", "Origin": f"http://localhost:{server.port}"},
+        "reviewer": {"Cookie": f"{own}={good}"},
+        "participant": {"Cookie": f"{own}_participant={participant()[0]}"},
+    }
+    return {"Host": host, "Origin": origin} | theirs[adversary]
+
+
+OUTSIDE = (
+    "nobody",
+    "a name",
+    "made-up session",
+    "another port's cookie",
+    "ended session",
+    "disabled person",
+    "withdrawn participant",
+    "foreign page",
+    "page of another local port",
+    "sandboxed page",
+    "rebound name",
+    "another local name",
+)
+INSIDE = ("reviewer", "participant")
+
+
+def by_websocket(site, headers):
+    server, _, _ = site
+    more = {name: value for name, value in headers.items() if name not in ("Host", "Origin")}
+    try:
+        with connect(
+            f"ws://{headers['Host']}/_stcore/stream",
+            sock=_socket(server.port),
+            origin=headers.get("Origin"),
+            additional_headers=more,
+            subprotocols=["streamlit"],
+        ):
+            return IN
+    except InvalidStatus as refused:
+        return OUT if refused.response.status_code == 403 else str(refused)
+
+
+def _socket(port):
+    return socket.create_connection(("127.0.0.1", port))
+
+
+def by_request(method, path):
+    def ask(site, headers):
+        said = httpx.request(method, f"{site[2]}{path}", headers=headers, trust_env=False)
+        return OUT if said.status_code in (303, 401, 403) else IN
+
+    return ask
+
+
+WAYS = {
+    "websocket": by_websocket,
+    "page": by_request("GET", "/review"),
+    "first page": by_request("GET", "/index.html"),
+    "media": by_request("GET", "/media/0123.csv"),
+    "upload": by_request("PUT", "/_stcore/upload_file/a/b"),
+    "delete an upload": by_request("DELETE", "/_stcore/upload_file/a/b"),
+    "components": by_request("GET", "/_stcore/bidi-components/x/y.js"),
+    "metrics": by_request("GET", "/_stcore/metrics"),
+    "agent API": by_request("GET", "/_stcore/agent/openapi.json"),
+}
+
+
+@pytest.mark.parametrize("adversary", OUTSIDE)
+def test_nobody_from_outside_gets_in_by_any_way(site, adversary):
+    headers = headers_of(adversary, site)
+    assert {way: ask(site, headers) for way, ask in WAYS.items()} == dict.fromkeys(WAYS, OUT)
+
+
+@pytest.mark.parametrize("friend", INSIDE)
+def test_whoever_has_a_session_gets_in(site, friend):
+    headers = headers_of(friend, site)
+    found = {way: ask(site, headers) for way, ask in WAYS.items()}
+    assert found.pop("upload") in (IN, OUT)  # Streamlit asks for its own token besides
+    assert found.pop("delete an upload") in (IN, OUT)
+    assert found == dict.fromkeys(found, IN)
+
+
+def test_a_websocket_needs_an_origin(site):
+    headers = headers_of("reviewer", site)
+    del headers["Origin"]
+    assert by_websocket(site, headers) == OUT
+
+
+OURS = {
+    "GET /sign-in": 200,
+    "GET /sign-in/style.css": 200,
+    "GET /invite/{token}": 410,
+    "POST /invite/{token}": 410,
+    "POST /sign-out": 303,
+    "GET /whoami": 401,
+    "GET /sessions": 303,
+    "POST /sessions": 401,
+    "GET /join": 200,
+    "POST /join": 400,
+}
+"""What nobody is answered, from one of our own pages."""
+
+
+def test_every_route_of_ours_has_its_row(site):
+    assert {route.name for route in routes(site_at("127.0.0.1", 1, None))} == set(OURS)
+    found = {}
+    for name in OURS:
+        method, path = name.split(" ")
+        asked = path.replace("{token}", "made-up")
+        found[name] = httpx.request(
+            method, f"{site[2]}{asked}", headers=DOCUMENT | {"Origin": site[2]}, data={} if method == "POST" else None
+        ).status_code
+    assert found == OURS
+
+
+@pytest.mark.parametrize("name", [name for name in OURS if name.startswith("POST")])
+@pytest.mark.parametrize("adversary", ["foreign page", "page of another local port", "sandboxed page", "rebound name"])
+def test_no_form_of_another_page_acts(site, name, adversary):
+    headers = headers_of(adversary, site)
+    path = name.split(" ")[1].replace("{token}", invitation("Mallory", "admin"))
+    assert httpx.post(f"{site[2]}{path}", headers=headers, data={"name": "Mallory"}).status_code == 403
+    assert sessions_of("Mallory") == 0
+
+
+def test_no_form_without_an_origin_acts(site):
+    assert httpx.post(f"{site[2]}/invite/{invitation('Mallory')}", data={}).status_code == 403
+
+
+def sessions_of(name):
+    with reading() as session:
+        return len(sessions.open_sessions(session, now_ms(), name))
+
+
+def test_an_invitation_is_shown_by_get_and_used_by_post_once(site):
+    link = f"{site[2]}/invite/{invitation('Ina', 'reviewer')}"
+    for _ in range(3):
+        shown = httpx.get(link)
+        assert shown.status_code == 200
+        assert "Welcome, Ina" in shown.text
+        assert "script" not in shown.text
+    assert sessions_of("Ina") == 0
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: httpx.post(link, headers={"Origin": site[2]}, data={}), range(4)))
+    assert sorted(answer.status_code for answer in answers) == [303, 410, 410, 410]
+    assert sessions_of("Ina") == 1
+    kept = next(answer for answer in answers if answer.status_code == 303)
+    cookie = kept.headers["set-cookie"]
+    assert cookie.startswith(f"inferact_{site[0].port}=")
+    assert "HttpOnly" in cookie
+    assert "SameSite=lax" in cookie
+    assert "Secure" not in cookie
+    assert kept.headers["location"] == "/"
+
+
+@pytest.mark.parametrize("path", ["//evil.example", "/\\evil.example", "https://evil.example", "javascript:1", "/a\nb"])
+def test_an_invitation_leads_to_a_page_of_ours_alone(site, path):
+    answer = httpx.post(f"{site[2]}/invite/{invitation('Ina')}", headers={"Origin": site[2]}, data={"next": path})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+
+
+@pytest.mark.parametrize("end", ["its owner signs out", "an admin ends it", "the person is disabled"])
+def test_a_session_that_ends_closes_its_open_websocket(site, end):
+    name = f"Zoe {end}"
+    token, cookie = signed_in(name), f"inferact_{site[0].port}"
+    own = {"Cookie": f"{cookie}={token}", "Origin": site[2]}
+    with connect(
+        f"ws://{site[1]}/_stcore/stream", origin=site[2], additional_headers={"Cookie": own["Cookie"]}
+    ) as opened:
+        if end == "its owner signs out":
+            assert httpx.post(f"{site[2]}/sign-out", headers=own).status_code == 303
+        elif end == "an admin ends it":
+            with reading() as session:
+                (number,) = [one.id for one in sessions.open_sessions(session, now_ms(), name)]
+            admin = {"Cookie": f"{cookie}={signed_in('Root', 'admin')}", "Origin": site[2]}
+            assert httpx.post(f"{site[2]}/sessions", headers=admin, data={"id": number}).status_code == 303
+        else:
+            with writing() as session:
+                people.disable(session, people.person_of(session, name), now_ms())
+        with pytest.raises(ConnectionClosed):
+            deque(iter(lambda: opened.recv(timeout=10), None), maxlen=0)
+    assert httpx.get(f"{site[2]}/whoami", headers=own).status_code == 401
+    assert by_websocket(site, {"Host": site[1], **own}) == OUT
+
+
+def test_nobody_but_its_owner_or_an_admin_ends_a_session(site):
+    signed_in("Uma")
+    with reading() as session:
+        (number,) = [one.id for one in sessions.open_sessions(session, now_ms(), "Uma")]
+    other = {"Cookie": f"inferact_{site[0].port}={signed_in('Rae', 'researcher')}", "Origin": site[2]}
+    said = httpx.post(f"{site[2]}/sessions", headers=other, data={"id": number})
+    assert said.status_code == 403
+    assert "Uma" not in httpx.get(f"{site[2]}/sessions", headers=other).text
+    assert sessions_of("Uma") == 1
+
+
+def test_a_participant_comes_in_by_code_or_by_their_own_link(site):
+    _, person, _ = participant()
+    with httpx.Client(base_url=site[2], headers={"Origin": site[2]}) as browser:
+        wrong = browser.post("/join", data={"code": "WRONG"})
+        assert wrong.status_code == 400
+        assert "No study has this code" in wrong.text
+        arrived = browser.get("/participate", params={"me": person.secret})
+        assert (arrived.status_code, arrived.headers["location"]) == (303, "/participate")
+        assert "HttpOnly" in arrived.headers["set-cookie"]
+        page = browser.get("/participate")
+        assert 'id="root"' in page.text
+        assert browser.get("/sessions").status_code == 303
+    assert httpx.get(f"{site[2]}/participate?me=made-up").status_code == 410
+
+
+def test_joining_twice_is_one_place_and_a_full_study_says_so(site):
+    _, person, code = participant()
+    written = f" {code.lower()[:4]} {code[4:]} "
+    said = httpx.post(f"{site[2]}/join", headers={"Origin": site[2]}, data={"code": written})
+    assert "Every place in this study is taken" in said.text
+    own = {"Origin": site[2], "Cookie": f"inferact_{site[0].port}_participant={participant_cookie(person.secret)}"}
+    again = httpx.post(f"{site[2]}/join", headers=own, data={"code": written})
+    assert (again.status_code, again.headers["location"]) == (303, "/participate")
+
+
+def test_wrong_tokens_are_logged_without_their_text_and_slowed(site):
+    for _ in range(2):
+        httpx.get(f"{site[2]}/invite/made-up-token")
+    said = site[0].said()
+    assert "A wrong invitation from 127.0.0.1" in said
+    assert "made-up-token" not in said
+    assert [delay_s(count) for count in (0, 2, 3, 4, 5, 50)] == [0.0, 0.0, 0.25, 0.5, 1.0, 5.0]
+
+
+def test_the_stated_address_is_the_one_that_is_answered(serve):
+    """A proxy that keeps the Host of the machine behind it lets nobody sign in."""
+    server = serve("--public-url", "https://console.example")
+    assert "https://console.example/invite/" in server.said()
+    named = {"Host": "console.example", "Origin": "https://console.example"}
+    answer = httpx.post(f"{server.url}/invite/{invitation_of(server)}", headers=named, data={"name": "Ada"})
+    assert answer.status_code == 303
+    assert "Secure" in answer.headers["set-cookie"]
+    careless = {"Host": f"127.0.0.1:{server.port}", "Origin": "https://console.example"}
+    assert httpx.post(f"{server.url}/invite/x", headers=careless, data={}).status_code == 403
+    plain = {"Host": "console.example", "Origin": "http://console.example"}
+    assert httpx.post(f"{server.url}/invite/x", headers=plain, data={}).status_code == 403
+
+
+def invitation_of(server):
+    """The token of the link that the server printed."""
+    return server.said().partition("/invite/")[2].split()[0]
+
+
+def test_beyond_this_machine_nothing_starts_without_an_address(data_dir, capsys):
+    assert run_command(["serve", "--host", "0.0.0.0"]) == 1
+    assert "--public-url" in capsys.readouterr().err

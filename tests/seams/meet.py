@@ -1,0 +1,81 @@
+"""`meet.py APP`: walks through a house with a new entry on every shelf, and prints as JSON what a person met there."""
+
+import json
+import os
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+from console.cli import run_command
+from console.database import database_url
+from console.settings import settings
+from storage.engine import reading
+from tests.signing_in import signed_in
+
+DESIGN = """
+name: seam-study
+source: {actor: scripted, environment: webshop}
+tasks: 1
+trials: 1
+factors: {seam_factor: [low, high]}
+participants: {oracle: 2}
+"""
+COMMANDS = {
+    "detectors": "detector list",
+    "prompts": "prompt list",
+    "imported": "trajectory import log.seam --run seam-log",
+    "refused": "trajectory import refused.seam --run refused",
+    "judged": "detect seam-log --method seam-detector",
+    "played": "run start --name live --actor seam-actor --env seam-world --tasks 1 --trials 2 --detector seam-detector",
+    "reviewed": "review simulate --run live --reviewer seam-reviewer --policy seam-order",
+    "next": "run next live",
+    "status": "run status live --json",
+    "exported": "export decisions --run live --out decisions.seam",
+    "created": "study create design.yaml",
+    "shown": "study show seam-study",
+    "results": "study results seam-study --table seam-table",
+    "report": "study report seam-study --out report",
+}
+
+
+def run(command):
+    """(the exit code, what was printed)."""
+    said = StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        code = run_command(command.split())
+    return code, said.getvalue()
+
+
+def page_of(app):
+    """The titles on the new page, as the researcher sees it."""
+    from streamlit.testing.v1 import AppTest
+
+    at = AppTest.from_file(app, default_timeout=60)
+    at.session_state["session"] = signed_in()
+    return [title.value for title in at.run().switch_page("console/web/pages/seam.py").run().title]
+
+
+def columns_of(table):
+    """The names of the columns that the database has."""
+    with reading(database_url()) as session:
+        return [row.name for row in session.connection().exec_driver_sql(f"PRAGMA table_info({table})")]
+
+
+def main():
+    """Meets everything."""
+    os.chdir(settings().data_dir)
+    Path("log.seam").write_text("SEAM\none\ntwo\n")
+    Path("refused.seam").write_text("SEAM\nrefuse\n")
+    Path("design.yaml").write_text(DESIGN)
+    met = {name: run(command) for name, command in COMMANDS.items()}
+    met["columns"] = columns_of("intent")
+    met["setting"] = settings().seam_words
+    met["file"] = Path("decisions.seam").read_text()
+    met["html"] = Path("report/report.html").read_text()
+    met["page"] = page_of(sys.argv[1])
+    print(json.dumps(met))
+
+
+if __name__ == "__main__":
+    main()

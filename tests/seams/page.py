@@ -1,0 +1,5 @@
+"""A page with one sentence."""
+
+import streamlit as st
+
+st.title("Seam page")

@@ -1,0 +1,168 @@
+"""The audit chain: whatever is changed, removed, put elsewhere or added behind its back is named."""
+
+import sqlite3
+import threading
+from contextlib import closing
+
+import pytest
+from sqlalchemy import text
+
+from storage import audit_chain
+from storage.check import audited, check
+from storage.engine import writing
+from storage.migrations import migrate
+from storage.migrations.upgrading import upgrade
+
+CONTENT = {"run_id": None, "at_ms": 1, "actor": "Ada", "subject": "shop", "detail": "{}"} | {
+    "door": "cli",
+    "place": "here",
+    "before": "5",
+    "after": "9",
+}
+
+
+def add(url, kind, erases=()):
+    with writing(url) as session:
+        return audit_chain.append(session.connection(), CONTENT | {"kind": kind}, erases)
+
+
+@pytest.fixture
+def chained(url):
+    """A database with four events."""
+    for kind in ("first", "second", "third", "fourth"):
+        add(url, kind)
+    return url
+
+
+def change(url, *statements):
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_a_chain_that_nobody_touched_is_sound(chained):
+    assert check(chained) == []
+    events, end = audited(chained)
+    assert (events, len(end)) == (4, 64)
+
+
+@pytest.mark.parametrize("column", ["actor", "door", "place", "before", "after", "subject", "detail", "kind"])
+def test_an_event_whose_content_was_changed_is_named(chained, column):
+    change(chained, f"UPDATE event SET {column} = 'x' WHERE id = 2")
+    assert check(chained) == ["Audit: event 2 (second) was changed."]
+
+
+def test_an_event_whose_time_was_changed_is_named(chained):
+    change(chained, "UPDATE event SET at_ms = 7 WHERE id = 3")
+    assert check(chained) == ["Audit: event 3 (third) was changed."]
+
+
+def test_the_first_of_several_is_named(chained):
+    change(chained, "UPDATE event SET actor = 'Eve' WHERE id > 1")
+    assert check(chained) == ["Audit: event 2 (second) was changed."]
+
+
+def test_a_link_that_was_changed_is_named(chained):
+    change(chained, "UPDATE event_link SET content_digest = 'x' WHERE event_id = 2")
+    assert check(chained) == ["Audit: the link of event 2 (second) was changed."]
+
+
+def test_an_event_that_was_removed_is_named(chained):
+    change(chained, "DELETE FROM event WHERE id = 2")
+    assert check(chained) == ["Audit: event 2 (second) was removed."]
+
+
+def test_an_event_that_was_removed_with_its_link_is_noticed(chained):
+    change(chained, "DELETE FROM event WHERE id = 2", "DELETE FROM event_link WHERE event_id = 2")
+    (problem,) = check(chained)
+    assert problem.startswith("Audit: event 3 (third) does not follow event 1 (first)")
+
+
+@pytest.mark.parametrize("last", [4, 3])
+def test_the_last_events_are_missed_too(chained, last):
+    change(chained, f"DELETE FROM event WHERE id >= {last}", f"DELETE FROM event_link WHERE event_id >= {last}")
+    assert check(chained) == ["Audit: the chain ends early; the last event, 4, was removed."]
+
+
+def test_events_in_another_order_are_named(chained):
+    swap = [
+        f"UPDATE {table} SET {column} = CASE {column} WHEN -2 THEN 3 ELSE 2 END WHERE {column} IN (-2, -3)"
+        for table, column in (("event", "id"), ("event_link", "event_id"))
+    ]
+    aside = [
+        f"UPDATE {table} SET {column} = -{column} WHERE {column} IN (2, 3)"
+        for table, column in (("event", "id"), ("event_link", "event_id"))
+    ]
+    change(chained, *aside, *swap)
+    (problem,) = check(chained)
+    assert problem.startswith("Audit: event 2 (third) does not follow event 1 (first)")
+
+
+def test_an_event_that_was_added_past_the_chain_is_named(chained):
+    change(chained, "INSERT INTO event (at_ms, actor, kind, subject, detail) VALUES (1, 'Eve', 'fifth', '', '{}')")
+    assert check(chained) == ["Audit: event 5 (fifth) was added past the chain."]
+
+
+def test_an_end_that_is_gone_is_named(chained):
+    change(chained, "DELETE FROM chain_end")
+    assert check(chained) == ["The end of the audit chain is missing."]
+
+
+def test_erased_content_leaves_a_link_that_still_verifies(chained):
+    add(chained, "content erased", erases=[2, 3])
+    assert check(chained) == []
+    with writing(chained) as session:
+        assert session.connection().execute(text("SELECT kind FROM event ORDER BY id")).scalars().all() == [
+            "first",
+            "fourth",
+            "content erased",
+        ]
+    change(chained, "DELETE FROM event WHERE id = 4")
+    assert check(chained) == ["Audit: event 4 (fourth) was removed."]
+
+
+def test_an_id_whose_content_was_erased_is_never_given_again(chained):
+    assert add(chained, "content erased", erases=[4]) == 5
+    add(chained, "content erased", erases=[5])
+    assert add(chained, "next") == 7
+    assert check(chained) == []
+
+
+def test_something_in_the_place_of_erased_content_is_named(chained):
+    add(chained, "content erased", erases=[2])
+    change(
+        chained, "INSERT INTO event (id, at_ms, actor, kind, subject, detail) VALUES (2, 1, 'Eve', 'second', '', '')"
+    )
+    assert check(chained) == ["Audit: event 2 (second) was erased, and something stands in its place."]
+
+
+def test_an_event_and_its_link_are_written_or_neither(url):
+    def fail():
+        with writing(url) as session:
+            audit_chain.append(session.connection(), CONTENT | {"kind": "one"})
+            raise ValueError("stop")
+
+    with pytest.raises(ValueError, match="stop"):
+        fail()
+    assert (check(url), audited(url)) == ([], (0, ""))
+
+
+def test_writers_at_once_make_one_chain(url):
+    writers = [threading.Thread(target=lambda: [add(url, "one") for _ in range(10)]) for _ in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert (check(url), audited(url)[0]) == ([], 40)
+
+
+def test_events_from_before_the_chain_are_taken_in_in_order(tmp_path):
+    path = tmp_path / "old.db"
+    url = f"sqlite:///{path}"
+    upgrade(url, "0004")
+    rows = [f"({id}, {10 - id}, 'engine', 'k{id}', '', '{{}}')" for id in (1, 2, 5)]
+    change(url, f"INSERT INTO event (id, at_ms, actor, kind, subject, detail) VALUES {', '.join(rows)}")
+    migrate(url)
+    assert (check(url), audited(url)[0]) == ([], 3)
+    change(url, "UPDATE event SET detail = '{\"a\":1}' WHERE id = 2")
+    assert check(url) == ["Audit: event 2 (k2) was changed."]
