@@ -27,6 +27,7 @@ AT_THE_TOP = {
     "pyproject.toml",
     "README.md",
     "CHANGELOG.md",
+    "SECURITY.md",
     "CONTRIBUTING.md",
     "LICENSE",
 }
