@@ -10,6 +10,7 @@ from typing import Any
 
 from console.auth import api_token
 from console.auth.kept_secrets import kept_secret
+from console.auth.origin import By, Door, acting
 from console.errors import Refused
 from console.server.site import Site
 
@@ -92,25 +93,27 @@ def serve(site: Site) -> None:
     bootstrap.load_config_options(options(site))
     from console.server.app import console_app
 
-    # Streamlit's own runner binds a socket on which asyncio leaves Nagle's algorithm on: 40 ms for every answer.
-    uvicorn.run(
-        console_app(site),
-        host=site.host,
-        port=site.port,
-        proxy_headers=False,
-        forwarded_allow_ips="",
-        ws="websockets-sansio",
-        ws_max_size=streamlit_config.get_option("server.maxMessageSize") * 2**20,
-        ws_per_message_deflate=False,
-        ws_ping_interval=_PING_S,
-        ws_ping_timeout=_PING_S,
-        ssl_certfile=streamlit_config.get_option("server.sslCertFile"),
-        ssl_keyfile=streamlit_config.get_option("server.sslKeyFile"),
-        timeout_graceful_shutdown=_LAST_ANSWERS_S,
-        access_log=False,
-        log_level="warning",
-        use_colors=False,
-    )
+    # Whoever typed the command did not do what agents ask of the API; pages name whoever is signed in.
+    with acting(By("agent", Door.API)):
+        # Streamlit's own runner binds a socket on which asyncio leaves Nagle's algorithm on: 40 ms for every answer.
+        uvicorn.run(
+            console_app(site),
+            host=site.host,
+            port=site.port,
+            proxy_headers=False,
+            forwarded_allow_ips="",
+            ws="websockets-sansio",
+            ws_max_size=streamlit_config.get_option("server.maxMessageSize") * 2**20,
+            ws_per_message_deflate=False,
+            ws_ping_interval=_PING_S,
+            ws_ping_timeout=_PING_S,
+            ssl_certfile=streamlit_config.get_option("server.sslCertFile"),
+            ssl_keyfile=streamlit_config.get_option("server.sslKeyFile"),
+            timeout_graceful_shutdown=_LAST_ANSWERS_S,
+            access_log=False,
+            log_level="warning",
+            use_colors=False,
+        )
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -179,7 +179,7 @@ class Queue:
         return Transaction(engine(self.url))
 
     def _durable(self) -> Transaction:
-        return Transaction(engine(self.url, Durability.FULL))
+        return Transaction(engine(self.url, Durability.FULL), is_answer=True)
 
     def _reading(self) -> Transaction:
         return Transaction(engine(self.url), sqlite_begin="DEFERRED")

@@ -28,14 +28,15 @@ _LOCK = re.compile(r"\s*FOR UPDATE[\w\s]*(?=\)?$)")
 class Transaction:
     """Runs statements of `storage.queue.statements`; values are int, float, str or None.
 
-    Commits at the end and leaves no trace of an error. Raises StorageError on entering where the database stays locked.
+    Commits at the end and leaves no trace of an error. Raises DatabaseUnusable where the database stays locked or its
+    file is not the one that was opened: before it begins and, with `is_answer`, after it has committed too.
     """
 
-    __slots__ = ("_connection", "_cursor", "_dialect", "_engine", "_is_joined", "_sqlite_begin", "_waits")
+    __slots__ = ("_connection", "_cursor", "_dialect", "_engine", "_is_answer", "_is_joined", "_sqlite_begin", "_waits")
 
-    def __init__(self, engine: Engine, sqlite_begin: str = "IMMEDIATE") -> None:
+    def __init__(self, engine: Engine, sqlite_begin: str = "IMMEDIATE", *, is_answer: bool = False) -> None:
         self._engine, self._dialect, self._is_joined = engine, engine.dialect, False
-        self._sqlite_begin, self._waits = sqlite_begin, sqlite_begin != "IMMEDIATE"
+        self._sqlite_begin, self._waits, self._is_answer = sqlite_begin, sqlite_begin != "IMMEDIATE", is_answer
 
     @classmethod
     def joined(cls, session: Session) -> Self:
@@ -83,7 +84,8 @@ class Transaction:
             raise DatabaseUnusable(sentence) from error
         if kind is None and error is not None:
             raise error
-        if kind is None and self._sqlite_begin == "IMMEDIATE":
+        if kind is None and self._is_answer:
+            # Only then is it acknowledged.
             check_file(self._engine)
 
     def rows(self, statement: str, **values: Any) -> list[Row]:
