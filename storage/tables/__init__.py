@@ -1,7 +1,7 @@
 """Every table, by room. Times are whole milliseconds since 1970 UTC (`*_ms`); JSON is text, already serialised."""
 
 from storage.tables.base import Table
-from storage.tables.loop import Ask, Event, Intent, Memory, WebhookDelivery
+from storage.tables.loop import Allowed, Ask, Event, Intent, Memory, Policy, WebhookDelivery
 from storage.tables.queue import (
     Budget,
     Decision,
@@ -28,6 +28,7 @@ from storage.tables.studies import (
 
 __all__ = [
     "Adjudication",
+    "Allowed",
     "Ask",
     "Assignment",
     "AssignmentStatus",
@@ -43,6 +44,7 @@ __all__ = [
     "Memory",
     "Participant",
     "ParticipantKind",
+    "Policy",
     "Probe",
     "ProbePurpose",
     "Run",
