@@ -24,12 +24,11 @@ from storage.queue import answering, places
 from storage.queue.transaction import Transaction
 from storage.tables import DecisionKind, ItemStatus, SlotStatus
 
-APPROVE = "approve"
-REJECT = "reject"
-
 _WORDS = {
     Reason.REJECTED: "The reviewers did not let this action run.",
     Reason.RESPONDED: "The reviewers answered instead of letting this action run.",
+    Reason.DENIED: "A rule of the policy denies this action.",
+    Reason.SHADOW: "",
     Reason.TIMEOUT: "Nobody decided in time.",
     Reason.BUDGET_SPENT: "The inspection budget is spent, so nobody could look at this action.",
     Reason.CANCELLED: "The question was taken back before anybody decided, so the action was not let run.",
@@ -40,21 +39,12 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Policies:
-    """What happens where nobody answers in time, or nobody can any more: `reject` or `approve`."""
-
-    on_timeout: str = REJECT
-    on_spent_budget: str = REJECT
-
-
-@dataclass(frozen=True, slots=True)
 class OpenCheck:
     """One question in its run, as stored."""
 
     run: tables.Run
     question: CheckRequest
     ask: tables.Ask
-    policies: Policies
 
 
 class Resolution(NamedTuple):
@@ -117,8 +107,8 @@ def _score(session: Session, case: OpenCheck) -> float | None:
 
 
 _WAITING = (ItemStatus.PENDING, ItemStatus.CLAIMED)
-_ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_FAILED)
-"""Nobody gave these answers: unless a policy let the action run, the same question may be asked anew."""
+_ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_FAILED, Reason.DENIED, Reason.SHADOW)
+"""Nobody gave these answers: the same question may be asked anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,34 +168,29 @@ def settled(session: Session, case: OpenCheck, moment: WaitState) -> GateDecisio
 
 def _unanswered(session: Session, case: OpenCheck, item: tables.Item, moment: WaitState) -> GateDecision | None:
     if moment.cancelled:
-        return _withdrawn(session, case, Reason.CANCELLED, REJECT, moment.now_ms)
+        return _withdrawn(session, case, Reason.CANCELLED, moment.now_ms)
     if _is_spent(session, item):
-        return _withdrawn(session, case, Reason.BUDGET_SPENT, case.policies.on_spent_budget, moment.now_ms)
+        return _withdrawn(session, case, Reason.BUDGET_SPENT, moment.now_ms)
     if not moment.late:
         return None
     if case.ask.deadline_ms is None or case.ask.deadline_ms > moment.now_ms:
         # Somebody has asked the same since and still waits: the item stays theirs.
         return reply(session, case, Reason.TIMEOUT)
-    return _withdrawn(session, case, Reason.TIMEOUT, case.policies.on_timeout, moment.now_ms)
+    return _withdrawn(session, case, Reason.TIMEOUT, moment.now_ms)
 
 
-def _withdrawn(session: Session, case: OpenCheck, reason: Reason, policy: str, now_ms: int) -> GateDecision:
-    """Takes the item out of the queue and lets the policy answer; one word against the action outweighs it."""
+def _withdrawn(session: Session, case: OpenCheck, reason: Reason, now_ms: int) -> GateDecision:
+    """Takes the item out of the queue; the action does not run."""
     item_id = case.ask.item_id or 0
     answers = current_answers(session, item_id)
-    objected = any(answer.decision != DecisionKind.APPROVE for answer in answers)
-    broken = _detector_failed(session, item_id)
     status = ItemStatus.EXPIRED if reason is Reason.TIMEOUT else ItemStatus.CANCELLED
     places.withdraw_items(Transaction.joined(session), [item_id], status, now_ms)
-    runs = policy == APPROVE and not objected and not broken
-    if broken and (policy == APPROVE or reason is Reason.BUDGET_SPENT):
+    if reason is Reason.BUDGET_SPENT and _detector_failed(session, item_id):
         reason = Reason.DETECTOR_FAILED
-    detail = {"item_id": item_id, "policy": policy, "let run": runs, "action": case.question.action}
+    detail = {"item_id": item_id, "let run": False, "action": case.question.action}
     audit_log.record(
         session, case.run, f"gate: {reason}", now_ms, actor="gate", subject=f"item {item_id}", detail=detail
     )
-    if runs:
-        return _let_run(session, case, reason, case.question.action, None, now_ms)
     return closed(session, case, reason, now_ms, feedback=resolve(case, answers).feedback)
 
 
@@ -262,3 +247,28 @@ def _detector_failed(session: Session, item_id: int) -> bool:
     item = session.get_one(tables.Item, item_id)
     verdict = session.get(tables.Verdict, item.verdict_id) if item.verdict_id else None
     return verdict is not None and FAILED in verdict.parameters
+
+
+def rejected_before(session: Session, run: tables.Run, question: CheckRequest) -> GateDecision | None:
+    """The rejection of exactly this action earlier in the same task, whatever the steps before it; None without one.
+
+    A task without an id of its own may well be another one, so there nothing is repeated.
+    """
+    if not question.named:
+        return None
+    task, record, ask, decision = tables.Task, tables.Trajectory, tables.Ask, tables.Decision
+    statement = (
+        select(decision)
+        .join(ask, col(ask.item_id) == decision.item_id)
+        .join(record, col(record.id) == ask.trajectory_id)
+        .join(task, col(task.id) == record.task_id)
+        .where(task.run_id == run.id, task.task_key == question.record.task_id, ask.answer == Reason.REJECTED)
+        .where(task.instruction == question.record.instruction, decision.decision == DecisionKind.REJECT)
+        .where(decision.action_digest == digest(question.action), col(decision.superseded).is_(False))
+        .order_by(col(decision.id).desc())
+    )
+    found = session.exec(statement).first()
+    if found is None:
+        return None
+    words = f"This action was already rejected in this task. {found.feedback_text}".strip()
+    return GateDecision(False, question.action, words, Reason.ALREADY_REJECTED, found.item_id, found.id)

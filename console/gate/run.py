@@ -16,6 +16,7 @@ from sqlmodel import Session, col
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused
+from console.gate.policy import store as policy_store
 from storage import tables
 from storage.tables import RunKind
 
@@ -99,6 +100,7 @@ def _made(url: str, wanted: RunSpec) -> tables.Run:
                 )
                 run.environment = wanted.environment
                 session.flush()
+                policy_store.begin(session, run, now_ms())
                 session.expunge(run)
             return run
     except IntegrityError:

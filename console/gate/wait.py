@@ -70,7 +70,7 @@ class Wait:
     def _settle(self, moment: WaitState) -> GateDecision | None:
         with writing(self.url) as session:
             ask = session.get_one(tables.Ask, self.case.ask.id)
-            return settled(session, OpenCheck(self.case.run, self.case.question, ask, self.case.policies), moment)
+            return settled(session, OpenCheck(self.case.run, self.case.question, ask), moment)
 
     def _beat(self, at_ms: int) -> None:
         if at_ms - self.beaten_ms < HEARTBEAT_MS:

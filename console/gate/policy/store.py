@@ -86,7 +86,9 @@ def versions(session: Session, run: tables.Run | None) -> list[PolicyVersion]:
     policy = tables.Policy
     whose = col(policy.run_id).is_(None) if run is None else col(policy.run_id) == run.id
     rows = session.exec(select(policy).where(whose).order_by(col(policy.version).desc()))
-    return [PolicyVersion(row.id or 0, row.version, row.text, row.author, row.created_ms, run is not None) for row in rows]
+    return [
+        PolicyVersion(row.id or 0, row.version, row.text, row.author, row.created_ms, run is not None) for row in rows
+    ]
 
 
 def common(session: Session) -> PolicyVersion:
@@ -115,10 +117,10 @@ def counts(session: Session, run: tables.Run) -> list[dict[str, Any]]:
     told = select(allowed.tool, func.sum(allowed.checks)).where(allowed.run_id == run.id).group_by(allowed.tool)
     for tool, count in session.exec(told):
         _row(found, tool)["allowed"] += count
-    kind = case(
-        (col(ask.answer) == "denied", "denied"), (col(ask.item_id).is_not(None), "asked"), else_="judged"
+    kind = case((col(ask.answer) == "denied", "denied"), (col(ask.item_id).is_not(None), "asked"), else_="judged")
+    stored = (
+        select(func.coalesce(ask.tool, ""), kind, func.count()).where(ask.run_id == run.id).group_by(ask.tool, kind)
     )
-    stored = select(func.coalesce(ask.tool, ""), kind, func.count()).where(ask.run_id == run.id).group_by(ask.tool, kind)
     for tool, word, count in session.exec(stored):
         _row(found, tool)[word] += count
     return [found[tool] for tool in sorted(found)]
@@ -163,7 +165,9 @@ def _versions() -> Select[Any]:
     policy = tables.Table.metadata.tables["policy"].c
     own_first = case((policy.run_id.is_(None), 1), else_=0)
     return (
-        sa_select(policy.id, policy.run_id, policy.version, policy.text, policy.digest, policy.author, policy.created_ms)
+        sa_select(
+            policy.id, policy.run_id, policy.version, policy.text, policy.digest, policy.author, policy.created_ms
+        )
         .where(or_(policy.run_id == bindparam("run_id"), policy.run_id.is_(None)))
         .order_by(own_first, policy.version.desc())
     )

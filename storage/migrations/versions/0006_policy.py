@@ -49,9 +49,7 @@ def _text(name: str) -> sa.Column[str]:
 
 def _take_patterns_over() -> None:
     run = sa.table("run", sa.column("id"), sa.column("kind"), sa.column("critical"))
-    policy = sa.table(
-        "policy", *map(sa.column, ("run_id", "version", "text", "digest", "author", "created_ms"))
-    )
+    policy = sa.table("policy", *map(sa.column, ("run_id", "version", "text", "digest", "author", "created_ms")))
     connection = op.get_bind()
     for run_id, critical in connection.execute(sa.select(run.c.id, run.c.critical).where(run.c.kind == "gate")).all():
         text = _policy(json.loads(critical))
