@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from console.cli import demo, detect, maintenance, output, oversight, prompt, review, run, study, trajectory
+from console.cli import demo, detect, maintenance, output, oversight, policy, prompt, review, run, study, trajectory
 from console.cli import detect as detector
 from console.cli import detect as recalibrate
 from console.cli import maintenance as worker
@@ -52,6 +52,7 @@ app.command("evaluate", epilog="Example: inferact evaluate hotpot", rich_help_pa
 app.command("recalibrate", epilog="Example: inferact recalibrate shop --detector rules", rich_help_panel=_WORK)(
     recalibrate.recalibrate
 )
+app.add_typer(policy.app, name="policy", rich_help_panel=_WORK)
 app.add_typer(study.app, name="study", rich_help_panel=_WORK)
 app.add_typer(detector.app, name="detector", rich_help_panel=_WORK)
 app.add_typer(oversight.app, name="oversight", rich_help_panel=_WORK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -40,7 +40,7 @@ class Ruled:
 
     version: PolicyVersion
     ruling: Ruling
-    tightened: Tightened = Tightened()
+    tightened: Tightened = field(default_factory=Tightened)
 
     @property
     def columns(self) -> dict[str, Any]:

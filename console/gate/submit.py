@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
@@ -36,7 +36,7 @@ class SubmitOptions:
     run: str
     agent: str = ""
     critical: tuple[str, ...] = ()
-    tightened: Tightened = Tightened()
+    tightened: Tightened = field(default_factory=Tightened)
     timeout_ms: int | None = None
     cancel: Cancellation | None = None
 

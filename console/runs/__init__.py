@@ -135,7 +135,14 @@ def patterns(run: tables.Run) -> list[str]:
 
 
 def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> None:
-    """Replaces the critical-action patterns; checkpoints that are already judged stay as they are."""
+    """Replaces the critical-action patterns; checkpoints that are already judged stay as they are.
+
+    Raises Refused for a gate, whose policy decides.
+    """
+    if run.kind == RunKind.GATE:
+        raise Refused(
+            f"{run.name} is a gate, so its policy decides what is asked about: inferact policy show {run.name}"
+        )
     cleaned = list(dict.fromkeys(pattern.strip() for pattern in wanted if pattern.strip()))
     run.critical = orjson.dumps(cleaned).decode()
     session.add(run)

@@ -56,7 +56,11 @@ class Ask(Table, table=True):
     """One question of somebody's agent at the gate, known by what it asked; asked again, it is the same row."""
 
     __tablename__ = "ask"
-    __table_args__ = (UniqueConstraint("run_id", "digest"), Index("ix_ask_trajectory", "trajectory_id"))
+    __table_args__ = (
+        UniqueConstraint("run_id", "digest"),
+        Index("ix_ask_trajectory", "trajectory_id"),
+        Index("ix_ask_item", "item_id"),
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     run_id: int = Field(foreign_key="run.id")

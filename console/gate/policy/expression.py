@@ -17,12 +17,16 @@ MAX_EXPRESSION = 1_000
 
 _TYPES = ("int", "uint", "double", "string", "bool", "bytes", "list", "map", "null_type", "type")
 _FUNCTIONS = frozenset(
-    ("size", "contains", "startsWith", "endsWith", "matches", "string", "int", "uint", "double", "type", "dyn")
-    + ("timestamp", "duration")
+    (
+        *("size", "contains", "startsWith", "endsWith", "matches", "timestamp", "duration"),
+        *("string", "int", "uint", "double", "type", "dyn"),
+    )
 )
 _OPERATORS = frozenset(
-    ("_&&_", "_||_", "!_", "-_", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "_*_", "_/_", "_%_")
-    + ("_?_:_", "_[_]", "@in", "@not_strictly_false")
+    (
+        *("_&&_", "_||_", "!_", "-_", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"),
+        *("_+_", "_-_", "_*_", "_/_", "_%_", "_?_:_", "_[_]", "@in", "@not_strictly_false"),
+    )
 )
 _STRING = re.compile(r"""\"(?:\\.|[^"\\])*\"|'(?:\\.|[^'\\])*'""", re.DOTALL)
 _LOOP = re.compile(r"\.\s*(?P<loop>all|exists|exists_one|filter|map)\s*\(")

@@ -66,7 +66,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules in order, and what becomes of a check that none of them matches; `rollout` is a share of tasks in (0, 1]."""
+    """Rules in order, and what becomes of a check that none of them matches.
+
+    `rollout` is the share of tasks, in (0, 1], that go by it; the others go by the version before it.
+    """
 
     rules: tuple[Rule, ...] = ()
     default: Then = Then.ASK

@@ -14,11 +14,13 @@ from sqlalchemy import select as sa_select
 from sqlalchemy import text as sql_text
 from sqlmodel import Session, col, func, select
 
-from console.errors import BadInput, Unknown
+from console import runs
+from console.errors import BadInput, Refused, Unknown
 from console.gate.policy.rules import CheckFacts, Policy, Ruling, ruling
 from console.gate.policy.yaml_file import check_pattern, from_patterns, read_policy
 from console.runs import audit_log, patterns
 from storage import tables
+from storage.tables import RunKind
 
 EVERYWHERE = "*"
 """Stands where a run's name stands, for the policy of every run that has none of its own."""
@@ -53,7 +55,7 @@ def effective(session: Session, run: tables.Run, task: str = "") -> PolicyVersio
     for row in rows:
         if last is not None and last.own != (row.run_id is not None):
             break
-        last = PolicyVersion(row.id, row.version, row.text, row.author, row.created_ms, row.run_id is not None)
+        last = _version(row)
         if _is_for(last, row.digest, task):
             break
     rows.close()
@@ -99,6 +101,14 @@ def common(session: Session) -> PolicyVersion:
     return found[0]
 
 
+def gate_run(session: Session, name: str) -> tables.Run:
+    """The gate's run of that name; raises Unknown, and Refused for a run in which no agent asks."""
+    run = runs.get(session, name)
+    if run.kind != RunKind.GATE:
+        raise Refused(f"{name} is of kind {run.kind}, and only a gate has a policy.")
+    return run
+
+
 def rule_on(version: PolicyVersion, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
     """What that version says of a check; the further patterns can only make it stricter."""
     return ruling(version.policy, facts, further)
@@ -142,6 +152,10 @@ def _append(session: Session, run: tables.Run | None, text: str, author: str, no
     detail = {"version": number, "digest": digest}
     audit_log.record(session, run, "policy set", now_ms, actor=author, subject=f"policy {number}", detail=detail)
     return PolicyVersion(row.id or 0, number, text, author, now_ms, run is not None)
+
+
+def _version(row: Any) -> PolicyVersion:
+    return PolicyVersion(row.id, row.version, row.text, row.author, row.created_ms, row.run_id is not None)
 
 
 def _is_for(version: PolicyVersion, digest: str, task: str) -> bool:

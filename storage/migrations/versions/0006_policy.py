@@ -39,6 +39,7 @@ def upgrade() -> None:
     op.add_column("ask", sa.Column("policy_version", sa.Integer()))
     op.add_column("ask", sa.Column("rule", sa.String()))
     op.add_column("ask", sa.Column("tool", sa.String()))
+    op.create_index("ix_ask_item", "ask", ["item_id"])
     op.add_column("item", sa.Column("terms", sa.String(), nullable=False, server_default="{}"))
     _take_patterns_over()
 
