@@ -4,6 +4,7 @@
 an archive, a replay, a live run, a gate run and a finished study, and what each command said about it.
 """
 
+import csv
 import json
 import shutil
 import sqlite3
@@ -21,6 +22,7 @@ from console.studies.sessions import lifecycle
 
 EARLIER = Path(__file__).with_name("earlier")
 EXPORTS = sorted(path.name for path in (EARLIER / "exports").iterdir())
+SINCE = ["policy_version", "rule"]
 ANSWERS = {
     "run-list": ["run", "list"],
     "evaluate-kettles": ["evaluate", "kettles"],
@@ -58,7 +60,16 @@ def test_every_file_of_earlier_is_compared():
 def test_an_export_of_the_earlier_database_is_the_earlier_export(name, tmp_path):
     run, kind = Path(name).stem.rsplit("-", 1)
     assert run_command(["export", kind, "--run", run, "--out", str(tmp_path / name)]) == 0
-    assert (tmp_path / name).read_text() == (EARLIER / "exports" / name).read_text()
+    assert _as_then(tmp_path / name) == _as_then(EARLIER / "exports" / name)
+
+
+def _as_then(path):
+    """The file's lines, of decisions without the columns that came to their end since."""
+    lines = path.read_text().splitlines()
+    if path.suffix == ".jsonl":
+        return [{name: value for name, value in json.loads(line).items() if name not in SINCE} for line in lines]
+    rows = list(csv.reader(lines))
+    return [row[: -len(SINCE)] for row in rows] if rows[0][-len(SINCE) :] == SINCE else rows
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -60,7 +60,7 @@ def show(run: RunName, as_json: Json = False) -> None:
     whose = "" if version.own or run == store.EVERYWHERE else ", the one of every run without its own"
     say(f"Version {version.version} by {version.author}{whose}:")
     say(version.text.rstrip())
-    show_table(counts, ("tool", "allowed", "judged", "asked", "denied"), empty="No check went by it yet.")
+    show_table(counts, ("tool", "allowed", "judged", "asked", "denied", "watched"), empty="No check went by it yet.")
 
 
 @app.command("set", epilog="Example: inferact policy set support-bot refunds.yaml")
@@ -98,7 +98,7 @@ def check(file: File, as_json: Json = False) -> None:
 
 
 @app.command("test", epilog="Example: inferact policy test refunds.yaml --run support-bot")
-def test(
+def try_policy(
     policy: Annotated[str, typer.Argument(help="A policy as YAML, or the run whose stored policy is tried.")],
     run: Annotated[str | None, typer.Option("--run", help="The run whose actions are replayed.")] = None,
     as_json: Json = False,

@@ -119,7 +119,8 @@ def submit(
     """Records the answer to a claimed item, once per `submit_key`.
 
     Raises BadInput where the answer is not complete, Refused where it came before the item can have been seen or where
-    the item's rule does not offer it or leaves it to somebody else, and the queue's own refusals (storage.errors) where the claim is no longer this reviewer's.
+    the item's rule does not offer it or leaves it to others, and the queue's own refusals (storage.errors) where the
+    claim is no longer this reviewer's. `roles` are the reviewer's, of which a rule may name one.
     """
     if shown_ms is not None and now_ms - shown_ms < DWELL_MS:
         raise Refused("That came within 0.4 s of this item's appearance, so it was not taken as your answer to it.")

@@ -140,9 +140,7 @@ def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_m
     Raises Refused for a gate, whose policy decides.
     """
     if run.kind == RunKind.GATE:
-        raise Refused(
-            f"{run.name} is a gate, so its policy decides what is asked about: inferact policy show {run.name}"
-        )
+        raise Refused(f"{run.name} is a gate, so its policy decides: inferact policy show {run.name}")
     cleaned = list(dict.fromkeys(pattern.strip() for pattern in wanted if pattern.strip()))
     run.critical = orjson.dumps(cleaned).decode()
     session.add(run)

@@ -1,4 +1,4 @@
-"""A policy tried on what was recorded: how many of a run's actions it would have allowed, judged, asked about, denied."""
+"""A policy tried on recorded actions: how many it would have allowed, let a detector judge, asked about, denied."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PolicyTest:
 
 
 def replay_policy(session: Session, run: tables.Run, policy: Policy) -> PolicyTest:
-    """The policy on every action that the run recorded: those that ran, those that waited, those that were only counted.
+    """The policy on every action that the run recorded, whether it ran or waited; those only counted are not there.
 
     Today's figure: the actions that the run's patterns call critical; for a gate, those for which it queued an item.
     """

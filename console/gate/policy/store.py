@@ -121,13 +121,18 @@ def count_allowed(session: Session, run: tables.Run, version: PolicyVersion, fou
 
 
 def counts(session: Session, run: tables.Run) -> list[dict[str, Any]]:
-    """Per tool, how many checks ran at once and how many were judged, asked about or denied: flat rows."""
+    """Per tool, how many checks ran at once and how many were judged, asked about, denied or watched: rows."""
     allowed, ask = tables.Allowed, tables.Ask
     found: dict[str, dict[str, Any]] = {}
     told = select(allowed.tool, func.sum(allowed.checks)).where(allowed.run_id == run.id).group_by(allowed.tool)
     for tool, count in session.exec(told):
         _row(found, tool)["allowed"] += count
-    kind = case((col(ask.answer) == "denied", "denied"), (col(ask.item_id).is_not(None), "asked"), else_="judged")
+    kind = case(
+        (col(ask.answer) == "denied", "denied"),
+        (col(ask.answer) == "shadow", "watched"),
+        (col(ask.item_id).is_not(None), "asked"),
+        else_="judged",
+    )
     stored = (
         select(func.coalesce(ask.tool, ""), kind, func.count()).where(ask.run_id == run.id).group_by(ask.tool, kind)
     )
@@ -137,7 +142,9 @@ def counts(session: Session, run: tables.Run) -> list[dict[str, Any]]:
 
 
 def _row(found: dict[str, dict[str, Any]], tool: str) -> dict[str, Any]:
-    return found.setdefault(tool, {"tool": tool or "no tool", "allowed": 0, "judged": 0, "asked": 0, "denied": 0})
+    return found.setdefault(
+        tool, {"tool": tool or "no tool", "allowed": 0, "judged": 0, "asked": 0, "denied": 0, "watched": 0}
+    )
 
 
 def _append(session: Session, run: tables.Run | None, text: str, author: str, now_ms: int) -> PolicyVersion:
