@@ -16,6 +16,7 @@ AT_THE_TOP = {
     "streamlit_app.py",
     "pyproject.toml",
     "README.md",
+    "SECURITY.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "LICENSE",

@@ -41,7 +41,7 @@ class CheckSent(_Sent):
     detector: str = Field(default="rules", description="Which detector judges the action.")
     critical: list[str] = Field(
         default_factory=list,
-        description="Globs over the action, tool names and name.argument=value. They make a new run's policy; else only stricter.",
+        description="Globs over actions, tool names, name.argument=value: a new run's policy, else only stricter.",
     )
     threshold: float | None = Field(default=None, ge=0, le=1, description="Flag above this score.")
     budget: int | None = Field(default=None, ge=0, description="Inspections per trial at most.")
