@@ -26,6 +26,7 @@ AT_THE_TOP = {
     "streamlit_app.py",
     "pyproject.toml",
     "README.md",
+    "SECURITY.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "LICENSE",

@@ -11,7 +11,21 @@ from typing import Any
 import typer
 
 from console.auth.origin import By, Door, acting
-from console.cli import db, demo, detect, export, output, oversight, prompt, review, run, serve, study, trajectory
+from console.cli import (
+    db,
+    demo,
+    detect,
+    export,
+    output,
+    oversight,
+    policy,
+    prompt,
+    review,
+    run,
+    serve,
+    study,
+    trajectory,
+)
 from console.errors import ConsoleError
 from console.review.plain_text import visible
 from storage.errors import StorageError
@@ -46,6 +60,7 @@ app.command("evaluate", epilog="Example: inferact evaluate hotpot", rich_help_pa
 app.command("recalibrate", epilog="Example: inferact recalibrate shop --detector rules", rich_help_panel=_WORK)(
     detect.recalibrate
 )
+app.add_typer(policy.app, name="policy", rich_help_panel=_WORK)
 app.add_typer(study.app, name="study", rich_help_panel=_WORK)
 app.add_typer(detect.app, name="detector", rich_help_panel=_WORK)
 app.add_typer(oversight.app, name="oversight", rich_help_panel=_WORK)

@@ -10,7 +10,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 from console.errors import Refused, Unknown
 from console.gate import store
 from console.gate.request import CheckRequest
-from console.gate.resolve import OpenCheck, Policies
+from console.gate.resolve import OpenCheck
 from console.gate.types import GateDecision, Reason
 from console.gate.wait import Wait
 from console.trajectory import Outcome, from_json
@@ -59,7 +59,7 @@ def reopened(session: Session, url: str, at: CheckId) -> Wait | GateDecision:
     if ask is None:
         raise Unknown("check", str(at))
     run = session.get_one(tables.Run, item.run_id)
-    check = OpenCheck(run, _request(session, at, ask.digest), ask, Policies())
+    check = OpenCheck(run, _request(session, at, ask.digest), ask)
     session.expunge_all()
     return Wait(url, check, ask.deadline_ms, beaten_ms=ask.heartbeat_ms)
 

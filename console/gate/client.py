@@ -22,17 +22,20 @@ from console.detection.detectors import detector as detector_named
 from console.environments import environment as environment_named
 from console.errors import BadInput, Refused
 from console.gate import store
+from console.gate.policy import store as policy_store
+from console.gate.policy.yaml_file import check_pattern
 from console.gate.request import ActionLike, CheckRequest, StepLike, check_request
-from console.gate.resolve import APPROVE, REJECT, Policies
+from console.gate.ruled import Tightened
 from console.gate.submit import SubmitOptions, submit
-from console.gate.types import GateDecision, Reason
+from console.gate.types import GateDecision
 from console.gate.wait import Cancellation, Wait
 from console.settings import Settings, settings
-from console.trajectory.checkpoints import is_critical
 from storage import tables
 from storage.tables import RunKind
 
 _log = logging.getLogger(__name__)
+
+_REJECT = "reject"
 
 
 class Waiting(TypedDict, total=False):
@@ -47,9 +50,11 @@ class Waiting(TypedDict, total=False):
 class Gate:
     """Asks for permission before critical actions: `check` answers at once, or when a person has decided.
 
-    `critical` are globs over actions, tool names and arguments (`refund_*`, `transfer.amount=*`); without any, those of
-    the environment count, and where it has none, every action that is checked. A gate may be shared by threads and made
-    again in any process: the run of that name is one, and its stored settings stand. Raises BadInput.
+    The run's policy in the console decides. A run that is made here gets one from `critical`, globs over actions, tool
+    names and arguments (`refund_*`, `transfer.amount=*`; without any, those of the environment, and where it has none,
+    every action): a detector judges what they match, a person is asked about everything else. For a run that is there
+    they only make it stricter, as do `threshold`, `reviews_per_item` and `timeout_s`. A gate may be shared by threads
+    and made again in any process. Raises BadInput.
     """
 
     def __init__(
@@ -63,8 +68,8 @@ class Gate:
         budget: int | None = None,
         reviews_per_item: int = 1,
         timeout_s: float | None = None,
-        on_timeout: str = REJECT,
-        on_spent_budget: str = REJECT,
+        on_timeout: str = _REJECT,
+        on_spent_budget: str = _REJECT,
         poll_s: float = 0.2,
         undo_s: float = 5.0,
         url: str | None = None,
@@ -74,7 +79,9 @@ class Gate:
         detector_named(detector)
         if isinstance(critical, str):
             raise BadInput('critical is a list of patterns, such as ["refund_*"], not one text.')
-        _refuse_policy(on_timeout=on_timeout, on_spent_budget=on_spent_budget)
+        for pattern in critical:
+            check_pattern(pattern)
+        _refuse_approval(on_timeout=on_timeout, on_spent_budget=on_spent_budget)
         _refuse_number("budget", budget, 0)
         _refuse_number("reviews_per_item", reviews_per_item, 1)
         for name, seconds in (("timeout_s", timeout_s), ("poll_s", poll_s), ("undo_s", undo_s)):
@@ -82,7 +89,7 @@ class Gate:
         patterns = tuple(critical) or environment_named(environment).critical or ("*",)
         undo_ms = round(undo_s * 1_000)
         self._spec = RunSpec(run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent)
-        self._policies = Policies(on_timeout, on_spent_budget)
+        self._critical, self._tightened = tuple(critical), Tightened(threshold, reviews_per_item)
         self._timeout_s, self._poll_s = timeout_s, poll_s
         self._given_url, self._url = url, ""
 
@@ -117,18 +124,14 @@ class Gate:
     ) -> GateDecision | Wait:
         """As `check`, but where a person has to decide, the wait itself, to be looked at when the caller likes."""
         request = self._request(task, steps, action, waiting)
-        if not is_critical(request.action, self._spec.critical):
-            return _not_critical(request)
         return submit(self._options(waiting), request)
 
     async def acheck(
         self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
     ) -> GateDecision:
         """As `check`, without ever blocking the event loop; a cancelled task takes its item out of the queue."""
-        request = self._request(task, steps, action, waiting)
-        if not is_critical(request.action, self._spec.critical):
-            return _not_critical(request)
-        options, cancellable = self._options(waiting), _CancellableSubmit()
+        request, cancellable = self._request(task, steps, action, waiting), _CancellableSubmit()
+        options = await asyncio.to_thread(self._options, waiting)
         try:
             answer = await asyncio.to_thread(cancellable.submit, options, request)
             while not isinstance(answer, GateDecision):
@@ -161,7 +164,15 @@ class Gate:
         seconds = waiting.get("timeout_s", self._timeout_s)
         _refuse_number("timeout_s", seconds, 0)
         timeout_ms = None if seconds is None else round(seconds * 1_000)
-        return SubmitOptions(self.open(), self._spec.name, self._policies, timeout_ms, waiting.get("cancel"))
+        return SubmitOptions(
+            url=self.open(),
+            run=self._spec.name,
+            agent=self._spec.agent or "",
+            critical=self._critical,
+            tightened=self._tightened,
+            timeout_ms=timeout_ms,
+            cancel=waiting.get("cancel"),
+        )
 
 
 class _CancellableSubmit:
@@ -186,14 +197,10 @@ class _CancellableSubmit:
             self._answer.withdraw()
 
 
-def _not_critical(request: CheckRequest) -> GateDecision:
-    return GateDecision(True, request.action, "", Reason.NOT_CRITICAL)
-
-
-def _refuse_policy(**policies: str) -> None:
-    for name, policy in policies.items():
-        if policy not in (APPROVE, REJECT):
-            raise BadInput(f"{name} is {policy!r}; it is {REJECT!r} or, where you really mean it, {APPROVE!r}.")
+def _refuse_approval(**wanted: str) -> None:
+    for name, word in wanted.items():
+        if word != _REJECT:
+            raise BadInput(f"{name} is {word!r}; it can only be {_REJECT!r}: what nobody decided on does not run.")
 
 
 def _refuse_number(name: str, value: float | None, least: int) -> None:
@@ -258,6 +265,7 @@ def _made(url: str, spec: RunSpec) -> tables.Run:
                 )
                 run.environment = spec.environment
                 session.flush()
+                policy_store.begin(session, run, now_ms())
                 session.expunge(run)
             return run
     except IntegrityError:

@@ -7,11 +7,14 @@ read through one.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+import orjson
 from sqlmodel import Session, col, select
 
 from console.auth.origin import Door
+from console.database import reading
 from console.errors import BadInput, Refused, Unknown
 from console.runs.current_decisions import current_decisions
 from console.trajectory import Label, from_json
@@ -32,6 +35,10 @@ _FIXED_LABELS: dict[str, Label | None] = {
     DecisionKind.EDIT: Label.MISALIGNED,
     DecisionKind.ESCALATE: None,
 }
+
+
+_OFFERED = (DecisionKind.APPROVE, DecisionKind.REJECT, DecisionKind.EDIT)
+"""Decisions that a rule can leave out; the others let nothing run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +99,17 @@ def submit(
     *,
     shown_ms: int | None = None,
     submit_key: str | None = None,
+    roles: Collection[str] = ("reviewer",),
 ) -> DecisionRow:
     """Records the answer to a claimed item, once per `submit_key`.
 
-    Raises BadInput where the answer is not complete, Refused where it came before the item can have been seen, and the
-    queue's own refusals (storage.errors) where the claim is no longer this reviewer's.
+    Raises BadInput where the answer is not complete, Refused where it came before the item can have been seen or where
+    the item's rule does not offer it or leaves it to others, and the queue's own refusals (storage.errors) where the
+    claim is no longer this reviewer's. `roles` are the reviewer's, of which a rule may name one.
     """
     if shown_ms is not None and now_ms - shown_ms < DWELL_MS:
         raise Refused("That came within 0.4 s of this item's appearance, so it was not taken as your answer to it.")
+    _check_terms(queue, claim, reviewer, answer.decision, roles)
     pending = pending_action(claim)
     checked = check(answer, CheckpointKind(claim.kind), run.feedback_mode)
     if checked.edited_action == pending:
@@ -120,6 +130,18 @@ def submit(
         now_ms=now_ms,
         undo_ms=run.undo_ms,
     )
+
+
+def _check_terms(queue: Queue, claim: Claim, reviewer: str, decision: str, roles: Collection[str]) -> None:
+    """Raises Refused where the rule that asked for this review has the decision in nobody's or another's hands."""
+    with reading(queue.url) as session:
+        item = session.get(tables.Item, claim.item_id)
+        terms = orjson.loads(item.terms) if item else {}
+    offered, who = terms.get("decisions"), terms.get("who")
+    if offered is not None and decision in _OFFERED and decision not in offered:
+        raise Refused(f"The rule that asks for this review offers {' and '.join(offered)}, not {decision}.")
+    if who is not None and decision != DecisionKind.ESCALATE and not {reviewer, *roles} & {*who}:
+        raise Refused(f"The rule that asks for this review leaves it to {', '.join(who) or 'nobody'}, not {reviewer}.")
 
 
 def check(answer: Answer, kind: CheckpointKind, feedback_mode: str) -> Answer:

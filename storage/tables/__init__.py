@@ -2,7 +2,7 @@
 
 from storage.tables.audit import ChainEnd, DatabaseKey, Event, EventLink
 from storage.tables.base import Table
-from storage.tables.loop import Ask, Intent, Memory, WebhookDelivery
+from storage.tables.loop import Allowed, Ask, Intent, Memory, Policy, WebhookDelivery
 from storage.tables.queue import (
     Budget,
     Decision,
@@ -29,6 +29,7 @@ from storage.tables.studies import (
 
 __all__ = [
     "Adjudication",
+    "Allowed",
     "Ask",
     "Assignment",
     "AssignmentStatus",
@@ -47,6 +48,7 @@ __all__ = [
     "Memory",
     "Participant",
     "ParticipantKind",
+    "Policy",
     "Probe",
     "ProbePurpose",
     "Run",

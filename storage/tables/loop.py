@@ -41,7 +41,11 @@ class Ask(Table, table=True):
     """One question of somebody's agent at the gate, known by what it asked; asked again, it is the same row."""
 
     __tablename__ = "ask"
-    __table_args__ = (UniqueConstraint("run_id", "digest"), Index("ix_ask_trajectory", "trajectory_id"))
+    __table_args__ = (
+        UniqueConstraint("run_id", "digest"),
+        Index("ix_ask_trajectory", "trajectory_id"),
+        Index("ix_ask_item", "item_id"),
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
@@ -53,6 +57,41 @@ class Ask(Table, table=True):
     deadline_ms: int | None = Field(default=None, sa_type=BigInteger)
     answer: str | None = None
     answered_ms: int | None = Field(default=None, sa_type=BigInteger)
+    policy_version: int | None = None
+    rule: str | None = None
+    tool: str | None = None
+
+
+class Policy(Table, table=True):
+    """One version of a run's rules, or of those for every run that has none (no `run_id`); never changed, only added.
+
+    `text` is YAML, as `console.gate.policy` reads it.
+    """
+
+    __tablename__ = "policy"
+    __table_args__ = (UniqueConstraint("run_id", "version"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int | None = Field(default=None, foreign_key="run.id")
+    version: int
+    text: str
+    digest: str
+    author: str
+    created_ms: int = Field(sa_type=BigInteger)
+
+
+class Allowed(Table, table=True):
+    """How often a rule let a tool's calls run at once; nothing else is stored of them."""
+
+    __tablename__ = "allowed"
+    __table_args__ = (UniqueConstraint("run_id", "policy_id", "rule", "tool"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int = Field(foreign_key="run.id")
+    policy_id: int = Field(foreign_key="policy.id")
+    rule: str
+    tool: str
+    checks: int
 
 
 class WebhookDelivery(Table, table=True):
