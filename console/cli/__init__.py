@@ -20,6 +20,7 @@ from console.cli import (
     output,
     oversight,
     person,
+    policy,
     prompt,
     review,
     run,
@@ -61,6 +62,7 @@ app.command("evaluate", epilog="Example: inferact evaluate hotpot", rich_help_pa
 app.command("recalibrate", epilog="Example: inferact recalibrate shop --detector rules", rich_help_panel=_WORK)(
     detect.recalibrate
 )
+app.add_typer(policy.app, name="policy", rich_help_panel=_WORK)
 app.add_typer(study.app, name="study", rich_help_panel=_WORK)
 app.add_typer(detect.app, name="detector", rich_help_panel=_WORK)
 app.add_typer(oversight.app, name="oversight", rich_help_panel=_WORK)

@@ -12,7 +12,7 @@ from console.database import now_ms, reading, writing
 from console.errors import Refused, Unknown
 from console.gate import store
 from console.gate.request import Asker, CheckRequest
-from console.gate.resolve import OpenCheck, Policies, begin, begun_before, stored_answer
+from console.gate.resolve import OpenCheck, begin, begun_before, stored_answer
 from console.gate.types import GateDecision, Reason
 from console.gate.wait import Wait
 from console.trajectory import Outcome, from_json
@@ -105,7 +105,7 @@ def _opened(session: Session, at: CheckId, asker: Asker) -> OpenCheck:
     if ask is None or ask.agent_id != asker.agent_id:
         raise Unknown("check", str(at))
     run = session.get_one(tables.Run, ask.run_id)
-    return OpenCheck(run, replace(_request(session, ask), asker=asker), ask, Policies())
+    return OpenCheck(run, replace(_request(session, ask), asker=asker), ask)
 
 
 def _repeated(session: Session, check: OpenCheck) -> GateDecision:

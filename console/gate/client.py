@@ -24,17 +24,20 @@ from console.errors import BadInput, Refused
 from console.gate import checks, store
 from console.gate.checks import CheckId
 from console.gate.http_client import ServedConsole, is_served
+from console.gate.policy import store as policy_store
+from console.gate.policy.yaml_file import check_pattern
 from console.gate.request import ActionLike, Asker, CheckRequest, StepLike, check_request
-from console.gate.resolve import APPROVE, REJECT, Policies
+from console.gate.ruled import Tightened
 from console.gate.submit import DEADLINE_S, SubmitOptions, submit
-from console.gate.types import GateDecision, Reason
+from console.gate.types import GateDecision
 from console.gate.wait import Cancellation, Wait
 from console.settings import Settings, settings
-from console.trajectory.checkpoints import is_critical
 from storage import tables
 from storage.tables import RunKind
 
 _log = logging.getLogger(__name__)
+
+_REJECT = "reject"
 
 
 class Waiting(TypedDict, total=False):
@@ -53,13 +56,15 @@ class Waiting(TypedDict, total=False):
 class Gate:
     """Asks for permission before critical actions: `check` answers at once, or when a person has decided.
 
-    `critical` are globs over actions, tool names and arguments (`refund_*`, `transfer.amount=*`); without any, those of
-    the environment count, and where it has none, every action that is checked. A gate may be shared by threads and made
-    again in any process: the run of that name is one, and its stored settings stand. Raises BadInput.
+    The run's policy in the console decides. A run that is made here gets one from `critical`, globs over actions, tool
+    names and arguments (`refund_*`, `transfer.amount=*`; without any, those of the environment, and where it has none,
+    every action): a detector judges what they match, a person is asked about everything else. For a run that is there
+    they only make it stricter, as do `threshold`, `reviews_per_item` and `timeout_s`. A gate may be shared by threads
+    and made again in any process. Raises BadInput.
 
-    A person has 30 minutes to decide, or `timeout_s` where that is less; what is decided later never lets the action
-    run. With a `url` of http or https and an agent's `token` (`inferact agent add NAME`) it asks a served console
-    instead of a database.
+    A person has 30 minutes to decide, or `timeout_s` or the rule's deadline where that is less; what is decided later
+    never lets the action run. With a `url` of http or https and an agent's `token` (`inferact agent add NAME`) it asks
+    a served console instead of a database.
     """
 
     def __init__(
@@ -73,8 +78,8 @@ class Gate:
         budget: int | None = None,
         reviews_per_item: int = 1,
         timeout_s: float | None = None,
-        on_timeout: str = REJECT,
-        on_spent_budget: str = REJECT,
+        on_timeout: str = _REJECT,
+        on_spent_budget: str = _REJECT,
         poll_s: float = 0.2,
         undo_s: float = 5.0,
         url: str | None = None,
@@ -85,7 +90,9 @@ class Gate:
         detector_named(detector)
         if isinstance(critical, str):
             raise BadInput('critical is a list of patterns, such as ["refund_*"], not one text.')
-        _refuse_policy(on_timeout=on_timeout, on_spent_budget=on_spent_budget)
+        for pattern in critical:
+            check_pattern(pattern)
+        _refuse_approval(on_timeout=on_timeout, on_spent_budget=on_spent_budget)
         _refuse_number("budget", budget, 0)
         _refuse_number("reviews_per_item", reviews_per_item, 1)
         for name, seconds in (("timeout_s", timeout_s), ("poll_s", poll_s), ("undo_s", undo_s)):
@@ -93,7 +100,8 @@ class Gate:
         patterns = tuple(critical) or environment_named(environment).critical or ("*",)
         undo_ms = round(undo_s * 1_000)
         self._spec = RunSpec(run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent)
-        self._policies, self._asker = Policies(on_timeout, on_spent_budget), Asker(name=agent or "agent")
+        self._asker = Asker(name=agent or "agent")
+        self._critical, self._tightened = tuple(critical), Tightened(threshold, reviews_per_item)
         self._timeout_s, self._poll_s = timeout_s, poll_s
         self._given_url, self._url = url, ""
         self._served = ServedConsole(url or "", token, self._question(critical)) if is_served(url) else None
@@ -150,13 +158,9 @@ class Gate:
     ) -> GateDecision | Wait:
         """As `ask`, for an agent that showed its token, and that has said nothing of a heartbeat yet."""
         request = self._request(task, steps, action, waiting)
-        if not is_critical(request.action, self._spec.critical):
-            return _not_critical(request)
         return submit(replace(self._options(waiting), asker=asker, beats=False), request)
 
     def _asked(self, request: CheckRequest, waiting: Waiting, *, begins: bool) -> GateDecision | Wait:
-        if not is_critical(request.action, self._spec.critical):
-            return _not_critical(request)
         return submit(replace(self._options(waiting), begins=begins), request)
 
     def begin(self, decision: GateDecision) -> GateDecision:
@@ -175,9 +179,8 @@ class Gate:
         request = self._request(task, steps, action, waiting)
         if self._served is not None:
             return await self._served.acheck(request, self._timeout_of(waiting), waiting.get("cancel"))
-        if not is_critical(request.action, self._spec.critical):
-            return _not_critical(request)
-        options, cancellable = replace(self._options(waiting), begins=True), _CancellableSubmit()
+        cancellable = _CancellableSubmit()
+        options = replace(await asyncio.to_thread(self._options, waiting), begins=True)
         try:
             answer = await asyncio.to_thread(cancellable.submit, options, request)
             while not isinstance(answer, GateDecision):
@@ -211,9 +214,15 @@ class Gate:
         )
 
     def _options(self, waiting: Waiting) -> SubmitOptions:
-        timeout_ms = round(self._timeout_of(waiting) * 1_000)
-        url, cancel = self.open(), waiting.get("cancel")
-        return SubmitOptions(url, self._spec.name, self._policies, timeout_ms, cancel, self._asker)
+        return SubmitOptions(
+            url=self.open(),
+            run=self._spec.name,
+            critical=self._critical,
+            tightened=self._tightened,
+            timeout_ms=round(self._timeout_of(waiting) * 1_000),
+            cancel=waiting.get("cancel"),
+            asker=self._asker,
+        )
 
     def _timeout_of(self, waiting: Waiting) -> float:
         """Seconds that a person has, at most the half hour that nobody exceeds."""
@@ -258,14 +267,10 @@ class _CancellableSubmit:
             self._answer.withdraw()
 
 
-def _not_critical(request: CheckRequest) -> GateDecision:
-    return GateDecision(True, request.action, "", Reason.NOT_CRITICAL)
-
-
-def _refuse_policy(**policies: str) -> None:
-    for name, policy in policies.items():
-        if policy not in (APPROVE, REJECT):
-            raise BadInput(f"{name} is {policy!r}; it is {REJECT!r} or, where you really mean it, {APPROVE!r}.")
+def _refuse_approval(**wanted: str) -> None:
+    for name, word in wanted.items():
+        if word != _REJECT:
+            raise BadInput(f"{name} is {word!r}; it can only be {_REJECT!r}: what nobody decided on does not run.")
 
 
 def _refuse_number(name: str, value: float | None, least: int) -> None:
@@ -330,6 +335,7 @@ def _made(url: str, spec: RunSpec) -> tables.Run:
                 )
                 run.environment = spec.environment
                 session.flush()
+                policy_store.begin(session, run, now_ms())
                 session.expunge(run)
             return run
     except IntegrityError:

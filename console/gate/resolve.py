@@ -20,13 +20,11 @@ from console.runs import audit_log
 from console.runs.current_decisions import is_current
 from console.runs.trajectory_rows import intend
 from console.trajectory import Outcome
+from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.queue import answering, claims
 from storage.queue.transaction import Transaction
 from storage.tables import DecisionKind, ItemStatus, SlotStatus
-
-APPROVE = "approve"
-REJECT = "reject"
 
 _REASONS = {
     ResolutionReason.APPROVED: Reason.APPROVED,
@@ -38,6 +36,7 @@ _REASONS = {
 _WORDS = {
     Reason.REJECTED: "The reviewers did not let this action run.",
     Reason.RESPONDED: "The reviewers answered instead of letting this action run.",
+    Reason.DENIED: "A rule of the policy denies this action.",
     Reason.TIMEOUT: "Nobody decided in time.",
     Reason.BUDGET_SPENT: "The inspection budget is spent, so nobody could look at this action.",
     Reason.CANCELLED: "The question was taken back before anybody decided, so the action was not let run.",
@@ -48,21 +47,12 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Policies:
-    """What happens where nobody answers in time, or nobody can any more: `reject` or `approve`."""
-
-    on_timeout: str = REJECT
-    on_spent_budget: str = REJECT
-
-
-@dataclass(frozen=True, slots=True)
 class OpenCheck:
     """One request in its run, as stored."""
 
     run: tables.Run
     request: CheckRequest
     ask: tables.Ask
-    policies: Policies
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +65,8 @@ class WaitState:
 
 
 _WAITING = (ItemStatus.PENDING, ItemStatus.CLAIMED)
-_ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_FAILED)
-"""Nobody gave these answers: unless a policy let the action run, the same request may be made anew."""
+_ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_FAILED, Reason.DENIED, Reason.SHADOW)
+"""Nobody gave these answers: the same request may be made anew."""
 
 
 def stored_answer(session: Session, check: OpenCheck) -> GateDecision | None:
@@ -164,35 +154,30 @@ def resolve(session: Session, check: OpenCheck, state: WaitState) -> GateDecisio
 
 def _unanswered(session: Session, check: OpenCheck, item: tables.Item, state: WaitState) -> GateDecision | None:
     if state.cancelled:
-        return _withdrawn(session, check, Reason.CANCELLED, REJECT, state.now_ms)
+        return _withdrawn(session, check, Reason.CANCELLED, state.now_ms)
     if _is_spent(session, item):
-        return _withdrawn(session, check, Reason.BUDGET_SPENT, check.policies.on_spent_budget, state.now_ms)
+        return _withdrawn(session, check, Reason.BUDGET_SPENT, state.now_ms)
     if not state.late:
         return None
     if check.ask.deadline_ms is None or check.ask.deadline_ms > state.now_ms:
         # Somebody has asked the same since and still waits: the item stays theirs.
         return _decision(session, check, Reason.TIMEOUT)
-    return _withdrawn(session, check, Reason.TIMEOUT, check.policies.on_timeout, state.now_ms)
+    return _withdrawn(session, check, Reason.TIMEOUT, state.now_ms)
 
 
-def _withdrawn(session: Session, check: OpenCheck, reason: Reason, policy: str, now_ms: int) -> GateDecision:
-    """Takes the item out of the queue and lets the policy answer; one word against the action outweighs it."""
+def _withdrawn(session: Session, check: OpenCheck, reason: Reason, now_ms: int) -> GateDecision:
+    """Takes the item out of the queue; the action does not run."""
     item_id = check.ask.item_id or 0
     answers = current_answers(session, item_id)
-    objected = any(answer.decision != DecisionKind.APPROVE for answer in answers)
-    broken = _detector_failed(session, item_id)
     status = ItemStatus.EXPIRED if reason is Reason.TIMEOUT else ItemStatus.CANCELLED
     if not (reason is Reason.TIMEOUT and _is_held(session, item_id)):
         claims.withdraw_items(Transaction.joined(session), [item_id], status, now_ms)
-    runs = policy == APPROVE and not objected and not broken
-    if broken and (policy == APPROVE or reason is Reason.BUDGET_SPENT):
+    if reason is Reason.BUDGET_SPENT and _detector_failed(session, item_id):
         reason = Reason.DETECTOR_FAILED
-    detail = {"item_id": item_id, "policy": policy, "let run": runs, "action": check.request.action}
+    detail = {"item_id": item_id, "let run": False, "action": check.request.action}
     audit_log.record(
         session, check.run, f"gate: {reason}", now_ms, actor="gate", subject=f"item {item_id}", detail=detail
     )
-    if runs:
-        return _let_run(session, check, reason, check.request.action, None, now_ms)
     return _closed(session, check, reason, now_ms, feedback=resolution(answers, check.request.action).feedback)
 
 
@@ -312,3 +297,30 @@ def _score(session: Session, check: OpenCheck) -> float | None:
         verdict.detector == (check.run.detector or "rules"),
     )
     return session.exec(statement).first()
+
+
+def rejected_before(session: Session, run: tables.Run, request: CheckRequest) -> GateDecision | None:
+    """The rejection of exactly this action earlier in the same task, whatever the steps before it; None without one.
+
+    A task without an id of its own may well be another one, so there nothing is repeated;
+    nor is what another agent was told.
+    """
+    if not request.named:
+        return None
+    task, record, ask, decision = tables.Task, tables.Trajectory, tables.Ask, tables.Decision
+    statement = (
+        select(decision)
+        .join(ask, col(ask.item_id) == decision.item_id)
+        .join(record, col(record.id) == ask.trajectory_id)
+        .join(task, col(task.id) == record.task_id)
+        .where(task.run_id == run.id, task.task_key == request.record.task_id, ask.answer == Reason.REJECTED)
+        .where(col(ask.agent_id).is_not_distinct_from(request.asker.agent_id))
+        .where(task.instruction == request.record.instruction, decision.decision == DecisionKind.REJECT)
+        .where(decision.action_digest == digest(request.action), is_current())
+        .order_by(col(decision.id).desc())
+    )
+    found = session.exec(statement).first()
+    if found is None:
+        return None
+    words = f"This action was already rejected in this task. {found.feedback_text}".strip()
+    return GateDecision(False, request.action, words, Reason.ALREADY_REJECTED, found.item_id, found.id)

@@ -18,6 +18,7 @@ from console import runs
 from console.detection.verdicts import flagged_item
 from console.errors import Unknown
 from console.gate.request import CheckRequest
+from console.gate.ruled import Ruled
 from console.gate.types import Reason
 from console.review.edits import TOOL_SCHEMA
 from console.runs import audit_log
@@ -122,51 +123,86 @@ def store_request(
     run: tables.Run,
     request: CheckRequest,
     verdict: dict[str, Any],
+    ruled: Ruled,
     deadline_ms: int,
     now_ms: int,
     *,
     beats: bool = False,
 ) -> tables.Ask:
-    """Writes the request with its verdict and, where flagged, its item; raises IntegrityError where it is there."""
-    flagged = verdict["flagged"]
-    record = replace(request.record, outcome=Outcome.PAUSED if flagged else Outcome.RUNNING)
-    if request.follows is not None:
-        ask = tables.Ask
-        session.execute(update(ask).where(col(ask.id) == request.follows).values(digest=request.own_digest))
-    trajectory_id = _store_trajectory(session, run, request, record, now_ms)
+    """Writes the request with its verdict and, where a person has to look, its item.
+
+    Raises IntegrityError where it is there already.
+    """
+    asks = ruled.asks(verdict)
+    trajectory_id = _store_asked(session, run, request, Outcome.PAUSED if asks else Outcome.RUNNING, now_ms)
     row = verdict | {"trajectory_id": trajectory_id}
     row["id"] = insert_row(session, "verdict", row)
     asked: dict[str, Any] = {
         "run_id": run.id,
         "digest": request.digest,
         "trajectory_id": trajectory_id,
-        "item_id": _enqueued(session, run, request, tables.Verdict(**row), now_ms) if flagged else None,
+        "item_id": _enqueued(session, run, request, tables.Verdict(**row), ruled, now_ms) if asks else None,
         "asked_ms": now_ms,
         "heartbeat_ms": now_ms,
         "deadline_ms": deadline_ms,
-        "answer": None if flagged else Reason.NOT_FLAGGED.value,
-        "answered_ms": None if flagged else now_ms,
-        "token": secrets.token_hex(16),
-        "step": request.step,
-        "agent_id": request.asker.agent_id,
-        "asker": request.asker.name,
+        "answer": None if asks else Reason.NOT_FLAGGED.value,
+        "answered_ms": None if asks else now_ms,
         "beats": beats,
-        "action": None if flagged else request.action,
+        "action": None if asks else request.action,
+        **_asker_columns(request),
+        **ruled.columns,
     }
     return tables.Ask(id=insert_row(session, "ask", asked), **asked)
 
 
-def _enqueued(session: Session, run: tables.Run, request: CheckRequest, verdict: tables.Verdict, now_ms: int) -> int:
+def store_answered(
+    session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled, answer: Reason, now_ms: int
+) -> tables.Ask:
+    """Writes a request that the policy answers by itself; raises IntegrityError where it is there already."""
+    outcome = Outcome.REJECTED if answer is Reason.DENIED else Outcome.RUNNING
+    asked: dict[str, Any] = {
+        "run_id": run.id,
+        "digest": request.digest,
+        "trajectory_id": _store_asked(session, run, request, outcome, now_ms),
+        "answer": answer.value,
+        **dict.fromkeys(("asked_ms", "heartbeat_ms", "answered_ms"), now_ms),
+        "beats": False,
+        **_asker_columns(request),
+        **ruled.columns,
+    }
+    return tables.Ask(id=insert_row(session, "ask", asked), **asked)
+
+
+def _asker_columns(request: CheckRequest) -> dict[str, Any]:
+    """The columns of the ask that say who asks, at which step, and by which token it is found again."""
+    asker = request.asker
+    return {"token": secrets.token_hex(16), "step": request.step, "agent_id": asker.agent_id, "asker": asker.name}
+
+
+def _store_asked(session: Session, run: tables.Run, request: CheckRequest, outcome: Outcome, now_ms: int) -> int:
+    if request.follows is not None:
+        ask = tables.Ask
+        session.execute(update(ask).where(col(ask.id) == request.follows).values(digest=request.own_digest))
+    return _store_trajectory(session, run, request, replace(request.record, outcome=outcome), now_ms)
+
+
+def _enqueued(
+    session: Session, run: tables.Run, request: CheckRequest, verdict: tables.Verdict, ruled: Ruled, now_ms: int
+) -> int:
     """The id of the item that was put in the queue."""
     if FAILED in verdict.parameters:
         detail = {"trajectory_id": verdict.trajectory_id, "reason": verdict.rationale}
         audit_log.record(session, run, "detector failed", now_ms, actor="gate", detail=detail)
     item = flagged_item(run, request.record.trial, verdict, lambda: request.checkpoint, now_ms)
+    item = replace(item, reviews_required=ruled.reviews(run))
     Transaction.joined(session).run_many(sql.PUT, [vars(item)])
     at = select(tables.Item.id).where(
         tables.Item.trajectory_id == item.trajectory_id, tables.Item.step == item.step, tables.Item.kind == item.kind
     )
-    return session.exec(at).one() or 0
+    item_id = session.exec(at).one() or 0
+    if (terms := ruled.terms()) != "{}":
+        session.execute(update(tables.Item).where(col(tables.Item.id) == item_id).values(terms=terms))
+    return item_id
 
 
 def _store_trajectory(session: Session, run: tables.Run, request: CheckRequest, asked: Trajectory, now_ms: int) -> int:

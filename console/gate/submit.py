@@ -1,8 +1,8 @@
-"""A request submitted: known and answered, known and open, or new, so that it is judged and stored."""
+"""A request submitted: the run's policy rules on it, then it is known and answered, known and open, or new."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
@@ -12,13 +12,18 @@ from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import Detector, Verdict, detector
 from console.detection.verdicts import verdict_row
+from console.gate.policy import CheckFacts, Then
+from console.gate.policy import store as policy_store
+from console.gate.policy.rules import PolicyMode
 from console.gate.request import NOBODY, Asker, CheckRequest, asked_by
-from console.gate.resolve import OpenCheck, Policies, stored_answer
-from console.gate.store import FAILED, current_run, latest_ask, lose, store_request
+from console.gate.resolve import OpenCheck, rejected_before, stored_answer
+from console.gate.ruled import Ruled, Tightened
+from console.gate.store import FAILED, current_run, latest_ask, lose, store_answered, store_request
 from console.gate.types import GateDecision, Reason
 from console.gate.wait import Cancellation, Wait
 from console.runs.trajectory_rows import intend
 from storage import tables
+from storage.engine import engine
 from storage.errors import StorageError
 
 DEADLINE_S = 1_800
@@ -28,24 +33,27 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
-    """Where and how a request is submitted: the database, the run, how long the agent waits, and what follows then.
+    """Where and how a request is submitted: the database, the run, who asks, how long the agent waits.
 
-    `begins` lets an action that is not flagged begin at once; `beats` says that the agent waits with a heartbeat.
+    `critical` are the caller's own patterns: what they match is at least judged, whatever the policy allows. `begins`
+    lets an action that is not flagged begin at once; `beats` says that the agent waits with a heartbeat.
     """
 
     url: str
     run: str
-    policies: Policies
+    critical: tuple[str, ...] = ()
+    tightened: Tightened = field(default_factory=Tightened)
     timeout_ms: int | None = None
     cancel: Cancellation | None = None
     asker: Asker = NOBODY
     begins: bool = False
     beats: bool = True
 
-    def deadline_ms(self, at_ms: int) -> int:
-        """When an agent that asks at `at_ms` stops waiting: its own time, at most `DEADLINE_S`."""
-        longest_ms = DEADLINE_S * 1_000
-        return at_ms + (longest_ms if self.timeout_ms is None else min(self.timeout_ms, longest_ms))
+    def deadline_ms(self, at_ms: int, ruled: Ruled) -> int:
+        """When an agent that asks at `at_ms` stops waiting: its own time or the rule's, at most `DEADLINE_S`."""
+        stated = ruled.ruling.deadline_s
+        waits = [self.timeout_ms, None if stated is None else round(stated * 1_000), DEADLINE_S * 1_000]
+        return at_ms + min(wait for wait in waits if wait is not None)
 
 
 def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait:
@@ -54,33 +62,97 @@ def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait
     for _ in range(_TRIES):
         with reading(options.url) as session:
             run = current_run(session, options.run)
-            known = _known(session, options, run, request)
-        if isinstance(known, GateDecision):
-            _lose_unreported(options, run, known)
-            return known
-        if isinstance(known, OpenCheck):
-            return _reconnected(options, known)
-        answer = _judged(options, run, known)
+            ruled = _ruled(session, options, run, request)
+            known = None if ruled is None else _known(session, run, request, ruled)
+        if ruled is None:
+            with writing(options.url) as session:
+                policy_store.begin(session, session.get_one(tables.Run, run.id), now_ms())
+            continue
+        answer = _answered(options, run, ruled, known or request)
         if answer is not None:
             return answer
     raise StorageError("The same question is being asked by several agents at once; ask again in a moment.")
 
 
+def _answered(
+    options: SubmitOptions, run: tables.Run, ruled: Ruled, known: GateDecision | OpenCheck | CheckRequest
+) -> GateDecision | Wait | None:
+    """The answer or the wait; None where another process stored the request in between."""
+    if isinstance(known, GateDecision):
+        _lose_unreported(options, run, known)
+        return known
+    if isinstance(known, OpenCheck):
+        return _reconnected(options, known, ruled)
+    if ruled.version.policy.mode is PolicyMode.SHADOW:
+        return _by_policy(options, run, known, ruled, Reason.SHADOW)
+    if ruled.ruling.then is Then.ALLOW:
+        return _allowed(options, run, known, ruled)
+    if ruled.ruling.then is Then.DENY:
+        return _by_policy(options, run, known, ruled, Reason.DENIED)
+    return _judged(options, run, known, ruled)
+
+
+def _ruled(session: Session, options: SubmitOptions, run: tables.Run, request: CheckRequest) -> Ruled | None:
+    """What the stored policy says, None where the run has none yet."""
+    version = policy_store.effective(session, run, request.record.task_id)
+    if version is None:
+        return None
+    facts = CheckFacts(request.action, options.asker.name, run.environment, request.record.instruction)
+    return Ruled(version, policy_store.rule_on(version, facts, options.critical), options.tightened)
+
+
 def _known(
-    session: Session, options: SubmitOptions, run: tables.Run, request: CheckRequest
-) -> GateDecision | OpenCheck | CheckRequest:
-    """The stored answer, the open check, or the request as it has to be stored now."""
+    session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled
+) -> GateDecision | OpenCheck | CheckRequest | None:
+    """The stored answer, the open check, or the request as it has to be stored now; None where that does not matter."""
+    if ruled.ruling.then is Then.ALLOW or ruled.version.policy.mode is PolicyMode.SHADOW:
+        return None
     ask = latest_ask(session, run, request)
     if ask is None:
-        return request
-    check = OpenCheck(run, request, ask, options.policies)
+        before = rejected_before(session, run, request)
+        return request if before is None or ruled.ruling.then is Then.DENY else before
+    check = OpenCheck(run, request, ask)
     answer = stored_answer(session, check)
-    if answer is not None:
+    if answer is not None and not _is_stricter_now(ruled, answer):
         return answer
-    if ask.answer is None:
+    if ask.answer is None and ruled.ruling.then is not Then.DENY:
         session.expunge(ask)
         return check
     return replace(request, follows=ask.id)
+
+
+def _is_stricter_now(ruled: Ruled, answer: GateDecision) -> bool:
+    """Whether a go-ahead that has not begun is one that the policy no longer gives; a person's holds where it asks."""
+    then, judged = ruled.ruling.then, answer.reason is Reason.NOT_FLAGGED
+    return answer.approved and (then is Then.DENY or (then is Then.ASK and judged))
+
+
+def _allowed(options: SubmitOptions, run: tables.Run, request: CheckRequest, ruled: Ruled) -> GateDecision:
+    # A power cut may lose the last counts; nothing rests on them, and a durable write would cost more than the rest.
+    quick = engine(options.url).execution_options(sqlite_begin="IMMEDIATE")
+    with Session(quick) as session, session.begin():
+        policy_store.count_allowed(session, run, ruled.version, ruled.ruling)
+    return GateDecision(True, request.action, "", Reason.NOT_CRITICAL)
+
+
+def _by_policy(
+    options: SubmitOptions, run: tables.Run, request: CheckRequest, ruled: Ruled, reason: Reason
+) -> GateDecision | None:
+    """The policy's own answer, stored as such; None where another process stored the request in between."""
+    then, because = ruled.ruling.then, ruled.ruling.because
+    if reason is Reason.SHADOW:
+        words = f"The policy only watches; it would have said {then} (rule {ruled.ruling.rule})."
+    else:
+        words = f"A rule of the policy ({ruled.ruling.rule}) denies this action{': ' + because if because else '.'}"
+    try:
+        with writing(options.url) as session:
+            known = latest_ask(session, run, request)
+            if known is None or (known.answer != reason and reason is Reason.DENIED):
+                follows = replace(request, follows=known.id if known else None)
+                store_answered(session, run, follows, ruled, reason, now_ms())
+    except IntegrityError:
+        return None
+    return GateDecision(reason is Reason.SHADOW, request.action, words, reason)
 
 
 def _lose_unreported(options: SubmitOptions, run: tables.Run, known: GateDecision) -> None:
@@ -90,7 +162,7 @@ def _lose_unreported(options: SubmitOptions, run: tables.Run, known: GateDecisio
             lose(session, run, known.intent_id, now_ms())
 
 
-def _reconnected(options: SubmitOptions, check: OpenCheck) -> Wait:
+def _reconnected(options: SubmitOptions, check: OpenCheck, ruled: Ruled) -> Wait:
     """The wait taken up again; who asks again may give up sooner, and never moves the deadline of the first time."""
     at_ms = now_ms()
     with writing(options.url) as session:
@@ -98,41 +170,48 @@ def _reconnected(options: SubmitOptions, check: OpenCheck) -> Wait:
         ask.heartbeat_ms, ask.beats = at_ms, options.beats
         session.add(ask)
         deadline_ms = ask.deadline_ms
-    own_ms = options.deadline_ms(at_ms)
+    own_ms = options.deadline_ms(at_ms, ruled)
     deadline_ms = own_ms if deadline_ms is None else min(own_ms, deadline_ms)
     return Wait(options.url, check, deadline_ms, options.cancel, at_ms, options.beats)
 
 
-def _judged(options: SubmitOptions, run: tables.Run, request: CheckRequest) -> GateDecision | Wait | None:
+def _judged(options: SubmitOptions, run: tables.Run, request: CheckRequest, ruled: Ruled) -> GateDecision | Wait | None:
     """What comes of the request, judged and stored; None where another process stored it in between."""
-    verdict = _judge(run, request)
+    verdict = _judge(run, request, options.tightened)
     at_ms = now_ms()
-    if verdict["flagged"]:
+    if ruled.asks(verdict):
         _open_budget(options.url, run, request.record.trial)
         review_queue(options.url).expire_overdue(run_id=run.id or 0, now_ms=at_ms)
-    deadline_ms = options.deadline_ms(at_ms)
+    deadline_ms = options.deadline_ms(at_ms, ruled)
     try:
         with writing(options.url) as session:
-            ask = store_request(session, run, request, verdict, deadline_ms, at_ms, beats=options.beats)
-            if not verdict["flagged"]:
-                intent_id = None
-                if options.begins:
-                    intent_id = intend(session, ask.trajectory_id, request.step, request.action, None, at_ms)
-                given = {"score": verdict["score"], "intent_id": intent_id, "check_id": ask.token}
-                return GateDecision(True, request.action, "", Reason.NOT_FLAGGED, **given)
+            ask = store_request(session, run, request, verdict, ruled, deadline_ms, at_ms, beats=options.beats)
+            if not ruled.asks(verdict):
+                return _not_flagged(session, options, request, ask, verdict["score"])
     except IntegrityError:
         # Two agents wrote the same request or task in the same moment; the second looks again.
         return None
-    check = OpenCheck(run, request, ask, options.policies)
-    return Wait(options.url, check, deadline_ms, options.cancel, at_ms, options.beats)
+    return Wait(options.url, OpenCheck(run, request, ask), deadline_ms, options.cancel, at_ms, options.beats)
 
 
-def _judge(run: tables.Run, request: CheckRequest) -> dict[str, Any]:
+def _not_flagged(
+    session: Session, options: SubmitOptions, request: CheckRequest, ask: tables.Ask, score: float
+) -> GateDecision:
+    intent_id = None
+    if options.begins:
+        intent_id = intend(session, ask.trajectory_id, request.step, request.action, None, ask.asked_ms)
+    given: dict[str, Any] = {"score": score, "intent_id": intent_id, "check_id": ask.token}
+    return GateDecision(True, request.action, "", Reason.NOT_FLAGGED, **given)
+
+
+def _judge(run: tables.Run, request: CheckRequest, tightened: Tightened) -> dict[str, Any]:
     """The verdict of the run's detector as a row; one that breaks is a flag with the error as its rationale."""
     name, seen = run.detector or "rules", request.checkpoint
     try:
         judge = detector(name)
-        row = verdict_row(run, judge, judge.threshold if run.threshold is None else run.threshold, 0, seen)
+        threshold = judge.threshold if run.threshold is None else run.threshold
+        threshold = threshold if tightened.threshold is None else min(threshold, tightened.threshold)
+        row = verdict_row(run, judge, threshold, 0, seen)
         if 0.0 <= row["score"] <= 1.0:
             return row
         reason = f"its score is {row['score']!r}, which is not between 0 and 1"

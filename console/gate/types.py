@@ -9,12 +9,18 @@ from console.trajectory.checkpoints import Call, calls
 
 
 class Reason(StrEnum):
-    """Why the gate answers as it does; only the first four, and a policy that says so, let an action run."""
+    """Why the gate answers as it does; only the first five let an action run.
+
+    `not_critical`: a rule of the policy allows it; `shadow`: the policy only watches; `denied`: a rule forbids it.
+    """
 
     NOT_CRITICAL = "not_critical"
     NOT_FLAGGED = "not_flagged"
     APPROVED = "approved"
     EDITED = "edited"
+    SHADOW = "shadow"
+    DENIED = "denied"
+    ALREADY_REJECTED = "already_rejected"
     REJECTED = "rejected"
     RESPONDED = "responded"
     TIMEOUT = "timeout"

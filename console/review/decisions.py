@@ -7,11 +7,14 @@ read through one.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+import orjson
 from sqlmodel import Session, col, select
 
 from console.auth.origin import Door
+from console.database import reading
 from console.errors import BadInput, Refused, Unknown
 from console.review.edits import TOOL_SCHEMA, check_edit
 from console.runs.current_decisions import current_decisions
@@ -37,6 +40,10 @@ _FIXED_LABELS: dict[str, Label | None] = {
     DecisionKind.EDIT: Label.MISALIGNED,
     DecisionKind.ESCALATE: None,
 }
+
+
+_OFFERED = (DecisionKind.APPROVE, DecisionKind.REJECT, DecisionKind.EDIT)
+"""Decisions that a rule can leave out; the others let nothing run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +118,18 @@ def submit(
     shown_ms: int | None = None,
     submit_key: str | None = None,
     seen: Seen | None = None,
+    roles: Collection[str] = ("reviewer",),
 ) -> DecisionRow:
     """Records the answer to a claimed item, once per `submit_key`.
 
     Raises BadInput where the answer is not complete or its edit cannot be run, Refused where the item, or all of its
-    action, cannot have been seen, OtherTool (edits), and the queue's own refusals (storage.errors) where the claim is
-    no longer this reviewer's. `seen` is None where nobody knows what was shown.
+    action, cannot have been seen or where its rule does not offer the decision or leaves it to others, OtherTool
+    (edits), and the queue's own refusals (storage.errors) where the claim is no longer this reviewer's. `seen` is None
+    where nobody knows what was shown; `roles` are the reviewer's, of which a rule may name one.
     """
     if shown_ms is not None and now_ms - shown_ms < DWELL_MS:
         raise Refused("That came within 0.4 s of this item's appearance, so it was not taken as your answer to it.")
+    _check_terms(queue, claim, reviewer, answer.decision, roles)
     record = from_json(claim.body)
     pending = _pending_action(record, claim)
     checked = check(answer, CheckpointKind(claim.kind), run.feedback_mode)
@@ -164,6 +174,18 @@ def _refuse_edit(edited: str, pending: str, record: Trajectory, allow_other_tool
         tool_schema=schema if isinstance(schema, dict) else None,
         allow_other_tool=allow_other_tool,
     )
+
+
+def _check_terms(queue: Queue, claim: Claim, reviewer: str, decision: str, roles: Collection[str]) -> None:
+    """Raises Refused where the rule that asked for this review has the decision in nobody's or another's hands."""
+    with reading(queue.url) as session:
+        item = session.get(tables.Item, claim.item_id)
+        terms = orjson.loads(item.terms) if item else {}
+    offered, who = terms.get("decisions"), terms.get("who")
+    if offered is not None and decision in _OFFERED and decision not in offered:
+        raise Refused(f"The rule that asks for this review offers {' and '.join(offered)}, not {decision}.")
+    if who is not None and decision != DecisionKind.ESCALATE and not {reviewer, *roles} & {*who}:
+        raise Refused(f"The rule that asks for this review leaves it to {', '.join(who) or 'nobody'}, not {reviewer}.")
 
 
 def check(answer: Answer, kind: CheckpointKind, feedback_mode: str) -> Answer:

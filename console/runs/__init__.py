@@ -167,7 +167,12 @@ def run_checkpoints(run: tables.Run, record: Trajectory) -> list[Checkpoint]:
 
 
 def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> None:
-    """Replaces the critical-action patterns; checkpoints that are already judged stay as they are."""
+    """Replaces the critical-action patterns; checkpoints that are already judged stay as they are.
+
+    Raises Refused for a gate, whose policy decides.
+    """
+    if run.kind == RunKind.GATE:
+        raise Refused(f"{run.name} is a gate, so its policy decides: inferact policy show {run.name}")
     cleaned = list(dict.fromkeys(pattern.strip() for pattern in wanted if pattern.strip()))
     before, run.critical = patterns(run), orjson.dumps(cleaned).decode()
     session.add(run)

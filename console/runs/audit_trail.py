@@ -133,6 +133,7 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "run created": lambda one: f"{one.who} made the run {one.run}",
     "critical actions set": lambda one: f"{one.who} set the critical actions of {one.run} {_change(one)}",
     "budget set": lambda one: f"{one.who} set the budget of {one.run} {_change(one)}",
+    "policy set": lambda one: f"{one.who} set the policy of {one.run or 'every run'}, version {_value(one.after)}",
     "judged": lambda one: (
         f"{one.who} had {_value(one.detail.get('detectors'))} judge {one.run}; settings {_change(one)}"
     ),

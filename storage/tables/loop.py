@@ -84,6 +84,41 @@ class Ask(Table, table=True):
     beats: bool = False
     action: str | None = None
     decision_id: int | None = Field(default=None, foreign_key="decision.id")
+    policy_version: int | None = None
+    rule: str | None = None
+    tool: str | None = None
+
+
+class Policy(Table, table=True):
+    """One version of a run's rules, or of those for every run that has none (no `run_id`); never changed, only added.
+
+    `text` is YAML, as `console.gate.policy` reads it.
+    """
+
+    __tablename__ = "policy"
+    __table_args__ = (UniqueConstraint("run_id", "version"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int | None = Field(default=None, foreign_key="run.id")
+    version: int
+    text: str
+    digest: str
+    author: str
+    created_ms: int = Field(sa_type=BigInteger)
+
+
+class Allowed(Table, table=True):
+    """How often a rule let a tool's calls run at once; nothing else is stored of them."""
+
+    __tablename__ = "allowed"
+    __table_args__ = (UniqueConstraint("run_id", "policy_id", "rule", "tool"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int = Field(foreign_key="run.id")
+    policy_id: int = Field(foreign_key="policy.id")
+    rule: str
+    tool: str
+    checks: int
 
 
 class WebhookDelivery(Table, table=True):

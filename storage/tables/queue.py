@@ -40,7 +40,10 @@ class DecisionKind(StrEnum):
 
 
 class Item(Table, table=True):
-    """A checkpoint in the review queue. `open_slots` counts the reviews that nobody has taken yet."""
+    """A checkpoint in the review queue. `open_slots` counts the reviews that nobody has taken yet.
+
+    `terms` says, as JSON, which `decisions` a rule offers and `who` may decide; what it leaves out is free.
+    """
 
     __tablename__ = "item"
     __table_args__ = (
@@ -71,6 +74,7 @@ class Item(Table, table=True):
     reviews_required: int = 1
     verdict_id: int | None = Field(default=None, foreign_key="verdict.id")
     created_ms: int = Field(sa_type=BigInteger)
+    terms: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
 
 
 class Slot(Table, table=True):

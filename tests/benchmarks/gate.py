@@ -24,9 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from sqlmodel import select
 
 from console import runs
-from console.database import now_ms, reading, review_queue
+from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.gate import Gate
+from console.gate.policy import store
 from console.review import decisions
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
@@ -76,6 +77,7 @@ def unflagged(folder: Path, rounds: int) -> float:
 
     DETECTORS["timed"] = Detector("timed", "rules, timed", judge, threshold=1.0)
     gate = Gate("quiet", "timed", ["pay*"], url=f"sqlite:///{folder / 'quiet.db'}")
+    print(f"allowed check: p95 {allowed(folder) * 1e3:.2f} ms")
     found = []
     for number in range(rounds):
         ours = []
@@ -88,6 +90,19 @@ def unflagged(folder: Path, rounds: int) -> float:
         f"unflagged check: p95 {min(found) * 1e3:.2f} ms in the calmest round, {median(found) * 1e3:.2f} in the median"
     )
     return round(min(found) / LIMIT_S, 3)
+
+
+def allowed(folder: Path) -> float:
+    """p95 in seconds of 200 checks that a rule with a condition allows."""
+    url = f"sqlite:///{folder / 'allowed.db'}"
+    with writing(url) as session:
+        store.save(session, None, "rules: [{tool: look, when: args.n >= 0, then: allow}]", "bench", now_ms())
+    gate, ours = Gate("open", "rules", url=url), []
+    for number in range(200):
+        start = time.perf_counter()
+        gate.check("Look.", STEPS, {"name": "look", "arguments": {"n": number}}, task_id=str(number))
+        ours.append(time.perf_counter() - start)
+    return sorted(ours)[189]
 
 
 def latency(folder: Path, asked: int) -> float:

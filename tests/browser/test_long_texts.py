@@ -3,9 +3,9 @@
 import time
 
 import pytest
+from console.auth.sign_in import researcher_key
 from sqlmodel import select
 
-from console.auth.sign_in import researcher_key
 from console.database import reading
 from console.detection import batch
 from console.runs import ingest

@@ -104,6 +104,14 @@ next_outcome: Any = (
     .scalar_subquery()
 )
 
+_ask = _tables["ask"]
+
+
+def _asked(column: str) -> Any:
+    """A column of the check that the item was queued for; null where no agent asked."""
+    return select(_ask.c[column]).where(_ask.c.item_id == _item.c.id).limit(1).scalar_subquery()
+
+
 _CELLS = (
     integer("decision_id", _decision.c.id),
     integer("item_id", _item.c.id),
@@ -141,6 +149,8 @@ _CELLS = (
     time("withdrawn_at", _decision.c.withdrawn_ms),
     truth("edited", _decision.c.decision == DecisionKind.EDIT),
     text("door", _decision.c.door),
+    integer("policy_version", _asked("policy_version")),
+    text("rule", _asked("rule")),
     text("seen_digest", _decision.c.seen_digest),
 )
 

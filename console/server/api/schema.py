@@ -41,7 +41,7 @@ class CheckSent(_Sent):
     detector: str = Field(default="rules", description="Which detector judges the action.")
     critical: list[str] = Field(
         default_factory=list,
-        description="Globs over the action, tool names and name.argument=value; without any, every action counts.",
+        description="Globs over actions, tool names, name.argument=value: a new run's policy, else only stricter.",
     )
     threshold: float | None = Field(default=None, ge=0, le=1, description="Flag above this score.")
     budget: int | None = Field(default=None, ge=0, description="Inspections per trial at most.")
@@ -85,7 +85,7 @@ class Check(BaseModel):
     false.
     """
 
-    check_id: str | None = Field(description="null where the action is not critical: nothing was stored.")
+    check_id: str | None = Field(description="null where a rule of the policy answered: nothing waits.")
     status: Literal["decided", "waiting"]
     decision: Decision | None = None
 

@@ -7,6 +7,7 @@ from console.database import reading
 from console.web.flash import show_messages
 from console.web.run_picker import chosen_run, run_picker
 from console.web.runs import forms, new_run
+from console.web.runs.policy import policy_section
 from console.web.widgets.messages import show_empty_state
 from storage.tables import RunKind
 
@@ -40,7 +41,8 @@ if run.reviews_per_item > 1:
         "console/web/pages/studies.py", label="Settle where reviewers disagree", query_params={"adjudicate": run.name}
     )
 
-judge, cap, onward, critical = st.tabs(["Detectors", "Budget", "Next trial", "Critical actions"])
+rules = "Policy" if run.kind == RunKind.GATE else "Critical actions"
+judge, cap, onward, critical = st.tabs(["Detectors", "Budget", "Next trial", rules])
 with judge:
     forms.detector_form(run)
 with cap:
@@ -53,4 +55,7 @@ with onward:
     else:
         forms.next_trial_button(run)
 with critical:
-    forms.critical_form(run, patterns, candidates)
+    if run.kind == RunKind.GATE:
+        policy_section(run)
+    else:
+        forms.critical_form(run, patterns, candidates)

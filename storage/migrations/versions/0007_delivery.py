@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0007"
-down_revision = "0005"
+down_revision = "0006"
 
 _STEP = """
 UPDATE ask SET step = coalesce(
@@ -51,7 +51,6 @@ def upgrade() -> None:
         ask.create_unique_constraint("uq_ask_token", ["token"])
         ask.create_foreign_key("fk_ask_agent_id", "agent", ["agent_id"], ["id"])
         ask.create_foreign_key("fk_ask_decision_id", "decision", ["decision_id"], ["id"])
-    op.create_index("ix_ask_item", "ask", ["item_id"])
 
 
 def _fill() -> None:

@@ -12,14 +12,16 @@ import pytest
 from sqlmodel import select
 
 from console import runs
-from console.database import now_ms, reading, review_queue
+from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
+from console.gate.policy import store
 from console.review import decisions
 from storage import tables
 from storage.engine import close
 from storage.queue import Claim
 
 RUN = "shop-bot"
+POLICY = "{default: allow, rules: [{pattern: pay*, then: judge}]}"
 PROGRAMS = Path(__file__).parent / "programs"
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -34,9 +36,12 @@ def url(tmp_path):
 
 @pytest.fixture
 def make_gate(url):
-    """A function that makes a gate where every `pay*` is flagged and answers count at once."""
+    """A function that makes a gate where `pay*` is judged and flagged, all else runs, and answers count at once."""
 
-    def make(**changes):
+    def make(policy=POLICY, **changes):
+        if policy:
+            with writing(url) as session:
+                store.versions(session, None) or store.save(session, None, policy, "ada", 0)
         usual = {"detector": "full-validation", "critical": ["pay*"], "undo_s": 0, "poll_s": 0.01, "url": url}
         return Gate(changes.pop("run", RUN), **(usual | changes))
 

@@ -17,10 +17,11 @@ TASK = "Pay the March bill only."
 STEPS = [("look[bills]", "two bills"), Step("the first is from March", "open[1]", "March, 20 dollars")]
 
 
-def test_action_that_is_not_critical_needs_no_database(make_gate, tmp_path):
+def test_action_that_a_rule_allows_runs_and_is_only_counted(make_gate, stored):
     decision = make_gate().check(TASK, STEPS, "look[bill 2]")
     assert (decision.approved, decision.action, decision.reason) == (True, "look[bill 2]", Reason.NOT_CRITICAL)
-    assert not (tmp_path / "gate.db").exists()
+    assert stored(tables.Ask) == stored(tables.Trajectory) == []
+    assert [(row.tool, row.rule, row.checks) for row in stored(tables.Allowed)] == [("look", "default", 1)]
 
 
 def test_action_that_is_not_flagged_runs_and_its_verdict_is_kept(make_gate, stored):
@@ -252,14 +253,14 @@ def test_check_ids_are_random_and_one_for_a_check(make_gate, stored):
 
 def test_without_patterns_every_checked_action_is_critical(make_gate, person, meanwhile):
     meanwhile(person().answer, "reject")
-    assert make_gate(critical=()).check(TASK, STEPS, "anything").reason is Reason.REJECTED
+    assert make_gate(policy=None, critical=()).check(TASK, STEPS, "anything").reason is Reason.REJECTED
 
 
 def test_environment_brings_its_own_patterns(make_gate, person, meanwhile):
-    gate = make_gate(critical=(), environment="webshop")
-    assert gate.check(TASK, STEPS, "search[shades]").reason is Reason.NOT_CRITICAL
+    gate = make_gate(policy=None, critical=(), environment="webshop", detector="random", threshold=1.0)
+    assert gate.check(TASK, STEPS, "click[Buy Now]").reason is Reason.NOT_FLAGGED
     meanwhile(person().answer, "reject")
-    assert gate.check(TASK, STEPS, "click[Buy Now]").reason is Reason.REJECTED
+    assert gate.check(TASK, STEPS, "search[shades]").reason is Reason.REJECTED
 
 
 def test_second_gate_of_a_run_keeps_the_stored_settings(make_gate, caplog, stored):
@@ -293,7 +294,11 @@ def test_gate_without_a_url_uses_the_settings(person, meanwhile):
     ("changes", "said"),
     [
         ({"on_timeout": "allow"}, "on_timeout is 'allow'"),
-        ({"on_spent_budget": ""}, "on_spent_budget"),
+        ({"on_timeout": "approve"}, "can only be 'reject'"),
+        ({"on_spent_budget": "approve"}, "can only be 'reject'"),
+        ({"critical": [">100"]}, "own signs only"),
+        ({"critical": ["!x"]}, "own signs only"),
+        ({"critical": ["[2-9]??"]}, "own signs only"),
         ({"budget": -1}, "budget is -1"),
         ({"reviews_per_item": 0}, "reviews_per_item is 0"),
         ({"timeout_s": float("nan")}, "timeout_s is nan"),

@@ -8,10 +8,11 @@ from openai.types.chat import ChatCompletionMessage
 from sqlmodel import select
 
 from console import runs
-from console.database import now_ms, reading, review_queue
+from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput
 from console.gate import Gate
 from console.gate.openai_tools import run_calls
+from console.gate.policy import store
 from console.review import decisions
 from console.trajectory import from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -21,7 +22,10 @@ from storage.queue import Claim
 
 @pytest.fixture
 def gate(tmp_path):
-    return Gate("bot", "full-validation", ["refund"], undo_s=0, poll_s=0.01, url=f"sqlite:///{tmp_path / 'gate.db'}")
+    url = f"sqlite:///{tmp_path / 'gate.db'}"
+    with writing(url) as session:
+        store.save(session, None, "{default: ask, rules: [{tool: look_*, then: allow}]}", "ada", now_ms())
+    return Gate("bot", "full-validation", ["refund"], undo_s=0, poll_s=0.01, url=url)
 
 
 @pytest.fixture
@@ -93,7 +97,9 @@ def test_edit_to_a_call_of_no_such_tool_runs_nothing(gate, tools):
 
 def test_arguments_that_cannot_be_read_run_nothing(gate, tools):
     broken = {"id": "a", "function": {"name": "look_up", "arguments": "{order: 7"}}
+    person = answering(gate, decisions.Answer("approve"))
     (answer,) = run_calls(gate, conversation(broken), tools[1], task_id="7")
+    person.join()
     assert answer["content"].startswith("This call was not run")
 
 

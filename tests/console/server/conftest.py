@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from console import runs
-from console.database import now_ms, reading, review_queue
+from console.database import now_ms, reading, review_queue, writing
+from console.gate import Gate
+from console.gate.policy import store
 from console.review import decisions
 from console.review.decisions import Answer
 from console.settings import settings
@@ -92,6 +94,19 @@ def question():
             "undo_s": 0,
         }
         return sent | more
+
+    return make
+
+
+@pytest.fixture
+def let_run():
+    """A function that makes a run whose policy allows everything, and returns its name."""
+
+    def make(run_name="easy"):
+        Gate(run_name).open()
+        with writing() as session:
+            store.save(session, runs.get(session, run_name), "default: allow", "ada", now_ms())
+        return run_name
 
     return make
 

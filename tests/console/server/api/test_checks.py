@@ -14,8 +14,13 @@ from console.runs import trajectory_list
 from storage import tables
 
 
-def test_what_is_not_critical_may_run_at_once_and_is_not_stored(api, question):
-    said = api.post("/checks", json=question(critical=["refund*"]))
+def test_a_callers_patterns_and_a_new_run_name_open_nothing(api, question):
+    said = api.post("/checks", json=question(critical=["never"]))
+    assert (said.status_code, said.json()["status"]) == (202, "waiting")
+
+
+def test_what_the_policy_allows_may_run_at_once_and_is_only_counted(api, question, let_run):
+    said = api.post("/checks", json=question(run=let_run()))
     assert said.status_code == 200
     document = said.json()
     assert (document["check_id"], document["status"]) == (None, "decided")
@@ -186,14 +191,15 @@ def test_a_check_that_nobody_answers_in_time_is_a_no(api, question):
     assert (decision["approved"], decision["reason"]) == (False, "timeout")
 
 
-def test_waiting_blocks_nobody_else(api, question):
+def test_waiting_blocks_nobody_else(api, question, let_run):
+    let_run("easy too")
     check_id = api.post("/checks", json=question()).json()["check_id"]
     with ThreadPoolExecutor(40) as pool:
         waiting = [pool.submit(api.get, f"/checks/{check_id}?wait=3") for _ in range(40)]
         time.sleep(0.3)
         started = time.monotonic()
         assert api.get("/health").status_code == 200
-        assert api.post("/checks", json=question(critical=["nothing*"])).status_code == 200
+        assert api.post("/checks", json=question(run="easy too")).status_code == 200
         took = time.monotonic() - started
         assert {one.result(timeout=30).status_code for one in waiting} == {202}
     assert took < 2.0

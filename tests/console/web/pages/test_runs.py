@@ -4,6 +4,7 @@ import pytest
 
 from console import runs
 from console.database import now_ms, reading, review_queue
+from console.gate import Gate
 from console.review import decisions
 from storage.tables import RunKind
 from tests.logs import purchase
@@ -133,3 +134,18 @@ def click(at, label):
     """Presses the button of that label."""
     (button,) = [found for found in at.button if found.label == label]
     button.click().run()
+
+
+def test_the_policy_of_a_gate_is_shown_checked_and_saved(open_page, words):
+    Gate("bot", critical=["refund_*"]).open()
+    at = open_page("runs")
+    assert "What no rule matches asks a person." in at.text[0].value
+    (field,) = [area for area in at.text_area if area.key.startswith("policy-")]
+    field.input("default: ask\nrules: 1\n")
+    click(at, "Save as the next version")
+    assert "Line 2: rules is a list" in words(at)
+    (field,) = [area for area in at.text_area if area.key.startswith("policy-")]
+    field.input("default: deny\n")
+    click(at, "Save as the next version")
+    assert "Saved as version 2" in words(at)
+    assert "What no rule matches is denied." in at.text[0].value

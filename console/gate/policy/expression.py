@@ -1,0 +1,92 @@
+"""Conditions in CEL (Common Expression Language) over the facts of a check: checked when saved, bounded when asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import cel
+
+from console.errors import BadInput
+
+VARIABLES = ("args", "tool", "agent", "environment", "task")
+MAX_EXPRESSION = 1_000
+"""Characters of one condition."""
+
+_TYPES = ("int", "uint", "double", "string", "bool", "bytes", "list", "map", "null_type", "type")
+_FUNCTIONS = frozenset(
+    (
+        *("size", "contains", "startsWith", "endsWith", "matches", "timestamp", "duration"),
+        *("string", "int", "uint", "double", "type", "dyn"),
+    )
+)
+_OPERATORS = frozenset(
+    (
+        *("_&&_", "_||_", "!_", "-_", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"),
+        *("_+_", "_-_", "_*_", "_/_", "_%_", "_?_:_", "_[_]", "@in", "@not_strictly_false"),
+    )
+)
+_STRING = re.compile(r"""\"(?:\\.|[^"\\])*\"|'(?:\\.|[^'\\])*'""", re.DOTALL)
+_LOOP = re.compile(r"\.\s*(?P<loop>all|exists|exists_one|filter|map)\s*\(")
+_BOUND = re.compile(r"\.\s*(?:all|exists|exists_one|filter)\s*\(\s*(\w+)\s*,")
+
+
+def check_expression(text: str) -> None:
+    """Raises BadInput where the condition cannot be read, or speaks of what a check does not have."""
+    if len(text) > MAX_EXPRESSION:
+        raise BadInput(f"The condition has {len(text):,} characters; keep it under {MAX_EXPRESSION:,}.")
+    references = _program(text).references()
+    bare = _STRING.sub('""', text)
+    _check_loops(bare)
+    known = {*VARIABLES, *_TYPES, *_BOUND.findall(bare)}
+    for name in references["variables"]:
+        if name not in known:
+            raise BadInput(f"{name!r} is no variable; there are {', '.join(VARIABLES)}.")
+    for name in references["functions"]:
+        if name not in _FUNCTIONS and name not in _OPERATORS:
+            raise BadInput(f"{name!r} is no function here; there are {', '.join(sorted(_FUNCTIONS))}.")
+    if not {*VARIABLES} & {*references["variables"]}:
+        raise BadInput("The condition speaks of nothing in the check, so it would always say the same.")
+
+
+def holds(text: str, facts: Mapping[str, Any]) -> bool | None:
+    """Whether the condition holds for these facts; None where that cannot be told, such as for a missing argument."""
+    try:
+        found = _program(text).execute(dict(facts))
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:
+        # The evaluator is compiled code, whose panics are no Exception: whatever breaks there, nobody knows the answer.
+        return None
+    return found if isinstance(found, bool) else None
+
+
+@lru_cache(maxsize=1_024)
+def _program(text: str) -> cel.Program:
+    try:
+        return cel.compile(text)
+    except ValueError as unreadable:
+        reason = str(unreadable).partition("ERROR: <input>:")[2].partition("\n")[0] or "it is no expression"
+        raise BadInput(f"The condition cannot be read ({reason}).") from unreadable
+
+
+def _check_loops(bare: str) -> None:
+    """Refuses loops in loops and lists that loops make longer, which would let a few characters cost minutes."""
+    end = 0
+    for found in _LOOP.finditer(bare):
+        if found["loop"] == "map":
+            raise BadInput("'map' is no function here; use all, exists, exists_one or filter.")
+        if found.start() < end:
+            raise BadInput(f"{found['loop']!r} stands within another loop; write a rule for each.")
+        end = _closing(bare, found.end())
+
+
+def _closing(bare: str, start: int) -> int:
+    depth = 1
+    for place in range(start, len(bare)):
+        depth += {"(": 1, ")": -1}.get(bare[place], 0)
+        if not depth:
+            return place
+    return len(bare)

@@ -1,0 +1,185 @@
+"""Rules and policies: the first rule that matches a call says what becomes of it, the strictest of several calls wins.
+
+A rule whose conditions cannot be told (an argument is missing, the action is no call) ends in `ask`: it is never
+passed over for a later one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+
+from console.gate.policy.expression import holds
+from console.gate.policy.tool_calls import ActionPart, action_parts
+from console.trajectory.checkpoints import is_critical
+
+
+class Then(StrEnum):
+    """What becomes of a check, the strictest last: it runs, a detector judges it, a person is asked, it never runs."""
+
+    ALLOW = "allow"
+    JUDGE = "judge"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class PolicyMode(StrEnum):
+    """Whether the rules decide, or only record what they would have done."""
+
+    ENFORCE = "enforce"
+    SHADOW = "shadow"
+
+
+DEFAULT = "default"
+"""The name that stands for a rule where none matched."""
+STRICTNESS = tuple(Then)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Conditions, all of which must hold (an empty one always does), what follows, and the terms of a decision.
+
+    `tool`, `agent`, `environment` and `pattern` are globs of which one must match. `deadline_s` is in seconds.
+    """
+
+    name: str
+    then: Then
+    tool: tuple[str, ...] = ()
+    pattern: tuple[str, ...] = ()
+    agent: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    when: str = ""
+    because: str = ""
+    reviews: int = 1
+    decisions: tuple[str, ...] = ()
+    deadline_s: float | None = None
+    who: tuple[str, ...] = ()
+
+    @property
+    def is_unconditional(self) -> bool:
+        """Whether it matches every check."""
+        return not (self.tool or self.pattern or self.agent or self.environment or self.when)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Rules in order, and what becomes of a check that none of them matches.
+
+    `rollout` is the share of tasks, in (0, 1], that go by it; the others go by the version before it.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    default: Then = Then.ASK
+    mode: PolicyMode = PolicyMode.ENFORCE
+    rollout: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFacts:
+    """What rules may speak of: the action as text, who asks, in which environment, for which task."""
+
+    action: str
+    agent: str = ""
+    environment: str = ""
+    task: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a policy says of one check: by which rule, for which tool, and on which terms a person decides."""
+
+    then: Then
+    rule: str
+    tool: str = ""
+    because: str = ""
+    reviews: int = 1
+    decisions: tuple[str, ...] = ()
+    deadline_s: float | None = None
+    who: tuple[str, ...] | None = None
+    """Names and roles of those who may decide; None for anybody, empty for nobody."""
+
+
+def ruling(policy: Policy, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
+    """What the policy says; an action that it allows and a `further` pattern matches is judged."""
+    found = _strictest([_ruled(policy, facts, part) for part in action_parts(facts.action)])
+    if found.then is Then.ALLOW and further and is_critical(facts.action, further):
+        return replace(found, then=Then.JUDGE)
+    return found
+
+
+def _strictest(found: Sequence[Ruling]) -> Ruling:
+    first = max(found, key=lambda one: STRICTNESS.index(one.then))
+    asking = [one for one in found if one.then in (Then.JUDGE, Then.ASK)]
+    if len(asking) < 2 or first.then is Then.DENY:
+        return first
+    return replace(
+        first,
+        reviews=max(one.reviews for one in asking),
+        decisions=_common(one.decisions or None for one in asking) or (),
+        deadline_s=min((one.deadline_s for one in asking if one.deadline_s is not None), default=None),
+        who=_common(one.who for one in asking),
+    )
+
+
+def _common(lists: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
+    stated = [each for each in lists if each is not None]
+    return tuple(one for one in stated[0] if all(one in each for each in stated)) if stated else None
+
+
+def _ruled(policy: Policy, facts: CheckFacts, part: ActionPart) -> Ruling:
+    tool = part.call.names[-1] if part.call else ""
+    for rule in policy.rules:
+        matches = _matches(rule, facts, part)
+        if matches is None:
+            return _of(replace(rule, then=Then.ASK), tool)
+        if matches:
+            return _of(rule, tool)
+    return Ruling(policy.default, DEFAULT, tool)
+
+
+def _of(rule: Rule, tool: str) -> Ruling:
+    who = rule.who or None
+    return Ruling(rule.then, rule.name, tool, rule.because, rule.reviews, rule.decisions, rule.deadline_s, who)
+
+
+def _matches(rule: Rule, facts: CheckFacts, part: ActionPart) -> bool | None:
+    """Whether all conditions hold, None where it cannot be told."""
+    if rule.agent and not _is_like((facts.agent,), rule.agent):
+        return False
+    if rule.environment and not _is_like((facts.environment,), rule.environment):
+        return False
+    if rule.pattern and not _fits(rule, facts, part):
+        return False
+    if rule.tool and part.call is None:
+        return None
+    if rule.tool and part.call and not _is_like(part.call.names, rule.tool):
+        return False
+    return holds(rule.when, _variables(facts, part)) if rule.when else True
+
+
+def _fits(rule: Rule, facts: CheckFacts, part: ActionPart) -> bool:
+    """A pattern over the part; one that does not allow may also match the action as a whole."""
+    if is_critical(part.text, rule.pattern):
+        return True
+    return rule.then is not Then.ALLOW and part.text != facts.action and is_critical(facts.action, rule.pattern)
+
+
+def _variables(facts: CheckFacts, part: ActionPart) -> dict[str, object]:
+    """What a condition may read; without a call there are neither `args` nor `tool`, and nobody can tell."""
+    found: dict[str, object] = {"agent": facts.agent, "environment": facts.environment, "task": facts.task}
+    if part.call is not None:
+        found |= {"args": dict(part.call.arguments), "tool": part.call.names[-1]}
+    return found
+
+
+def _is_like(names: Sequence[str], globs: tuple[str, ...]) -> bool:
+    return any(_glob(globs).fullmatch(name) for name in names)
+
+
+@lru_cache(maxsize=1_024)
+def _glob(globs: tuple[str, ...]) -> re.Pattern[str]:
+    spelled = (re.escape(glob).replace(r"\*", ".*").replace(r"\?", ".") for glob in globs)
+    return re.compile("|".join(f"(?:{glob})" for glob in spelled), re.IGNORECASE | re.DOTALL)

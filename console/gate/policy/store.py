@@ -1,0 +1,205 @@
+"""Policies as stored: which one a run's checks go by, its versions, and what it let run at once."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+from sqlalchemy import Select, bindparam, case, or_
+from sqlalchemy import select as sa_select
+from sqlalchemy import text as sql_text
+from sqlmodel import Session, col, func, select
+
+from console import runs
+from console.errors import BadInput, Refused, Unknown
+from console.gate.policy.rules import CheckFacts, Policy, Ruling, ruling
+from console.gate.policy.yaml_file import check_pattern, from_patterns, read_policy
+from console.runs import audit_log, patterns
+from storage import tables
+from storage.tables import RunKind
+
+EVERYWHERE = "*"
+"""Stands where a run's name stands, for the policy of every run that has none of its own."""
+BY_PATTERNS = "the agent's patterns"
+"""The author of a policy that nobody wrote: a run's first gate brought patterns alone."""
+
+_MAX_TOOL = 80
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyVersion:
+    """One version as stored: its row's id, the number, and the rules; `own` says that it is the run's alone."""
+
+    id: int
+    version: int
+    text: str
+    author: str
+    created_ms: int
+    own: bool
+
+    @property
+    def policy(self) -> Policy:
+        """The rules; where an older or foreign text cannot be read, a policy that asks about everything."""
+        return _policy(self.text)
+
+
+def effective(session: Session, run: tables.Run, task: str = "") -> PolicyVersion | None:
+    """The version that this run's checks of this task go by, None where there is neither its own nor a common one."""
+    rows = session.connection().execute(_versions(), {"run_id": run.id})
+    last: PolicyVersion | None = None
+    for row in rows:
+        if last is not None and last.own != (row.run_id is not None):
+            break
+        last = _version(row)
+        if _is_for(last, row.digest, task):
+            break
+    rows.close()
+    return last
+
+
+def begin(session: Session, run: tables.Run, now_ms: int) -> None:
+    """Gives a run that no policy is there for one from its patterns: what they do not match asks a person."""
+    if effective(session, run) is None:
+        _append(session, run, from_patterns(patterns(run)), BY_PATTERNS, now_ms)
+
+
+def save(session: Session, run: tables.Run | None, text: str, author: str, now_ms: int) -> PolicyVersion:
+    """Appends a version of the run's policy, or without a run of the common one; raises BadInput with the line."""
+    check(text)
+    return _append(session, run, text, author, now_ms)
+
+
+def check(text: str) -> Policy:
+    """The policy that the text says, if it may be saved; raises BadInput."""
+    policy = read_policy(text)
+    for rule in policy.rules:
+        for pattern in rule.pattern:
+            check_pattern(pattern)
+    return policy
+
+
+def versions(session: Session, run: tables.Run | None) -> list[PolicyVersion]:
+    """Every version of the run's own policy, or of the common one, the newest first."""
+    policy = tables.Policy
+    whose = col(policy.run_id).is_(None) if run is None else col(policy.run_id) == run.id
+    rows = session.exec(select(policy).where(whose).order_by(col(policy.version).desc()))
+    return [
+        PolicyVersion(row.id or 0, row.version, row.text, row.author, row.created_ms, run is not None) for row in rows
+    ]
+
+
+def common(session: Session) -> PolicyVersion:
+    """The latest policy of runs that have none; raises Unknown."""
+    found = versions(session, None)
+    if not found:
+        raise Unknown("policy", EVERYWHERE)
+    return found[0]
+
+
+def gate_run(session: Session, name: str) -> tables.Run:
+    """The gate's run of that name; raises Unknown, and Refused for a run in which no agent asks."""
+    run = runs.get(session, name)
+    if run.kind != RunKind.GATE:
+        raise Refused(f"{name} is of kind {run.kind}, and only a gate has a policy.")
+    return run
+
+
+def rule_on(version: PolicyVersion, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
+    """What that version says of a check; the further patterns can only make it stricter."""
+    return ruling(version.policy, facts, further)
+
+
+def count_allowed(session: Session, run: tables.Run, version: PolicyVersion, found: Ruling) -> None:
+    """Counts a check that was let run at once."""
+    row = {"run_id": run.id, "policy_id": version.id, "rule": found.rule, "tool": found.tool[:_MAX_TOOL]}
+    session.connection().execute(_counting(), row)
+
+
+def counts(session: Session, run: tables.Run) -> list[dict[str, Any]]:
+    """Per tool, how many checks ran at once and how many were judged, asked about, denied or watched: rows."""
+    allowed, ask = tables.Allowed, tables.Ask
+    found: dict[str, dict[str, Any]] = {}
+    told = select(allowed.tool, func.sum(allowed.checks)).where(allowed.run_id == run.id).group_by(allowed.tool)
+    for tool, count in session.exec(told):
+        _row(found, tool)["allowed"] += count
+    kind = case(
+        (col(ask.answer) == "denied", "denied"),
+        (col(ask.answer) == "shadow", "watched"),
+        (col(ask.item_id).is_not(None), "asked"),
+        else_="judged",
+    )
+    stored = (
+        select(func.coalesce(ask.tool, ""), kind, func.count()).where(ask.run_id == run.id).group_by(ask.tool, kind)
+    )
+    for tool, word, count in session.exec(stored):
+        _row(found, tool)[word] += count
+    return [found[tool] for tool in sorted(found)]
+
+
+def _row(found: dict[str, dict[str, Any]], tool: str) -> dict[str, Any]:
+    return found.setdefault(
+        tool, {"tool": tool or "no tool", "allowed": 0, "judged": 0, "asked": 0, "denied": 0, "watched": 0}
+    )
+
+
+def _append(session: Session, run: tables.Run | None, text: str, author: str, now_ms: int) -> PolicyVersion:
+    before = versions(session, run)
+    number = before[0].version + 1 if before else 1
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    row = tables.Policy(
+        run_id=run.id if run else None, version=number, text=text, digest=digest, author=author, created_ms=now_ms
+    )
+    session.add(row)
+    session.flush()
+    detail = {"version": number, "digest": digest}
+    about, earlier = f"policy {number}", number - 1 or None
+    audit_log.record(
+        session, run, "policy set", now_ms, actor=author, subject=about, before=earlier, after=number, detail=detail
+    )
+    return PolicyVersion(row.id or 0, number, text, author, now_ms, run is not None)
+
+
+def _version(row: Any) -> PolicyVersion:
+    return PolicyVersion(row.id, row.version, row.text, row.author, row.created_ms, row.run_id is not None)
+
+
+def _is_for(version: PolicyVersion, digest: str, task: str) -> bool:
+    share = version.policy.rollout
+    drawn = int(hashlib.sha256(f"{digest} {task}".encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) / 2**32
+    return share >= 1.0 or drawn < share
+
+
+@lru_cache(maxsize=256)
+def _policy(text: str) -> Policy:
+    try:
+        return read_policy(text)
+    except BadInput as unreadable:
+        _log.error("A stored policy cannot be read, so everything asks a person: %s", unreadable)
+        return Policy()
+
+
+# Built once, because every check asks for it.
+@cache
+def _versions() -> Select[Any]:
+    policy = tables.Table.metadata.tables["policy"].c
+    own_first = case((policy.run_id.is_(None), 1), else_=0)
+    return (
+        sa_select(
+            policy.id, policy.run_id, policy.version, policy.text, policy.digest, policy.author, policy.created_ms
+        )
+        .where(or_(policy.run_id == bindparam("run_id"), policy.run_id.is_(None)))
+        .order_by(own_first, policy.version.desc())
+    )
+
+
+@cache
+def _counting() -> Any:
+    return sql_text(
+        "INSERT INTO allowed (run_id, policy_id, rule, tool, checks) VALUES (:run_id, :policy_id, :rule, :tool, 1) "
+        "ON CONFLICT (run_id, policy_id, rule, tool) DO UPDATE SET checks = allowed.checks + 1"
+    )

@@ -1,0 +1,130 @@
+"""The stored policy decides, whatever the caller says; a person's terms are the rule's."""
+
+import pytest
+
+from console.database import writing
+from console.errors import Refused
+from console.gate import Reason
+from console.gate.policy import store
+from console.gate.wait import Wait
+from storage import tables
+
+TASK, STEPS = "refund order 12", [("look", "order 12")]
+
+
+@pytest.fixture
+def policy(url):
+    """A function that saves a common policy as the next version."""
+
+    def save(text):
+        with writing(url) as session:
+            return store.save(session, None, text, "ada", 0)
+
+    return save
+
+
+@pytest.mark.parametrize("critical", [["never"], [], ["pay*"]])
+def test_callers_patterns_open_nothing(make_gate, critical):
+    make_gate(policy=None, critical=["refund_*"]).open()
+    second = make_gate(policy=None, critical=critical, detector="random", threshold=1.0)
+    assert isinstance(second.ask(TASK, STEPS, "refund_order({})"), Wait)
+    assert isinstance(second.ask(TASK, STEPS, "drop_database({})"), Wait)
+
+
+def test_new_run_name_goes_by_the_common_policy(make_gate, policy):
+    policy("rules:\n- {tool: refund_order, then: deny, because: Refunds are off.}")
+    gate = make_gate(policy=None, run="never heard of", critical=["never"])
+    decision = gate.check(TASK, STEPS, "refund_order({})")
+    assert (decision.approved, decision.reason) == (False, Reason.DENIED)
+    assert "Refunds are off." in decision.feedback
+
+
+@pytest.mark.parametrize("action", ["mcp__shop__refund_order({})", "refund_order({", 'pay({"a":{"b":1}})', "now pay"])
+def test_what_no_pattern_matches_asks_a_person(make_gate, action):
+    gate = make_gate(policy=None, critical=["refund_order"], detector="random", threshold=1.0)
+    assert isinstance(gate.ask(TASK, STEPS, action), Wait)
+
+
+def test_policy_counts_from_the_next_check_on_and_stands_with_it(make_gate, policy, stored):
+    gate = make_gate(policy=None, url=make_gate(policy="default: allow").open())
+    assert gate.check(TASK, STEPS, "look({})").approved
+    policy("rules:\n- {tool: look, then: ask, name: eyes}")
+    assert isinstance(gate.ask(TASK, STEPS, "look({})"), Wait)
+    assert [(ask.policy_version, ask.rule, ask.tool) for ask in stored(tables.Ask)] == [(2, "eyes", "look")]
+    assert [row.checks for row in stored(tables.Allowed)] == [1]
+
+
+def test_unflagged_action_of_an_unnamed_task_is_asked_about_once_the_policy_says_so(make_gate, policy):
+    gate = make_gate(policy="default: judge", detector="random", threshold=1.0)
+    assert gate.check(TASK, STEPS, "open({})").reason is Reason.NOT_FLAGGED
+    policy("default: ask")
+    assert isinstance(gate.ask(TASK, STEPS, "open({})"), Wait)
+
+
+def test_denied_action_is_stored_once_and_never_runs(make_gate, stored):
+    gate = make_gate(policy="default: deny")
+    for _ in range(2):
+        assert gate.check(TASK, STEPS, "pay[1]", task_id="a").reason is Reason.DENIED
+    assert [(ask.answer, ask.item_id) for ask in stored(tables.Ask)] == [("denied", None)]
+    assert stored(tables.Intent) == stored(tables.Item) == []
+
+
+def test_question_that_waits_is_denied_once_the_policy_says_so(make_gate, policy):
+    gate = make_gate(policy="default: ask")
+    assert isinstance(gate.ask(TASK, STEPS, "pay[1]", task_id="a"), Wait)
+    policy("default: deny")
+    assert gate.ask(TASK, STEPS, "pay[1]", task_id="a").reason is Reason.DENIED
+
+
+def test_caller_can_lower_the_threshold_and_not_raise_it(make_gate):
+    make_gate(detector="random", threshold=0.0).open()
+    assert isinstance(make_gate(detector="random", threshold=1.0).ask(TASK, STEPS, "pay[1]"), Wait)
+    make_gate(run="lax", detector="random", threshold=1.0).open()
+    assert isinstance(make_gate(run="lax", detector="random", threshold=0.0).ask(TASK, STEPS, "pay[1]"), Wait)
+
+
+def test_terms_of_the_rule_bind_reviewers(make_gate, person, stored):
+    text = "rules:\n- {tool: pay, then: ask, reviews: 2, decisions: [approve, reject], who: [ann, bob], deadline: 60}"
+    make_gate(policy=text).ask(TASK, STEPS, "pay({})", timeout_s=3600)
+    (item,), (ask,) = stored(tables.Item), stored(tables.Ask)
+    assert item.reviews_required == 2
+    assert ask.deadline_ms - ask.asked_ms == 60_000
+    with pytest.raises(Refused, match="leaves it to ann, bob, not eve"):
+        person("eve").answer("approve")
+
+
+@pytest.mark.parametrize(("decision", "offered"), [("edit", "approve, reject"), ("approve", "reject")])
+def test_decision_that_the_rule_does_not_offer_is_refused(make_gate, person, decision, offered):
+    make_gate(policy=f"rules:\n- {{tool: pay, then: ask, decisions: [{offered}]}}").ask(TASK, STEPS, "pay({})")
+    with pytest.raises(Refused, match=f"offers .*reject, not {decision}"):
+        person("ann").answer(decision, edited_action="pay[2]" if decision == "edit" else None)
+
+
+def test_rejected_action_sent_again_in_its_task_is_answered_from_the_rejection(make_gate, person, meanwhile, items):
+    gate = make_gate()
+    meanwhile(person().answer, "reject", "That is the April bill.")
+    first = gate.check(TASK, STEPS, "pay[2]", task_id="march")
+    again = gate.check(TASK, [*STEPS, ("think", "once more")], "pay[2]", task_id="march")
+    assert (again.approved, again.reason, again.decision_id) == (False, Reason.ALREADY_REJECTED, first.decision_id)
+    assert "already rejected" in again.feedback
+    assert "That is the April bill." in again.feedback
+    assert items() == ["delivered"]
+    assert isinstance(gate.ask(TASK, STEPS, "pay[2]", task_id="april"), Wait)
+
+
+def test_shadow_records_and_never_blocks(make_gate, stored):
+    gate = make_gate(policy="{mode: shadow, default: deny}")
+    for _ in range(2):
+        decision = gate.check(TASK, STEPS, "pay({})", task_id="a")
+        assert (decision.approved, decision.reason) == (True, Reason.SHADOW)
+    assert "would have said deny" in decision.feedback
+    assert [(ask.answer, ask.rule) for ask in stored(tables.Ask)] == [("shadow", "default")]
+
+
+def test_rollout_leaves_the_other_tasks_to_the_version_before(make_gate, policy):
+    gate = make_gate(policy="default: allow")
+    policy("{default: deny, rollout: 30%}")
+    reasons = [gate.check(TASK, STEPS, "look[1]", task_id=f"task {number}").reason for number in range(60)]
+    again = [gate.check(TASK, STEPS, "look[1]", task_id=f"task {number}").reason for number in range(60)]
+    assert 6 < reasons.count(Reason.DENIED) < 32
+    assert reasons == again

@@ -1,0 +1,184 @@
+"""Which rule a check goes by: against an evaluator of its own, and for actions that try to slip through."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from console.gate.policy import CheckFacts, Policy, Rule, Then, read_policy, ruling
+
+REFUNDS = """
+default: ask
+rules:
+  - tool: [get_*, find_*]
+    then: allow
+  - name: the order of the task
+    tool: refund_order
+    when: type(args.order) == int && task.matches("order " + string(args.order) + "\\\\b") && args.amount <= 100
+    then: judge
+  - tool: drop_*
+    then: deny
+    because: Nothing is dropped here.
+"""
+
+
+def said(action, text=REFUNDS, **facts):
+    found = ruling(read_policy(text), CheckFacts(action, task="refund order 12", **facts))
+    return found.then, found.rule
+
+
+@pytest.mark.parametrize(
+    ("action", "then"),
+    [
+        ("get_order({})", "allow"),
+        ("mcp__shop__get_order({})", "allow"),
+        ("functions.shop.get_order({})", "allow"),
+        ('refund_order({"order":12,"amount":20})', "judge"),
+        ('mcp__shop__refund_order({"order":12,"amount":20})', "judge"),
+        ('refund_order({"order":13,"amount":20})', "ask"),
+        ('refund_order({"order":1,"amount":20})', "ask"),
+        ('refund_order({"order":".*","amount":20})', "ask"),
+        ('refund_order({"order":12,"amount":999999})', "ask"),
+        ('refund_order({"order":12,"amount":"20"})', "ask"),
+        ('refund_order({"order":12})', "ask"),
+        ('refund_order({"order":13,"order":12,"amount":20})', "ask"),
+        ('refund_order({"amount":45,"order":', "ask"),
+        ("refund_order(order=13)", "ask"),
+        ("transfer(5000, mallory)", "ask"),
+        ("please just give 30 euro, thanks", "ask"),
+        ("get_order({})\ntransfer({})", "ask"),
+        ("get_order({})\nplease also drop the tables", "ask"),
+        ("get_order({}) drop_tables({})", "ask"),
+        ("get_order({})\ndrop_tables({})", "deny"),
+        ("get_order[1]\nget_order[2]", "allow"),
+        ("get_order(" + json.dumps({"ids": list(range(5_000))}) + ")", "ask"),
+        ("get_order(" + "[" * 5_000 + "]" * 5_000 + ")", "ask"),
+        ("get_order({})\r\nrm -rf /", "ask"),
+    ],
+)
+def test_action_goes_by_the_first_rule_that_matches_and_fails_closed(action, then):
+    assert said(action)[0] == then
+
+
+def test_rule_that_cannot_be_told_is_never_passed_over():
+    text = "rules:\n- {tool: pay, when: args.amount > 100, then: deny}\n- {then: allow}"
+    assert said('pay({"amount": 200})', text) == (Then.DENY, "rule 1")
+    assert said('pay({"amount": 20})', text) == (Then.ALLOW, "rule 2")
+    assert said("pay({})", text) == (Then.ASK, "rule 1")
+    assert said('pay({"amount": "much"})', text) == (Then.ASK, "rule 1")
+    assert said("pay 20", text) == (Then.ASK, "rule 1")
+
+
+@pytest.mark.parametrize(
+    ("when", "holds"),
+    [
+        ("args.order.lines.exists(line, line.price > 50)", True),
+        ("args.order.lines.all(line, line.price > 50)", False),
+        ("has(args.order.note)", False),
+        ("!has(args.order.note) || args.order.note == ''", True),
+        ("args.order.lines[1].price == 60.0", True),
+        ("size(args.order.lines) > 1 && 'vip' in args.tags", True),
+        ("args.order.total >= 99.5", True),
+    ],
+)
+def test_condition_reads_nested_arguments_lists_and_numbers(when, holds):
+    order = {"lines": [{"price": 40}, {"price": 60}], "total": 100}
+    action = f"pay({json.dumps({'order': order, 'tags': ['vip']})})"
+    assert said(action, f'rules:\n- when: "{when}"\n  then: deny')[0] == ("deny" if holds else "ask")
+
+
+def test_pattern_that_allows_says_nothing_about_the_other_lines():
+    text = "rules:\n- {pattern: 'look*', then: allow}"
+    assert said("look at it", text)[0] == "allow"
+    assert said("look at it\npay everything", text)[0] == "ask"
+
+
+def test_further_patterns_turn_allow_into_judge_and_nothing_else():
+    policy = read_policy(REFUNDS)
+    for action, then in (("get_order({})", "judge"), ("drop_x({})", "deny"), ("other({})", "ask")):
+        assert ruling(policy, CheckFacts(action), ("*",)).then == then
+        assert ruling(policy, CheckFacts("get_order({})"), ("never",)).then == "allow"
+
+
+NAMES = st.sampled_from(["pay", "get", "mcp__shop__pay", "shop.get"])
+RULES = st.builds(
+    Rule,
+    name=st.just("r"),
+    then=st.sampled_from(Then),
+    tool=st.sampled_from([(), ("pay",), ("get", "pay"), ("g*",)]),
+    environment=st.sampled_from([(), ("shop",), ("other",)]),
+    when=st.sampled_from(["", "args.n > 1", "args.missing == 1", "tool == 'pay'", "task == 't'", "args.n"]),
+)
+ACTIONS = st.one_of(
+    st.lists(st.tuples(NAMES, st.one_of(st.none(), st.integers(0, 3), st.just("x"))), min_size=1, max_size=3),
+    st.sampled_from(["pay(", "pay it all", "", "get({})\npay it"]),
+)
+ORDER = ["allow", "judge", "ask", "deny"]
+
+
+def by_hand(policy, calls):
+    """The evaluator that the other one is compared with: plain Python, no globs, no CEL."""
+    worst = "allow"
+    for call in calls:
+        verdict = str(policy.default)
+        for rule in policy.rules:
+            if rule.environment == ("other",):
+                continue
+            if rule.tool and call is None:
+                verdict = "ask"
+                break
+            last = call and call[0].replace("mcp__shop__", "").replace("shop.", "")
+            if rule.tool == ("pay",) and last != "pay":
+                continue
+            if rule.tool == ("g*",) and last != "get":
+                continue
+            known = {"": True, "args.missing == 1": None, "task == 't'": True, "args.n": None}.get(rule.when, "call")
+            if known == "call":
+                if call is None:
+                    known = None
+                elif rule.when == "tool == 'pay'":
+                    known = last == "pay"
+                else:
+                    known = call[1] > 1 if isinstance(call[1], int) else None
+            if known is None:
+                verdict = "ask"
+            elif known:
+                verdict = str(rule.then)
+            else:
+                continue
+            break
+        worst = max(worst, verdict, key=ORDER.index)
+    return worst
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(RULES, max_size=5), st.sampled_from(Then), ACTIONS)
+def test_policy_says_what_an_evaluator_of_its_own_says(rules, default, action):
+    if isinstance(action, str):
+        text, calls = action, [None]
+    else:
+        text = "\n".join(f"{name}({json.dumps({} if n is None else {'n': n})})" for name, n in action)
+        calls = action
+    policy = Policy(tuple(rules), default)
+    assert ruling(policy, CheckFacts(text, environment="shop", task="t")).then == by_hand(policy, calls)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.one_of(st.text(), st.text(alphabet='getpay_({[]})":,x1\n ')))
+def test_no_text_runs_that_is_not_one_of_the_allowed_calls(action):
+    policy = read_policy("rules:\n- {tool: get, then: allow}")
+    if ruling(policy, CheckFacts(action)).then is Then.ALLOW:
+        assert all(line.strip().endswith(("get({})", "get()", "]", ")")) for line in action.strip().splitlines())
+        assert "get" in action
+        assert "pay(" not in action
+
+
+def test_policy_of_the_readme_says_what_the_readme_says():
+    readme = (Path(__file__).resolve().parents[4] / "README.md").read_text()
+    text = readme.partition("```yaml\ndefault")[2].partition("```")[0]
+    assert said('refund_order({"order":13,"amount":20})', "default" + text)[0] == "ask"
+    assert said('refund_order({"order":12,"amount":999999})', "default" + text)[0] == "ask"
+    assert said('refund_order({"order":12,"amount":20})', "default" + text)[0] == "judge"
+    assert said("mcp__shop__get_order({})", "default" + text)[0] == "allow"

@@ -1,0 +1,49 @@
+"""What cannot be meant is refused when a policy is saved, with its line."""
+
+import pytest
+
+from console.errors import BadInput
+from console.gate.policy import from_patterns, read_policy, store
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rules: x", "Line 1: rules is a list"),
+        ("rules:\n- then: alow", "Line 2: 'alow' is none of"),
+        ("default: ask\nrule: []", "Line 2: 'rule' is no field"),
+        ("rules:\n- then: ask\n  tol: x", "Line 3: 'tol' is no field"),
+        ("rules:\n- then: ask\n  then: deny", "Line 3: then is there twice"),
+        ("rules:\n- then: ask\n  when: arg.x > 1", "Line 3: 'arg' is no variable"),
+        ("rules:\n- then: ask\n  when: args.x ** 2 > 1", "Line 3: The condition cannot be read"),
+        ("rules:\n- then: ask\n  when: lower(tool) == 'x'", "Line 3: 'lower' is no function"),
+        ("rules:\n- then: ask\n  when: 1 == 1", "Line 3: The condition speaks of nothing"),
+        ("rules:\n- then: ask\n  when: args.l.exists(x, args.l.exists(y, x == y))", "within another loop"),
+        ("rules:\n- then: ask\n  when: args.l.map(x, args.l) == []", "'map' is no function"),
+        (f"rules:\n- then: ask\n  when: args.x == '{'x' * 1_000}'", "1,0.. characters"),
+        ("rules:\n- then: ask\n- then: deny", "Line 3: nothing reaches this rule"),
+        ("rules:\n- {then: allow, reviews: 2}", "reviews is for rules that may ask"),
+        ("rules:\n- {then: ask, reviews: 0}", "reviews is a whole number"),
+        ("rules:\n- {then: ask, deadline: soon}", "deadline is a number of seconds"),
+        ("rules:\n- {then: ask, decisions: [maybe]}", "'maybe' is no decision"),
+        ("rules:\n- {then: ask, tool: 'a b'}", "'a b' is no tool's name"),
+        ("rules:\n- {then: ask, tool: []}", "the list is empty"),
+        ("rules:\n- {then: ask, pattern: '>100'}", "own signs only"),
+        ("rules:\n- {then: ask, pattern: '[2-9]??'}", "own signs only"),
+        ("a: &x 1\nb: *x", "alias"),
+        ("x: [", "Line 1: this is no YAML"),
+        ("", "The policy is empty"),
+        ("default: !!python/object:os.system ask\nx: 1", "Line 2: 'x' is no field"),
+        ("rollout: much", "rollout is a share"),
+    ],
+)
+def test_policy_that_cannot_be_meant_is_refused_with_its_line(text, said):
+    with pytest.raises(BadInput, match=said.replace("*", r"\*").replace("(", r"\(")):
+        store.check(text)
+
+
+def test_patterns_become_rules_that_judge_and_everything_else_asks():
+    policy = read_policy(from_patterns(["refund_*", "click[Buy Now]", "pay\"'é: x"]))
+    assert [rule.pattern for rule in policy.rules] == [("refund_*",), ("click[Buy Now]",), ("pay\"'é: x",)]
+    assert {rule.then for rule in policy.rules} == {"judge"}
+    assert policy.default == "ask"
