@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
+from console.auth.identity import roles_of
 from console.auth.origin import Door
-from console.auth.people import clean_name, known_reviewer
+from console.auth.people import clean_name, known_reviewer, person_of
 from console.cli.output import Json, emit, emit_json, progress, say, show_table
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput, Unknown
@@ -96,8 +97,10 @@ def decide(
     with reading() as session:
         claimed = decisions.claim_of(session, item, reviewer)
         run = _run_of(session, claimed)
+        roles = frozenset(map(str, roles_of(person_of(session, reviewer).roles)))
+    answered = (review_queue(), run, claimed, reviewer, answer, now_ms())
     try:
-        row = decisions.submit(review_queue(), run, claimed, reviewer, answer, now_ms(), submit_key=submit_key)
+        row = decisions.submit(*answered, submit_key=submit_key, roles=roles)
     except OtherTool as refusal:
         raise OtherTool(f"{refusal} Add --other-tool for that.") from refusal
     emit(_decision_document(row), as_json, f"Recorded: {row.decision} on item {item} by {reviewer}.")

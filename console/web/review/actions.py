@@ -205,6 +205,7 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
             shown_ms=shown,
             submit_key=claim.token,
             seen=seen,
+            roles=frozenset(map(str, identity.roles)),
         )
         if row.decision == decision:
             st.session_state["done"] = f"{_item_before(item)}: {_DONE[DecisionKind(decision)]}"
