@@ -1,4 +1,7 @@
-"""The ASGI app: the console's pages, the sign-in and the API beside them, and one guard and content policy over all."""
+"""The ASGI app: the console's pages, the sign-in and the API beside them, and one guard and content policy over all.
+
+It stands alone because whoever imports it pays for Streamlit.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from console.server import shutdown, webhooks
 from console.server.api.routes import routes
 from console.server.content_security import SafeHeaders
 from console.server.guard import Guard
-from console.server.sign_in.routes import routes as sign_in_routes
+from console.server.sign_in.sign_in_pages import routes as sign_in_routes
 from console.server.site import Site
 
 _WARM = ("console.web.review.actions", "console.web.sign_in", "console.web.runs.forms", "pandas", "pyarrow")

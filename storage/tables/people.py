@@ -1,4 +1,7 @@
-"""People: who may come in, the invitations that bring them, and their sessions; of every secret its SHA-256 alone."""
+"""People: who may come in, the invitations that bring them, and their sessions; of every secret its SHA-256 alone.
+
+It stands alone as one room of tables, beside those of runs, queue, loop and studies.
+"""
 
 from sqlalchemy import BigInteger, Index
 from sqlmodel import Field

@@ -14,7 +14,7 @@ from console.auth import people, sessions
 from console.auth.participant_cookie import participant_cookie
 from console.cli import run_command
 from console.database import now_ms, reading, writing
-from console.server.sign_in.routes import routes
+from console.server.sign_in.sign_in_pages import routes
 from console.server.sign_in.wrong_tokens import delay_s
 from console.server.site import site_at
 from console.settings import settings
