@@ -17,6 +17,13 @@ _DAY_MS = 86_400_000
 DAYS = 7
 
 
+class UnusableInvitation(Refused):
+    """The invitation was used before, has expired, or was never given out; which of these is not said."""
+
+    def __init__(self) -> None:
+        super().__init__("This invitation cannot be used: it was used before, has expired, or was never given out.")
+
+
 @dataclass(frozen=True, slots=True)
 class Invited:
     """What an invitation that can be used says: whose it is, or None where a name is to be chosen, and its roles."""
@@ -61,7 +68,7 @@ def invite(
 
 
 def invited(session: Session, token: str, now_ms: int) -> Invited:
-    """What that invitation says; raises Refused where it cannot be used, in one sentence for every reason."""
+    """What that invitation says; raises UnusableInvitation."""
     row = _usable(session, token, now_ms)
     person = session.get(tables.Person, row.person_id) if row.person_id is not None else None
     return Invited(person.name if person else None, roles_of(person.roles if person else row.roles))
@@ -70,7 +77,7 @@ def invited(session: Session, token: str, now_ms: int) -> Invited:
 def accept(session: Session, token: str, name: str, now_ms: int) -> tables.Person:
     """Uses the invitation up and returns whom it lets in; `name` counts where the invitation has none.
 
-    Raises Refused where it cannot be used or the name is taken, BadInput for a name that is none; it then stays.
+    Raises UnusableInvitation, Refused where the name is taken, BadInput for a name that is none; it then stays.
     """
     row = _usable(session, token, now_ms)
     person = session.get(tables.Person, row.person_id) if row.person_id is not None else None
@@ -82,16 +89,13 @@ def accept(session: Session, token: str, name: str, now_ms: int) -> tables.Perso
     )
     # On a server two requests can come at once; one of them gets no row.
     if session.connection().execute(used.values(used_ms=now_ms, person_id=person.id)).rowcount != 1:
-        raise Refused(_NO_USE)
+        raise UnusableInvitation
     return person
-
-
-_NO_USE = "This invitation cannot be used: it was used before, it has expired, or it was never given out."
 
 
 def _usable(session: Session, token: str, now_ms: int) -> tables.Invitation:
     statement = select(tables.Invitation).where(tables.Invitation.token_hash == token_hash(token))
     row = session.exec(statement).first()
     if row is None or row.used_ms is not None or row.expires_ms <= now_ms:
-        raise Refused(_NO_USE)
+        raise UnusableInvitation
     return row

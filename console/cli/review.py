@@ -9,7 +9,10 @@ import typer
 from console import runs
 from console.auth.identity import roles_of
 from console.auth.origin import Door
-from console.auth.people import clean_name, known_reviewer, person_of
+    _known(reviewer)
+    with reading() as session:
+        roles = frozenset(map(str, roles_of(person_of(session, reviewer).roles)))
+    answered = (review_queue(), run, claimed, reviewer, answer, now_ms())
 from console.cli.output import Json, emit, emit_json, progress, say, show_table
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput, Unknown
@@ -93,10 +96,12 @@ def decide(
 ) -> None:
     """Record a decision about an item that this reviewer has claimed."""
     answer = decisions.Answer(decision, feedback, edited_action, label, allow_other_tool=other_tool, door=Door.CLI)
-    reviewer = _known(reviewer)
+    reviewer = _written(reviewer)
     with reading() as session:
         claimed = decisions.claim_of(session, item, reviewer)
         run = _run_of(session, claimed)
+    _known(reviewer)
+    with reading() as session:
         roles = frozenset(map(str, roles_of(person_of(session, reviewer).roles)))
     answered = (review_queue(), run, claimed, reviewer, answer, now_ms())
     try:
@@ -109,7 +114,7 @@ def decide(
 @app.command("release", epilog="Example: inferact review release 12 --reviewer ada")
 def release(item: Item, reviewer: Reviewer, as_json: Json = False) -> None:
     """Give a claimed item back to the queue; its unit of the budget comes back too."""
-    reviewer = _known(reviewer)
+    reviewer = _written(reviewer)
     with reading() as session:
         claimed = decisions.claim_of(session, item, reviewer)
     review_queue().release(item_id=item, reviewer=reviewer, token=claimed.token, now_ms=now_ms())
@@ -119,7 +124,7 @@ def release(item: Item, reviewer: Reviewer, as_json: Json = False) -> None:
 @app.command("undo", epilog="Example: inferact review undo --run hotpot --reviewer ada")
 def undo(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     """Take back this reviewer's last decision that the agent has not got yet; the item is claimed again."""
-    reviewer = _known(reviewer)
+    reviewer = _written(reviewer)
     with reading() as session:
         row = runs.get(session, run)
         last = decisions.last_decision(session, row, reviewer)
@@ -127,6 +132,16 @@ def undo(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
         raise BadInput(f"{reviewer} has no decision in {run} that can still be taken back.")
     again = review_queue().undo(item_id=last.item_id, reviewer=reviewer, now_ms=now_ms(), lease_ms=row.lease_ms)
     emit({"item_id": again.item_id, "undone": True}, as_json, f"Taken back; item {again.item_id} is yours again.")
+
+
+def _written(reviewer: str) -> str:
+    """The name as its person writes it; as it is where nobody has it. Raises Refused for a disabled person."""
+    with reading() as session:
+        person = person_named(session, reviewer)
+        if person is None:
+            return reviewer
+        refuse_disabled(person)
+        return person.name
 
 
 def _known(reviewer: str) -> str:

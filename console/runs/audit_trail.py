@@ -65,7 +65,9 @@ def entries(session: Session, wanted: AuditFilter, limit: int | None = None) -> 
 def choices(session: Session) -> tuple[list[str], list[str], list[str]]:
     """(runs, kinds, people) that have events, each in order."""
     event, run = tables.Event, tables.Run
-    names = select(col(run.name)).where(col(run.id).in_(select(col(event.run_id)))).order_by(col(run.name))
+    # A participant's run stands in no list of runs.
+    listed = col(run.id).in_(select(col(event.run_id))) & col(run.study_id).is_(None)
+    names = select(col(run.name)).where(listed).order_by(col(run.name))
     kinds, people = select(col(event.kind)).distinct(), select(col(event.actor)).distinct()
     of_runs = list(session.execute(names).scalars())
     return of_runs, sorted(session.execute(kinds).scalars()), sorted(session.execute(people).scalars())

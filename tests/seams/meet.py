@@ -7,11 +7,12 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
+from console.auth import people, sessions
+from console.auth.identity import Role
 from console.cli import run_command
-from console.database import database_url
+from console.database import database_url, now_ms, writing
 from console.settings import settings
 from storage.engine import reading
-from tests.signing_in import signed_in
 
 DESIGN = """
 name: seam-study
@@ -52,7 +53,9 @@ def page_of(app):
     from streamlit.testing.v1 import AppTest
 
     at = AppTest.from_file(app, default_timeout=60)
-    at.session_state["session"] = signed_in()
+    with writing() as session:
+        ada = people.add_person(session, "Ada", [Role.RESEARCHER], now_ms())
+        at.session_state["session"] = sessions.open_session(session, ada, now_ms())
     return [title.value for title in at.run().switch_page("console/web/pages/seam.py").run().title]
 
 

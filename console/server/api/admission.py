@@ -71,7 +71,10 @@ async def _refusal(scope: Scope) -> tuple[int, str] | None:
         return None
     try:
         agent = await in_thread(_known, _token(request))
-    except (DBAPIError, StorageError) as away:
+    except StorageError as stopped:
+        _log.error("The API could not look up a token: %s", stopped)
+        return 503, str(stopped) or str(type(stopped).__doc__)
+    except DBAPIError as away:
         _log.error("The API could not look up a token: %s", away)
         return 503, "The database cannot be used now; try again in a moment."
     if agent is None:

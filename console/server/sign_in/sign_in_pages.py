@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from console.auth import invitations, people, sessions
 from console.auth.identity import Identity
-from console.auth.invitations import Invited
+from console.auth.invitations import Invited, UnusableInvitation
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, ConsoleError, Refused
 from console.server.sign_in import participants, session_list, wrong_tokens
@@ -65,7 +65,7 @@ async def _show_invitation(_site: Site, request: Request) -> Response:
     await wrong_tokens.slow(request)
     try:
         invited = await asyncio.to_thread(_invited, request.path_params["token"])
-    except Refused as refusal:
+    except UnusableInvitation as refusal:
         return _no_use(request, refusal)
     return _invitation_page(request, invited)
 
@@ -75,10 +75,12 @@ async def _use_invitation(site: Site, request: Request) -> Response:
     sent, token = await fields(request), request.path_params["token"]
     try:
         invited = await asyncio.to_thread(_invited, token)
-    except Refused as refusal:
+    except UnusableInvitation as refusal:
         return _no_use(request, refusal)
     try:
         opened = await asyncio.to_thread(partial(_open, token, sent.get("name", ""), request))
+    except UnusableInvitation as refusal:
+        return _no_use(request, refusal)
     except (BadInput, Refused) as refusal:
         return _invitation_page(request, invited, str(refusal), sent.get("name", ""))
     wrong_tokens.forget(request)

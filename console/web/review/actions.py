@@ -182,11 +182,14 @@ def words_key(item: int) -> str:
 @_in_words
 def decide(item: int, decision: str, label: str | None = None) -> None:
     """Records the answer to that very item, with the words and the other action that were written for it."""
+    words = st.session_state.get(words_key(item)) or ""
+    if words:
+        # Whatever fails from here on, the page may go on without the field that they stand in.
+        st.session_state.setdefault("unsent", {})[item] = words
     identity = current_identity()
     if identity is None:
         _refuse_nobody()
         return
-    words = st.session_state.get(words_key(item)) or ""
     instead = st.session_state.get(f"instead-{item}")
     confirmed = instead is not None and st.session_state.get("other_tool") == (item, instead)
     answer = decisions.Answer(decision, words, instead, label, allow_other_tool=confirmed)
@@ -207,6 +210,7 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
             seen=seen,
             roles=frozenset(map(str, identity.roles)),
         )
+        st.session_state.get("unsent", {}).pop(item, None)
         if row.decision == decision:
             st.session_state["done"] = f"{_item_before(item)}: {_DONE[DecisionKind(decision)]}"
         else:
@@ -221,7 +225,6 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
             st.session_state["other_tool"] = (item, instead)
             st.session_state["refusal"] += " Press “Send edit” again for that."
         if words:
-            # The page may go on without the field that they stand in.
             save_draft(str(item), words)
 
 

@@ -132,7 +132,7 @@ def test_question_goes_on_where_the_console_was_away(serve, decide, data_dir):
     port = first.url.rsplit(":", 1)[1]
     first.stop()
     decide("bot", "approve")
-    serve("--port", port)
+    serve(port=int(port))
     waiting.join(30)
     assert [(answer.approved, answer.reason) for answer in answers] == [(True, Reason.APPROVED)]
     assert len(rows(Item)) == 1

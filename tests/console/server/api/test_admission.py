@@ -63,7 +63,7 @@ def test_the_token_that_an_earlier_console_kept_still_works(serve, data_dir):
 
 
 def test_no_token_is_made_for_others_to_find(serve, data_dir):
-    serve("--host", "0.0.0.0")
+    serve("--host", "0.0.0.0", "--public-url", "https://console.example")
     assert not (data_dir / "api.token").exists()
 
 

@@ -3,6 +3,8 @@
 import httpx
 import pytest
 
+from tests.signing_in import signed_in
+
 
 @pytest.mark.parametrize(
     ("change", "named"),
@@ -74,7 +76,10 @@ def test_a_method_that_is_not_there_is_a_405_in_json(api):
     assert "error" in said.json()
 
 
-def test_the_console_s_own_page_is_served_beside_it(shared):
-    said = httpx.get(shared.url)
+def test_the_console_s_own_page_is_served_beside_it(shared, api):
+    said = httpx.get(shared.url, headers={"Accept": "text/html"}, follow_redirects=True)
+    assert said.status_code == 200
+    assert "Open your link" in said.text
+    said = httpx.get(shared.url, cookies={f"inferact_{shared.port}": signed_in()})
     assert said.status_code == 200
     assert "<title>Streamlit</title>" in said.text

@@ -217,6 +217,7 @@ def test_items_of_others_are_not_ones_own(study, walk):
     hers = walk(ann.id, stop=lambda place: place.kind == "review").claim
     walk(ben.id, stop=lambda place: place.kind == "review")
     with reading() as session:
+        ann, ben = (session.get(tables.Participant, one.id) for one in (ann, ben))
         assert steps.own_claim(session, ann, hers.item_id).item_id == hers.item_id
         with pytest.raises(Refused, match="not one of yours"):
             steps.own_claim(session, ben, hers.item_id)

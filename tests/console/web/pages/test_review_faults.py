@@ -64,8 +64,8 @@ def limit(opened, *, read_only):
 
 
 def test_damage_is_said_and_not_taken_for_an_empty_queue(open_page, kettles, words, data_dir):
-    path = data_dir / "console.db"
+    at, path = open_page("inbox"), data_dir / "console.db"
     with closing(sqlite3.connect(path)) as other:
         other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     path.write_bytes(b"garbage" * 9_000)
-    assert "stop the console" in words(open_page("inbox"))
+    assert "stop the console" in words(at.run())

@@ -54,8 +54,10 @@ ANALYSES["haste"] = Analysis(
 PAGE = """
 from streamlit.testing.v1 import AppTest
 
+from tests.signing_in import signed_in
+
 at = AppTest.from_file("streamlit_app.py", default_timeout=60)
-at.session_state["identity"] = {"name": "Ada", "role": "researcher"}
+at.session_state["session"] = signed_in()
 for name, value in {"study": "small", "section": "results", "part": "haste"}.items():
     at.query_params[name] = value
 at.run()
