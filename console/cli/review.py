@@ -9,10 +9,7 @@ import typer
 from console import runs
 from console.auth.identity import roles_of
 from console.auth.origin import Door
-    _known(reviewer)
-    with reading() as session:
-        roles = frozenset(map(str, roles_of(person_of(session, reviewer).roles)))
-    answered = (review_queue(), run, claimed, reviewer, answer, now_ms())
+from console.auth.people import clean_name, known_reviewer, person_named, person_of, refuse_disabled
 from console.cli.output import Json, emit, emit_json, progress, say, show_table
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput, Unknown
