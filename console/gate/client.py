@@ -22,7 +22,7 @@ from console.detection.detectors import detector as detector_named
 from console.environments import environment as environment_named
 from console.errors import BadInput, Refused
 from console.gate import store
-from console.gate.policy import store as policy_store
+from console.gate.policy import policy_store
 from console.gate.policy.yaml_file import check_pattern
 from console.gate.request import ActionLike, CheckRequest, StepLike, check_request
 from console.gate.ruled import Tightened
