@@ -12,7 +12,7 @@ from console.cli.output import Json, emit_json, say, show_table
 from console.database import Session, database_url, now_ms, reading, writing
 from console.errors import BadInput
 from console.gate import Gate
-from console.gate.policy import store
+from console.gate.policy import policy_store
 from console.gate.policy.replay import replay_policy
 from console.gate.policy.rules import Policy
 from storage import tables
@@ -35,8 +35,8 @@ def list_policies(as_json: Json = False) -> None:
     """List the gates with the version that each goes by."""
     with reading() as session:
         gates = [run for run in runs.every(session) if run.kind == RunKind.GATE]
-        rows = [_row(run.name, store.effective(session, run)) for run in gates]
-        rows += [_row(store.EVERYWHERE, version) for version in store.versions(session, None)[:1]]
+        rows = [_row(run.name, policy_store.effective(session, run)) for run in gates]
+        rows += [_row(policy_store.EVERYWHERE, version) for version in policy_store.versions(session, None)[:1]]
     if as_json:
         emit_json(rows)
     else:
@@ -49,15 +49,15 @@ def show(run: RunName, as_json: Json = False) -> None:
     """Show the policy that a run's checks go by, and what was allowed and asked about per tool."""
     with reading() as session:
         found = _run(session, run)
-        version = store.common(session) if found is None else store.effective(session, found)
-        counts = [] if found is None else store.counts(session, found)
+        version = policy_store.common(session) if found is None else policy_store.effective(session, found)
+        counts = [] if found is None else policy_store.counts(session, found)
     if as_json:
         emit_json({**_row(run, version), "text": version.text if version else "", "counts": counts})
         return
     if version is None:
         say(f"{run} has no policy yet; its first check makes one from its patterns.")
         return
-    whose = "" if version.own or run == store.EVERYWHERE else ", the one of every run without its own"
+    whose = "" if version.own or run == policy_store.EVERYWHERE else ", the one of every run without its own"
     say(f"Version {version.version} by {version.author}{whose}:")
     say(version.text.rstrip())
     show_table(counts, ("tool", "allowed", "judged", "asked", "denied", "watched"), empty="No check went by it yet.")
@@ -72,14 +72,14 @@ def set_policy(
 ) -> None:
     """Save a policy as the next version; a gate of that name is made where there is none yet."""
     text = _read(file)
-    store.check(text)
-    if run != store.EVERYWHERE:
+    policy_store.check(text)
+    if run != policy_store.EVERYWHERE:
         with reading() as session:
             is_there = runs.find(session, run) is not None
         if not is_there:
             Gate(run, url=database_url()).open()
     with writing() as session:
-        version = store.save(session, _run(session, run), text, author, now_ms())
+        version = policy_store.save(session, _run(session, run), text, author, now_ms())
     row = _row(run, version)
     if as_json:
         emit_json(row)
@@ -90,7 +90,7 @@ def set_policy(
 @app.command("check", epilog="Example: inferact policy check refunds.yaml")
 def check(file: File, as_json: Json = False) -> None:
     """Say whether a policy can be saved, with the line and the reason where it cannot."""
-    policy = store.check(_read(file))
+    policy = policy_store.check(_read(file))
     if as_json:
         emit_json(_summary(policy))
     else:
@@ -109,9 +109,9 @@ def try_policy(
         if path.is_file():
             if run is None:
                 raise BadInput("Name the run to replay with --run.")
-            tried = store.check(_read(path))
+            tried = policy_store.check(_read(path))
         else:
-            version = store.effective(session, runs.get(session, policy))
+            version = policy_store.effective(session, runs.get(session, policy))
             if version is None:
                 raise BadInput(f"{policy} has no policy; give a file.")
             tried = version.policy
@@ -124,7 +124,7 @@ def try_policy(
 
 
 def _run(session: Session, name: str) -> tables.Run | None:
-    return None if name == store.EVERYWHERE else store.gate_run(session, name)
+    return None if name == policy_store.EVERYWHERE else policy_store.gate_run(session, name)
 
 
 def _read(file: Path) -> str:
@@ -134,7 +134,7 @@ def _read(file: Path) -> str:
         raise BadInput(f"{file} is no text in UTF-8.") from None
 
 
-def _row(run: str, version: store.PolicyVersion | None) -> dict[str, Any]:
+def _row(run: str, version: policy_store.PolicyVersion | None) -> dict[str, Any]:
     if version is None:
         return {"run": run, "version": None}
     about = {"run": run, "version": version.version, "own": version.own, "author": version.author}

@@ -24,7 +24,7 @@ from console.errors import BadInput, Refused
 from console.gate import checks, store
 from console.gate.checks import CheckId
 from console.gate.http_client import ServedConsole, is_served
-from console.gate.policy import store as policy_store
+from console.gate.policy import policy_store
 from console.gate.policy.yaml_file import check_pattern
 from console.gate.request import ActionLike, Asker, CheckRequest, StepLike, check_request
 from console.gate.ruled import Tightened

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from console.gate.policy import Ruling, Then
-from console.gate.policy.store import PolicyVersion
+from console.gate.policy.policy_store import PolicyVersion
 from storage import tables
 
 

@@ -12,8 +12,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import Detector, Verdict, detector
 from console.detection.verdicts import verdict_row
-from console.gate.policy import CheckFacts, Then
-from console.gate.policy import store as policy_store
+from console.gate.policy import CheckFacts, Then, policy_store
 from console.gate.policy.rules import PolicyMode
 from console.gate.request import NOBODY, Asker, CheckRequest, asked_by
 from console.gate.resolve import OpenCheck, rejected_before, stored_answer

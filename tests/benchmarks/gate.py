@@ -27,7 +27,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.gate import Gate
-from console.gate.policy import store
+from console.gate.policy import policy_store
 from console.review import decisions
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
@@ -96,7 +96,7 @@ def allowed(folder: Path) -> float:
     """p95 in seconds of 200 checks that a rule with a condition allows."""
     url = f"sqlite:///{folder / 'allowed.db'}"
     with writing(url) as session:
-        store.save(session, None, "rules: [{tool: look, when: args.n >= 0, then: allow}]", "bench", now_ms())
+        policy_store.save(session, None, "rules: [{tool: look, when: args.n >= 0, then: allow}]", "bench", now_ms())
     gate, ours = Gate("open", "rules", url=url), []
     for number in range(200):
         start = time.perf_counter()

@@ -1,7 +1,7 @@
 """A policy: the console's ordered rules about what an agent may do at once, what is judged, asked about or denied.
 
 `rules` holds and evaluates it, `expression` its conditions in CEL, `tool_calls` reads the calls that it speaks of,
-`yaml_file` reads and writes it, `store` keeps its versions, and `replay` tries it on checks that were recorded.
+`yaml_file` reads and writes it, `policy_store` keeps its versions, and `replay` tries it on checks that were recorded.
 """
 
 from console.gate.policy.rules import CheckFacts, Policy, Rule, Ruling, Then, ruling

@@ -18,7 +18,7 @@ _BRACKETED = re.compile(r"\s*(?P<name>[\w.-]+)\s*\[(?P<argument>[^\r\n]*)\]\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ReadCall:
     """One call with its text as the agent wrote it; what stands in brackets is its `argument`."""
 
     text: str
@@ -44,7 +44,7 @@ class ActionPart:
     """A part of an action that is ruled on by itself: a call, or a line that is none (`call` is None)."""
 
     text: str
-    call: ToolCall | None
+    call: ReadCall | None
 
 
 def action_parts(action: str) -> tuple[ActionPart, ...]:
@@ -58,13 +58,13 @@ def action_parts(action: str) -> tuple[ActionPart, ...]:
     return parts
 
 
-def _call(text: str) -> ToolCall | None:
+def _call(text: str) -> ReadCall | None:
     if match := _BRACKETED.fullmatch(text):
         argument = match["argument"]
-        return ToolCall(text, match["name"], {"argument": argument}) if len(argument) <= MAX_ARGUMENTS else None
+        return ReadCall(text, match["name"], {"argument": argument}) if len(argument) <= MAX_ARGUMENTS else None
     match = _CALLED.fullmatch(text)
     arguments = _arguments(match["arguments"]) if match else None
-    return ToolCall(text, match["name"], arguments) if match and arguments is not None else None
+    return ReadCall(text, match["name"], arguments) if match and arguments is not None else None
 
 
 def _arguments(text: str) -> Mapping[str, Any] | None:

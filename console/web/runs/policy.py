@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from console.database import now_ms, reading, writing
-from console.gate.policy import store
+from console.gate.policy import policy_store
 from console.gate.policy.rules import Policy, PolicyMode, Rule, Then
 from console.web.flash import flash, guarded
 from console.web.sign_in import current_identity
@@ -20,8 +20,8 @@ _COLUMNS = ("rule", "then", "conditions", "terms", "because")
 def policy_section(run: tables.Run) -> None:
     """The version that the run's checks go by, and the form for the next one."""
     with reading() as session:
-        version = store.effective(session, run)
-        counts = store.counts(session, run)
+        version = policy_store.effective(session, run)
+        counts = policy_store.counts(session, run)
     if version is None:
         st.caption("No policy yet: the first check makes one from the gate's patterns.")
         return
@@ -78,7 +78,7 @@ def _terms(rule: Rule) -> str:
     return ", ".join([*said, *([f"by {', '.join(rule.who)}"] if rule.who else [])])
 
 
-def _form(run: tables.Run, version: store.PolicyVersion) -> None:
+def _form(run: tables.Run, version: policy_store.PolicyVersion) -> None:
     with st.form("policy", border=False):
         text = st.text_area("The policy as YAML", version.text, height=320, key=f"policy-{run.id}-{version.id}")
         check, save = st.columns(2)
@@ -91,7 +91,7 @@ def _form(run: tables.Run, version: store.PolicyVersion) -> None:
 
 
 def _check(text: str) -> None:
-    policy = store.check(text)
+    policy = policy_store.check(text)
     show_done(f"{len(policy.rules)} rules, then {policy.default}: it can be saved.")
 
 
@@ -99,6 +99,6 @@ def _save(run_name: str, text: str) -> None:
     identity = current_identity()
     with writing() as session:
         author = identity.name if identity else "console"
-        version = store.save(session, store.gate_run(session, run_name), text, author, now_ms())
+        version = policy_store.save(session, policy_store.gate_run(session, run_name), text, author, now_ms())
     flash((True, f"Saved as version {version.version}; it counts from the next check on."))
     st.rerun()

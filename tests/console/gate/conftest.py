@@ -14,7 +14,7 @@ from sqlmodel import select
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
-from console.gate.policy import store
+from console.gate.policy import policy_store
 from console.review import decisions
 from storage import tables
 from storage.engine import close
@@ -41,7 +41,7 @@ def make_gate(url):
     def make(policy=POLICY, **changes):
         if policy:
             with writing(url) as session:
-                store.versions(session, None) or store.save(session, None, policy, "ada", 0)
+                policy_store.versions(session, None) or policy_store.save(session, None, policy, "ada", 0)
         usual = {"detector": "full-validation", "critical": ["pay*"], "undo_s": 0, "poll_s": 0.01, "url": url}
         return Gate(changes.pop("run", RUN), **(usual | changes))
 

@@ -12,7 +12,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput
 from console.gate import Gate
 from console.gate.openai_tools import run_calls
-from console.gate.policy import store
+from console.gate.policy import policy_store
 from console.review import decisions
 from console.trajectory import from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -24,7 +24,7 @@ from storage.queue import Claim
 def gate(tmp_path):
     url = f"sqlite:///{tmp_path / 'gate.db'}"
     with writing(url) as session:
-        store.save(session, None, "{default: ask, rules: [{tool: look_*, then: allow}]}", "ada", now_ms())
+        policy_store.save(session, None, "{default: ask, rules: [{tool: look_*, then: allow}]}", "ada", now_ms())
     return Gate("bot", "full-validation", ["refund"], undo_s=0, poll_s=0.01, url=url)
 
 

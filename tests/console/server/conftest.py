@@ -9,7 +9,7 @@ import pytest
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
-from console.gate.policy import store
+from console.gate.policy import policy_store
 from console.review import decisions
 from console.review.decisions import Answer
 from console.settings import settings
@@ -105,7 +105,7 @@ def let_run():
     def make(run_name="easy"):
         Gate(run_name).open()
         with writing() as session:
-            store.save(session, runs.get(session, run_name), "default: allow", "ada", now_ms())
+            policy_store.save(session, runs.get(session, run_name), "default: allow", "ada", now_ms())
         return run_name
 
     return make

@@ -5,7 +5,7 @@ import pytest
 from console.database import writing
 from console.errors import Refused
 from console.gate import Reason
-from console.gate.policy import store
+from console.gate.policy import policy_store
 from console.gate.wait import Wait
 from storage import tables
 
@@ -18,7 +18,7 @@ def policy(url):
 
     def save(text):
         with writing(url) as session:
-            return store.save(session, None, text, "ada", 0)
+            return policy_store.save(session, None, text, "ada", 0)
 
     return save
 

@@ -3,7 +3,7 @@
 import pytest
 
 from console.errors import BadInput
-from console.gate.policy import from_patterns, read_policy, store
+from console.gate.policy import from_patterns, policy_store, read_policy
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ from console.gate.policy import from_patterns, read_policy, store
 )
 def test_policy_that_cannot_be_meant_is_refused_with_its_line(text, said):
     with pytest.raises(BadInput, match=said.replace("*", r"\*").replace("(", r"\(")):
-        store.check(text)
+        policy_store.check(text)
 
 
 def test_patterns_become_rules_that_judge_and_everything_else_asks():
