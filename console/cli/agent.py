@@ -10,6 +10,7 @@ from console import runs
 from console.auth import agents
 from console.cli.output import Json, emit, emit_json, show_table
 from console.database import now_ms, reading, writing
+from console.runs import audit_log
 from storage import tables
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ def add_agent(name: Name, as_json: Json = False) -> None:
     """Make an agent and print its token, which is shown this once."""
     with writing() as session:
         token = agents.add(session, name, now_ms())
+        audit_log.record(session, None, "agent added", now_ms(), subject=name)
     emit({"agent": name, "token": token}, as_json, token)
 
 
@@ -51,6 +53,7 @@ def disable_agent(name: Name, as_json: Json = False) -> None:
     """Take an agent's token its force, at once and for good."""
     with writing() as session:
         agents.disable(session, name, now_ms())
+        audit_log.record(session, None, "agent disabled", now_ms(), subject=name)
     emit({"agent": name, "disabled": True}, as_json, f"{name} may no longer ask.")
 
 

@@ -12,6 +12,7 @@ from console.auth.identity import roles_of
 from console.cli.output import Json, emit, emit_json, show_table
 from console.cli.serve import PublicUrl, site_of
 from console.database import now_ms, reading, writing
+from console.runs import audit_log
 from console.server import serve
 
 app = typer.Typer(
@@ -64,6 +65,7 @@ def invite_person(
     with writing() as session:
         token = invitations.invite(session, name, roles, "inferact person", now_ms())
         written = people.person_of(session, name).name
+        audit_log.record(session, None, "person invited", now_ms(), subject=written, after=role)
     link = serve.invitation_link(site, token)
     emit(
         {"name": written, "link": link, "days": invitations.DAYS},
@@ -79,6 +81,7 @@ def disable_person(name: Name, as_json: Json = False) -> None:
         person = people.person_of(session, name)
         people.disable(session, person, now_ms())
         written = person.name
+        audit_log.record(session, None, "person disabled", now_ms(), subject=written)
     emit(
         {"name": written, "disabled": True}, as_json, f"{written} cannot come in any more; open pages close in seconds."
     )
@@ -112,4 +115,5 @@ def end_session(
     """End one session; its open pages close within seconds."""
     with writing() as session:
         name = sessions.end_session_of(session, number, None, now_ms())
+        audit_log.record(session, None, "session ended", now_ms(), subject=name)
     emit({"id": number, "name": name, "ended": True}, as_json, f"Ended session {number} of {name}.")

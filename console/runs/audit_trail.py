@@ -154,6 +154,13 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "study closed": lambda one: f"{one.who} closed the study {one.subject}",
     "participant withdrew": lambda one: f"A participant withdrew from the study {one.subject}",
     "content erased": lambda one: f"The content of {_detail(one, 'events')} events was erased, as a consent asks",
+    "signed in": lambda one: f"{one.who} signed in",
+    "signed out": lambda one: f"{one.who} signed out",
+    "session ended": lambda one: f"{one.who} ended a session of {one.subject}",
+    "person invited": lambda one: f"{one.who} invited {one.subject}",
+    "person disabled": lambda one: f"{one.who} disabled {one.subject}",
+    "agent added": lambda one: f"{one.who} gave the agent {one.subject} a token",
+    "agent disabled": lambda one: f"{one.who} disabled the agent {one.subject}",
     "database backed up": lambda one: f"{one.who} backed the database up to {one.subject}",
     "database restored": lambda one: f"{one.who} restored the database from {one.subject}",
 }

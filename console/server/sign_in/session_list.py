@@ -10,8 +10,10 @@ from starlette.responses import RedirectResponse, Response
 
 from console.auth import sessions
 from console.auth.identity import Identity, Role
+from console.auth.origin import By, Door
 from console.database import now_ms, reading, writing
 from console.errors import ConsoleError
+from console.runs import audit_log
 from console.server.sign_in.html_pages import HEADERS, fields, notice, page
 from console.server.site import Site
 
@@ -63,7 +65,8 @@ def _rows(identity: Identity) -> list[dict[str, object]]:
 
 def _end(session_id: int, identity: Identity) -> None:
     with writing() as session:
-        sessions.end_session_of(session, session_id, identity, now_ms())
+        name = sessions.end_session_of(session, session_id, identity, now_ms())
+        audit_log.record(session, None, "session ended", now_ms(), by=By(identity.name, Door.BROWSER), subject=name)
 
 
 def _day(at_ms: int) -> str:

@@ -13,8 +13,10 @@ from starlette.routing import Route
 from console.auth import invitations, people, sessions
 from console.auth.identity import Identity
 from console.auth.invitations import Invited, UnusableInvitation
+from console.auth.origin import By, Door
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, ConsoleError, Refused
+from console.runs import audit_log
 from console.server.sign_in import participants, session_list, wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, fields, notice, page, style
 from console.server.site import Site
@@ -118,12 +120,18 @@ def _open(token: str, name: str, request: Request) -> str:
     browser, address = request.headers.get("user-agent", ""), request.client.host if request.client else ""
     with writing() as session:
         person = invitations.accept(session, token, name, now_ms())
+        by = By(person.name, Door.BROWSER, address)
+        audit_log.record(session, None, "signed in", now_ms(), by=by, subject=person.name)
         return sessions.open_session(session, person, now_ms(), browser=browser, address=address)
 
 
 def _end(token: str | None) -> None:
     with writing() as session:
+        identity = sessions.identity_of(session, token, now_ms())
         sessions.end_session(session, token, now_ms())
+        if identity is not None:
+            by = By(identity.name, Door.BROWSER)
+            audit_log.record(session, None, "signed out", now_ms(), by=by, subject=identity.name)
 
 
 def _invitation_page(request: Request, invited: Invited, refusal: str = "", name: str = "") -> Response:

@@ -3,10 +3,12 @@
 import json
 
 import pytest
+from sqlmodel import select
 
 from console.auth import invitations, sessions
 from console.cli import run_command
 from console.database import now_ms, reading, writing
+from storage import tables
 from tests.signing_in import signed_in
 
 
@@ -58,3 +60,16 @@ def test_sessions_are_listed_and_ended_and_a_disabled_person_has_none(person):
     assert whose(grace) is None
     assert person("sessions")[1] == []
     assert person("disable", "nobody")[0] == 2
+
+
+def test_who_came_and_who_was_let_in_stands_in_the_audit(person):
+    person("invite", "Ada", "--role", "admin")
+    person("disable", "Ada")
+    assert run_command(["agent", "add", "support-bot"]) == 0
+    with reading() as session:
+        written = [(event.kind, event.subject, event.door) for event in session.exec(select(tables.Event))]
+    assert written == [
+        ("person invited", "Ada", "cli"),
+        ("person disabled", "Ada", "cli"),
+        ("agent added", "support-bot", "cli"),
+    ]
