@@ -78,7 +78,7 @@ def _results(page, settled):
     page.locator(".js-plotly-plot .main-svg").first.wait_for()
     assert page.get_by_role("region", name="Success").get_by_text("shown").is_visible()
     with page.expect_download() as waiting:
-        page.get_by_test_id("stDownloadButton").get_by_role("button", name="Table (CSV)").click()
+        page.get_by_test_id("stDownloadButton").get_by_role("button", name="Table (CSV)").first.click()
     rows = list(csv.DictReader(io.StringIO(waiting.value.path().read_text())))
     assert {row["condition"] for row in rows} == {"shown", "hidden"}
     screenshot(page, "study-results")
