@@ -84,7 +84,7 @@ def test_the_download_holds_exactly_what_was_done(filled, serve, open_page, sett
     page.get_by_role("heading", name="Export").wait_for()
     settled(page)
     with page.expect_download() as coming:
-        page.get_by_role("button", name="Download").click()
+        page.get_by_role("button", name="Download").first.click()
     coming.value.save_as(tmp_path / "decisions.csv")
     with (tmp_path / "decisions.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -171,9 +171,11 @@ def test_a_server_restarted_under_an_open_page_decides_nothing_unseen(filled, se
     with serve.until_closed(port):
         page.wait_for_selector("[data-testid=stApp][data-test-connection-state=CONNECTED]")
         page.wait_for_timeout(600)
+        shown = shown_item(page)
         page.keyboard.press("a")
         settled(page, quiet_ms=700)
-        assert [answer[:2] for answer in standing_answers()] == [(first, "reject")]
+        seen = [] if shown == first else [(shown, "approve")]
+        assert [answer[:2] for answer in standing_answers()] in ([(first, "reject")], [(first, "reject"), *seen])
         assert shown_item(page) != first
 
 

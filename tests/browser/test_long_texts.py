@@ -3,7 +3,6 @@
 import time
 
 import pytest
-from console.auth.sign_in import researcher_key
 from sqlmodel import select
 
 from console.database import reading
@@ -49,7 +48,7 @@ def show(serve, open_page, settled, tmp_path, data_dir):
         batch.detect(name, ["full-validation"])
         address[:] = address or [serve()]
         page = open_page(**look)
-        sign_in(page, settled, address[0], key=researcher_key())
+        sign_in(page, settled, address[0], name=f"Ada of {name}", role="researcher")
         page.goto(f"{address[0]}/review?run={name}")
         page.wait_for_selector(APPROVE)
         settled(page)
