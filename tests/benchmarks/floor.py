@@ -82,7 +82,7 @@ class Floor:
         run(ANSWERED, (slot_id, now_ms))
         cap, used = run(BUDGET_OF_SLOT, (slot_id,)).fetchall()[0]
         answer = ("human", "reject", "misaligned", "nl", "ask for the size", None, "digest", submit_key)
-        row = (item_id, slot_id, reviewer, *answer, cap, used, claimed_ms, now_ms, now_ms + 5_000, "browser")
+        row = (item_id, slot_id, reviewer, *answer, cap, used, claimed_ms, now_ms, now_ms + 5_000, "browser", None)
         run(DECIDE, row).fetchall()
         run(RECORD, (budget_id, item_id, slot_id, reviewer, "settle", "reject", 0, now_ms))
         run(STAND, (item_id,))
