@@ -120,7 +120,7 @@ def summary(session: Session, run: tables.Run) -> dict[str, Any]:
 def status(session: Session, run: tables.Run) -> dict[str, Any]:
     """How each trial of a run stands, in the shape of `run status --json`; a live run has two counts of success."""
     flagged, budgets = _flagged(session, run), _budgets(session, run)
-    counted = _successes(session, run) if run.kind == RunKind.LIVE else {}
+    counted = successes(session, run) if run.kind == RunKind.LIVE else {}
     trials = []
     for row in _outcomes(session, run):
         counts = dict(zip(("trial", "tasks", *_COUNTED), row, strict=True))
@@ -259,7 +259,8 @@ def iso(ms: int | None) -> str | None:
 
 
 _COUNTED = tuple(str(word) for word in Outcome)
-_OPEN = (Outcome.PAUSED, Outcome.RUNNING)
+
+
 _NO_BUDGET = {"cap": None, "used": 0, "left": None}
 
 
@@ -297,27 +298,3 @@ def _budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | Non
         }
         for row in session.exec(statement)
     }
-
-
-def _successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
-    """The counts of success with undecided actions held back, and released as the paper assumes.
-
-    Per trial: `success_held`, `success_paper` (None while an action is held), and the `run_tasks` to divide by.
-    """
-    record, task = tables.Trajectory, tables.Task
-    tasks = session.exec(select(func.count()).select_from(task).where(task.run_id == run.id)).one()
-    statement = select(record.trial, record.outcome, record.released_by).where(record.run_id == run.id)
-    counts: dict[int, dict[str, int | None]] = {}
-    held: dict[int, int] = {}
-    paper: dict[int, int] = {}
-    still_open = set()
-    for trial, outcome, released_by in session.exec(statement.order_by(col(record.trial))):
-        solved = outcome == Outcome.SUCCEEDED
-        paper[trial] = paper.get(trial, 0) + solved
-        held[trial] = held.get(trial, 0) + (solved and released_by is None)
-        if outcome in _OPEN:
-            still_open.add(trial)
-    for trial in paper:
-        known = None if trial in still_open else paper[trial]
-        counts[trial] = {"success_held": held[trial], "success_paper": known, "run_tasks": tasks}
-    return counts

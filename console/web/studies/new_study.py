@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from console.database import now_ms
 from console.errors import ConsoleError
-from console.studies.design import Design
+from console.studies.design import Design, planned
 from console.studies.design.yaml_file import dump, example, parse, sentence
 from console.studies.sessions import lifecycle
 from console.web.flash import flash, guarded
@@ -65,7 +65,7 @@ def _again(problem: Any) -> Any:
 
 def _made(design: Design) -> None:
     """What the design would make, and the button."""
-    places, nameless = plan.stand_in_places(design), design.name == UNNAMED
+    places, nameless = planned(design), design.name == UNNAMED
     st.subheader("What this makes", anchor=False)
     plan.summary(design, places)
     with st.container(horizontal=True):

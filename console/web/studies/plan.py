@@ -16,7 +16,6 @@ from console.studies.design import (
     FACTORS,
     Design,
     PlannedCondition,
-    allocate,
     balance,
     conditions,
     task_count,
@@ -46,11 +45,6 @@ def summary(design: Design, places: Sequence[PlannedCondition]) -> None:
         f"{_of(arms, 'condition')}, {_of(people, 'participant')}, {each}, {_of(design.trials, 'trial')}, {limit}; "
         f"{task_count(design):,} tasks in all."
     )
-
-
-def stand_in_places(design: Design) -> tuple[PlannedCondition, ...]:
-    """The allocation with stand-ins for the tasks, which are sampled when the study is created."""
-    return allocate(design, [f"task {number}" for number in range(1, task_count(design) + 1)])
 
 
 def show_plan(design: Design, places: Sequence[PlannedCondition]) -> None:
