@@ -143,6 +143,8 @@ def met(tmp_path_factory):
         ("an export format", "exported", "1 rows of decisions in decisions.seam."),
         ("a prompt", "prompts", "seam/generic/judge"),
         ("a factor of user studies", "shown", "condition  seam factor"),
+        ("an Actor in a study", "acted", "seam-actor-study"),
+        ("an Actor in a study", "stands", "actor: seam-actor"),
         ("an analysis of studies", "results", "seam  4711"),
     ],
 )
@@ -167,6 +169,10 @@ def test_an_added_page_an_added_column_and_an_added_setting_are_there(met):
     assert met["page"] == ["Seam page"]
     assert "seam_note" in met["columns"]
     assert met["setting"] == "hello"
+
+
+def test_an_added_actor_is_offered_to_studies_with_what_is_said_of_it(met):
+    assert "seam-actor: pulls the lever" in met["actors"]
 
 
 def test_an_added_error_is_one_sentence_and_an_exit_code(met):

@@ -45,9 +45,13 @@ class Reflection:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """An Actor: `act` chooses the next move, `reflect` writes the plan that binary feedback leaves in memory."""
+    """An Actor: `act` chooses the next move, `reflect` writes the plan that binary feedback leaves in memory.
+
+    `description` says in a few words how it acts, where somebody chooses one.
+    """
 
     name: str
     title: str
     act: Callable[[ActorView], Awaitable[Move]]
     reflect: Callable[[Reflection], Awaitable[str]]
+    description: str = ""

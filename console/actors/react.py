@@ -153,5 +153,5 @@ def _connected(model: str | None, data_dir: Path) -> LLM:
     return connect(model, concurrency=_TRIALS_AT_MOST)
 
 
-REACT = Actor("react", "ReAct", _act, _reflect)
+REACT = Actor("react", "ReAct", _act, _reflect, "asks a model")
 """The Actor that asks the model of the settings; it connects when it makes its first move."""

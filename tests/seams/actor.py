@@ -13,4 +13,4 @@ async def reflect(reflection):
     return "I shall leave it alone."
 
 
-ENTRY = Actor("seam-actor", "Seam actor", act, reflect)
+ENTRY = Actor("seam-actor", "Seam actor", act, reflect, "pulls the lever")

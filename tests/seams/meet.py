@@ -22,6 +22,13 @@ trials: 1
 factors: {seam_factor: [low, high]}
 participants: {oracle: 2}
 """
+ACTOR_DESIGN = """
+name: seam-actor-study
+source: {actor: seam-actor, environment: seam-world}
+tasks: 1
+trials: 1
+participants: {oracle: 1}
+"""
 COMMANDS = {
     "detectors": "detector list",
     "prompts": "prompt list",
@@ -36,6 +43,8 @@ COMMANDS = {
     "created": "study create design.yaml",
     "shown": "study show seam-study",
     "results": "study results seam-study --table seam-table",
+    "acted": "study create actor.yaml",
+    "stands": "study show seam-actor-study",
     "report": "study report seam-study --out report",
 }
 
@@ -59,6 +68,20 @@ def page_of(app):
     return [title.value for title in at.run().switch_page("console/web/pages/seam.py").run().title]
 
 
+def actors_of(app):
+    """The Actors that the form of a new study offers, each with what is said of it."""
+    from streamlit.testing.v1 import AppTest
+
+    at = AppTest.from_file(app, default_timeout=60)
+    with writing() as session:
+        ida = people.add_person(session, "Ida", [Role.RESEARCHER], now_ms())
+        at.session_state["session"] = sessions.open_session(session, ida, now_ms())
+    at = at.run()
+    at.query_params["new"] = "1"
+    at = at.switch_page("console/web/pages/studies.py").run()
+    return next(box.options for box in at.selectbox if box.label == "Who acts")
+
+
 def columns_of(table):
     """The names of the columns that the database has."""
     with reading(database_url()) as session:
@@ -71,12 +94,14 @@ def main():
     Path("log.seam").write_text("SEAM\none\ntwo\n")
     Path("refused.seam").write_text("SEAM\nrefuse\n")
     Path("design.yaml").write_text(DESIGN)
+    Path("actor.yaml").write_text(ACTOR_DESIGN)
     met = {name: run(command) for name, command in COMMANDS.items()}
     met["columns"] = columns_of("intent")
     met["setting"] = settings().seam_words
     met["file"] = Path("decisions.seam").read_text()
     met["html"] = Path("report/report.html").read_text()
     met["page"] = page_of(sys.argv[1])
+    met["actors"] = actors_of(sys.argv[1])
     print(json.dumps(met))
 
 

@@ -40,4 +40,4 @@ async def reflect(reflection: Reflection) -> str:
     return PLANS[reflection.environment](reflection)
 
 
-SCRIPTED = Actor("scripted", "Scripted", act, reflect)
+SCRIPTED = Actor("scripted", "Scripted", act, reflect, "offline")

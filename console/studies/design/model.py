@@ -11,10 +11,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from console.actors import ACTORS
 from console.studies.design.factors import FACTORS
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=1_000)]
+
+
+REPLAY = "replay"
+"""Who acts where a recorded log is played trial by trial."""
 
 
 class DesignPart(BaseModel):
@@ -26,15 +31,22 @@ class DesignPart(BaseModel):
 class TaskSource(DesignPart):
     """Who acts and on what: an Actor in an environment, or the archive run that is replayed."""
 
-    actor: Literal["scripted", "react", "replay"] = "scripted"
+    actor: str = "scripted"
     environment: str | None = None
     run: str | None = None
 
+    @field_validator("actor")
+    @classmethod
+    def _known_actor(cls, name: str) -> str:
+        if name != REPLAY and name not in ACTORS:
+            raise ValueError(f"must be {', '.join(ACTORS)} or {REPLAY}, not {name[:40]!r}")
+        return name
+
     @model_validator(mode="after")
     def _one_place(self) -> Self:
-        if self.actor == "replay" and (not self.run or self.environment):
+        if self.actor == REPLAY and (not self.run or self.environment):
             raise ValueError("replay needs `run`, the archive run to replay, and no `environment`")
-        if self.actor != "replay" and (not self.environment or self.run):
+        if self.actor != REPLAY and (not self.environment or self.run):
             raise ValueError(f"the actor {self.actor} needs `environment`, such as webshop, and no `run`")
         return self
 

@@ -9,10 +9,11 @@ from typing import Any, get_args
 import streamlit as st
 from pydantic import ValidationError
 
+from console.actors import ACTORS
 from console.detection.detectors import DETECTORS
 from console.environments import playable
 from console.studies.design import FACTORS, Design, Factor, conditions, varied
-from console.studies.design.model import Comparison, Order
+from console.studies.design.model import REPLAY, Comparison, Order
 from console.web.studies import form_parts as tables
 from console.web.studies.draft import start_at
 from console.web.studies.form_parts import checks, consent, instructions, people
@@ -21,7 +22,6 @@ Mapping = dict[str, Any]
 
 _OPEN = 3
 """So many groups of fields stand open; the others fold away."""
-_ACTORS = {"scripted": "scripted: offline", "react": "react: asks a model", "replay": "replay: a log"}
 _LEVELS = {"nl": "nl: in words"}
 _COMPARISONS = {"within": "everybody has every condition", "between": "everybody has one condition"}
 
@@ -49,7 +49,7 @@ def _basis(draft: Mapping, *, archives: Sequence[str]) -> Mapping:
     drawn = seed.number_input("Seed", 0, 2**53 - 1, key=start_at("seed", draft["seed"]), help="The same seed, the same")
     actor, where = st.columns(2)
     who = actor.selectbox(
-        "Who acts", list(_ACTORS), format_func=_ACTORS.__getitem__, key=start_at("actor", draft["source"]["actor"])
+        "Who acts", [*ACTORS, REPLAY], format_func=_acting, key=start_at("actor", draft["source"]["actor"])
     )
     with where:
         source = {"actor": who, **_place(who, draft["source"], archives)}
@@ -66,7 +66,7 @@ def _basis(draft: Mapping, *, archives: Sequence[str]) -> Mapping:
 
 
 def _place(actor: str, source: Mapping, archives: Sequence[str]) -> Mapping:
-    if actor == "replay":
+    if actor == REPLAY:
         named = [source["run"]] if source.get("run") else []
         options = list(dict.fromkeys([*named, *archives]))
         run = st.selectbox("Run", options, key=start_at("source-run", named[0] if named else None))
@@ -74,6 +74,11 @@ def _place(actor: str, source: Mapping, archives: Sequence[str]) -> Mapping:
     options = list(dict.fromkeys([*playable(), *filter(None, [source.get("environment")])]))
     found = source.get("environment") or options[0]
     return {"environment": st.selectbox("Environment", options, key=start_at("environment", found))}
+
+
+def _acting(name: str) -> str:
+    said = ACTORS[name].description if name in ACTORS else "a log"
+    return f"{name}: {said}" if said else name
 
 
 def _comparison(draft: Mapping) -> Mapping:
