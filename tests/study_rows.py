@@ -18,6 +18,13 @@ from storage.migrations import migrate
 NOON = 1_767_268_800_000
 MINUTE = 60_000
 BUY = "click[Buy Now]"
+DESIGN = Design(
+    name="pilot", source={"environment": "webshop"}, tasks=2, trials=3,
+    conditions=[
+        {"name": "rules-shown", "levels": {"score": "shown"}},
+        {"name": "rules-hidden", "levels": {"score": "hidden"}},
+    ],
+)  # fmt: skip
 LEVELS = {
     "rules-shown": {"detector": "rules", "score": "shown"},
     "rules-hidden": {"detector": "rules", "score": "hidden"},
@@ -144,7 +151,7 @@ def arm(writer, study, who, position, condition, tasks, status="done", kind="rep
 def fill(session) -> int:
     """The whole study; returns its id."""
     writer = Writer(session)
-    study = writer.add(tables.Study(name="pilot", design="{}", join_code="join", created_ms=NOON))
+    study = writer.add(tables.Study(name="pilot", design=DESIGN.model_dump_json(), join_code="join", created_ms=NOON))
     blocks = {"rules-shown": ["kettle", "lamp"], "rules-hidden": ["sofa", "desk"]}
     for number, kind in ((1, "human"), (2, "human"), (3, "oracle")):
         who = person(writer, study, number, kind)

@@ -109,13 +109,16 @@ def test_the_tables_of_the_earlier_study_are_the_earlier_tables(tmp_path):
         found = frames(session, lifecycle.get(session, "pilot").id)
     csv_files.write(found, tmp_path)
     for path in (EARLIER / "study").glob("*.csv"):
-        assert (tmp_path / path.name).read_text() == path.read_text(), path.name
+        now, then = (tmp_path / path.name).read_text(), path.read_text()
+        # The dictionary tells of the tables that came since, at its end.
+        assert now.startswith(then) if path.name == "dictionary.csv" else now == then, path.name
 
 
 def test_a_report_of_the_earlier_tables_computes_what_the_database_gives(tmp_path):
     with reading() as session:
         found = frames(session, lifecycle.get(session, "pilot").id)
     read_back = csv_files.read(EARLIER / "study")
+    read_back["plan"] = found["plan"]  # it was not written then
     for name, compute in computations().items():
         pd.testing.assert_frame_equal(compute(read_back), compute(found), obj=name)
 

@@ -15,7 +15,7 @@ from console.cli.output import Json, emit_json, progress, say, show_table
 from console.database import reading
 from console.errors import BadInput
 from console.runs.export.formats import format_of
-from console.studies.design import Design, PlannedCondition, allocate, balance, sample_tasks
+from console.studies.design import Design, PlannedCondition, allocate, balance, sample_tasks, varied
 from console.studies.design.allocation import promise
 from console.studies.design.yaml_file import load
 from console.studies.sessions import lifecycle, task_sources
@@ -79,36 +79,44 @@ def estimate_power(
     simulations: Simulations = 200,
     start: Annotated[float, typer.Option(help="Success rate at the last trial under the first level.")] = 0.33,
     effect: Annotated[float, typer.Option(help="By how much it is higher under the last level.")] = 0.10,
-    factor: Annotated[str | None, typer.Option(help="The factor compared; by default the first that varies.")] = None,
+    factor: Annotated[str | None, typer.Option(help="The factor compared; by default each that varies.")] = None,
     participant_sd: Annotated[float, typer.Option(help="Spread of participants, on the logit scale.")] = 0.5,
     effect_sd: Annotated[float, typer.Option(help="Spread of the participants' own effects, likewise.")] = 0.25,
     task_sd: Annotated[float, typer.Option(help="Spread of the tasks, likewise.")] = 1.0,
-    alpha: Annotated[float, typer.Option(help="Level of the two-sided test.")] = 0.05,
+    alpha: Annotated[float | None, typer.Option(help="Level of the tests; by default the design's.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="For the simulated participants and tasks.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Estimate how often a study of n participants would find an effect, by simulated participants."""
+    """Estimate how often a study of n participants would find each factor's effect, by simulated participants."""
     from console.studies.design.power import Assumptions, compared, power  # scipy and statsmodels, likewise
     from console.studies.design.procedure import assumed
 
     design = _design(study)
-    assumptions = Assumptions(start, effect, participant_sd, effect_sd, task_sd, factor, alpha)
+    spreads = (participant_sd, effect_sd, task_sd)
+    level = design.estimands.alpha if alpha is None else alpha
+    factors: list[str | None] = [factor] if factor else [*varied(design)] or [None]
+    asked = [Assumptions(start, effect, *spreads, name, level) for name in factors]
     with progress("Simulating studies") as (bar, task):
-        powers = power(
-            design,
-            assumptions,
-            participants=_numbers(n),
-            simulations=simulations,
-            seed=seed,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-        )
+        powers = [
+            one
+            for assumptions in asked
+            for one in power(
+                design,
+                assumptions,
+                participants=_numbers(n),
+                simulations=simulations,
+                seed=seed,
+                progress=lambda done, total: bar.update(task, completed=done, total=total),
+            )
+        ]
     rows = [asdict(one) for one in powers]
     if as_json:
-        levels = dict(zip(("factor", "first", "last"), compared(design, factor), strict=True))
-        emit_json({"study": design.name, "compared": levels, "assumed": asdict(assumptions), "power": rows})
+        levels = [dict(zip(("factor", "first", "last"), compared(design, one.factor), strict=True)) for one in asked]
+        emit_json({"study": design.name, "compared": levels, "assumed": list(map(asdict, asked)), "power": rows})
         return
-    say(assumed(design, assumptions, simulations))
-    show_table(rows, ("participants", "power", "low", "high", "half_width"), empty="")
+    for assumptions in asked:
+        say(assumed(design, assumptions, simulations))
+    show_table(rows, ("contrast", "participants", "power", "low", "high", "half_width"), empty="")
     say("low and high: 95 % interval of the power; half width: of the interval that such a study gives the effect.")
 
 

@@ -65,7 +65,8 @@ def write_report(
     with reading() as session:
         study = lifecycle.get(session, name)
         design, frames = lifecycle.design_of(study), results.frames(session, study.id or 0)
-        stamp = ReportStamp(now_ms(), results.data_version(session, study.id or 0))
+        plan = lifecycle.plan_fingerprint(session, study)
+        stamp = ReportStamp(now_ms(), results.data_version(session, study.id or 0), plan)
     if out.suffix.lower() == ".zip":
         packed = bundle(design, frames, stamp)
         with atomic_file(out) as stream:

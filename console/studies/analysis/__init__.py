@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-from console.studies.analysis import agreement, effects, feedback, oversight, pace, people, reliance, success
+from console.studies.analysis import agreement, contrasts, effects, feedback, oversight, pace, people, reliance, success
 from console.studies.analysis.frames import Frames
 from console.studies.analysis.parts import Analysis, Compute
 
 ANALYSES: dict[str, Analysis] = {
+    "contrasts": contrasts.ANALYSIS,
     "success": success.ANALYSIS,
     "effects": effects.ANALYSIS,
     "agreement": agreement.ANALYSIS,

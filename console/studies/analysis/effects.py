@@ -11,6 +11,7 @@ import pandas as pd
 from console.analysis.statistics.mixed_models import Mixed, linear, logistic
 from console.analysis.statistics.paired import Comparison, all_pairs
 from console.analysis.statistics.success_rate import compare_tasks
+from console.studies.analysis.contrasts import answers
 from console.studies.analysis.format import signed
 from console.studies.analysis.frames import Frames, cells, groups, own, table, within
 from console.studies.analysis.parts import read_analysis
@@ -41,7 +42,7 @@ def differences(frames: Frames) -> pd.DataFrame:
 def tasks(frames: Frames) -> pd.DataFrame:
     """Every two conditions against each other over the tasks that both met, by McNemar's test."""
     rows = []
-    for name, solved in groups(_last(frames)):
+    for name, solved in groups(answers(frames, "success")):
         for first, second in combinations(sorted(solved["condition"].unique()), 2):
             found = compare_tasks(solved, "value", first, second)
             test = found.test
@@ -87,22 +88,9 @@ def _measures(frames: Frames) -> Iterator[tuple[str, str, pd.DataFrame]]:
 
 def _answers(frames: Frames) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """(reviewers, measure, a row with value 0 or 1 per answer)."""
-    for name, part in groups(_last(frames)):
-        yield name, LAST, part
-    judged = own(frames)
-    judged = judged[judged["correct"].notna()]
-    for name, part in groups(judged.assign(value=judged["correct"].astype(float))):
-        yield name, RIGHT, part[["participant", "condition", "task_id", "value"]]
-
-
-def _last(frames: Frames) -> pd.DataFrame:
-    """Each task as its participant's last trial left it, of arms that are over; undecided actions run."""
-    solved = frames["outcomes"][frames["outcomes"]["closed"].astype(bool)]
-    longest = solved.groupby(["participant", "condition"])["trial"].transform("max")
-    planned = frames["success"]["trial"].max()
-    over = solved[(solved["trial"] == longest) & (longest == planned)]
-    answers: pd.DataFrame = over.assign(value=over["solved_paper"].astype(float))
-    return answers[["annotator_kind", "participant", "condition", "task_id", "value"]]
+    for measure, words in (("success", LAST), ("right", RIGHT)):
+        for name, part in groups(answers(frames, measure)):
+            yield name, words, part
 
 
 def _test(name: str, measure: str, comparison: Comparison, test: Any) -> dict[str, Any]:
@@ -164,7 +152,7 @@ def _tested(pairs: pd.DataFrame) -> str:
         return f"No pair can be tested. The largest difference: {about}. {pairs['note'].iloc[0]}".rstrip()
     if found:
         return f"{found} of {count} pairs differ ({named}, p < {ALPHA}). The largest: {about}."
-    return f"No pair differs at {ALPHA} ({named}). The largest difference: {about}."
+    return f"No pair can be told apart at {ALPHA} ({named}). The largest difference: {about}."
 
 
 def _not_estimable(pair: Mapping[Hashable, Any]) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from console.analysis.charts.agreement import MEASURES
 
-P_VALUES = ("p", "p_holm")
+P_VALUES = ("p", "p_holm", "p_adjusted", "p_equivalent")
 """The columns that hold p-values."""
 
 _NOTES = ("note", "method")

@@ -122,6 +122,34 @@ class GivenCondition(DesignPart):
     levels: dict[str, str] = {}
 
 
+Measure = Literal["success", "gain", "right"]
+"""Solved by the last trial; that less solved at trial 0; right decisions."""
+
+
+class Estimands(DesignPart):
+    """What is tested first: the primary measure, interactions beside the main effects, and the family of tests.
+
+    `equivalence` is the largest difference that counts as none, for tests of equivalence (TOST); None makes none.
+    """
+
+    measure: Measure = "success"
+    interactions: tuple[tuple[str, str], ...] = ()
+    correction: Literal["holm", "bonferroni", "none"] = "holm"
+    alpha: Annotated[float, Field(gt=0, lt=0.5, allow_inf_nan=False)] = 0.05
+    equivalence: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None
+
+    @field_validator("interactions")
+    @classmethod
+    def _two_factors(cls, given: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        for a, b in given:
+            for name in (a, b):
+                if name not in FACTORS:
+                    raise ValueError(f"{name!r} is no factor; use {', '.join(FACTORS)}")
+            if a == b:
+                raise ValueError(f"{a} stands twice; an interaction needs two factors")
+        return given
+
+
 MOST_CONDITIONS = 64
 _LONGEST_NAME = 40
 
@@ -145,6 +173,7 @@ class Design(DesignPart):
     order: Order = "latin-square"
     factors: dict[str, tuple[str, ...]] = {}
     conditions: tuple[GivenCondition, ...] = ()
+    estimands: Estimands = Estimands()
     participants: Participants = Participants()
     consent: Consent = Consent()
     demographics: tuple[IntakeQuestion, ...] = ()
@@ -208,6 +237,17 @@ class Design(DesignPart):
         count = len(self.conditions) or prod(map(len, self.factors.values()))
         if count > MOST_CONDITIONS:
             raise ValueError(f"factors make {count} conditions; at most {MOST_CONDITIONS} can be compared")
+        return self
+
+    @model_validator(mode="after")
+    def _interactions_vary(self) -> Self:
+        varying = varied(self)
+        for name in dict.fromkeys(name for pair in self.estimands.interactions for name in pair):
+            if name not in varying:
+                raise ValueError(
+                    f"estimands: an interaction with {name} is asked for, but it does not vary; "
+                    f"{'give it two levels' if not varying else 'use ' + ', '.join(varying)}"
+                )
         return self
 
 

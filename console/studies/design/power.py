@@ -1,21 +1,24 @@
-"""How often a study like this would find an effect of an assumed size: simulated participants, the test of the results.
+"""Power: how often a study like this would find an effect of an assumed size, by simulated studies.
 
-A task is solved with the logit of (level's intercept + participant + half the participant's own effect, plus or
-minus, + task); the intercepts are set so that rates averaged over participants and tasks are the assumed ones.
+Each simulated study is analysed as the results are: the planned contrasts, in one model, corrected as one family. An
+answer is right with the logit of (condition's intercept + participant + half the participant's own effect, plus or
+minus, + task); intercepts are set so that rates averaged over participants and tasks are the assumed ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from console.analysis.statistics.estimates import Estimate, difference, mean, proportion
+from console.analysis.statistics.contrasts import CellTable, adjusted, contrasts_df, fit_contrasts
+from console.analysis.statistics.estimates import Estimate, proportion
 from console.errors import BadInput
 from console.studies.design.allocation import PlannedCondition, allocate, task_count
+from console.studies.design.contrasts import PRIMARY, Contrast, planned_contrasts
 from console.studies.design.model import Design, Participants, conditions, varied
 
 Floats = NDArray[np.float64]
@@ -24,9 +27,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """Success rates at the last trial under the factor's first level and its last, and how much people and tasks vary.
+    """Shares on the primary measure under the factor's first level and its last, and how much people and tasks vary.
 
-    The spreads are standard deviations on the logit scale; without a factor, the first that the design varies is meant.
+    Levels between are as the first, and other factors change nothing. The spreads are standard deviations on the logit
+    scale; without a factor, the first that the design varies is meant.
     """
 
     start: float = 0.33
@@ -40,11 +44,12 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The share of simulated studies that reject no effect, with Wilson's interval for that share.
+    """The share of simulated studies that find the contrast, with Wilson's interval for that share.
 
     `half_width` is how far the interval of the effect reaches to each side on average, None where there never is one.
     """
 
+    contrast: str
     participants: int
     simulations: int
     rejected: int
@@ -56,14 +61,18 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """One row per condition of a participant whose level is compared: 0 the first, 1 the last; `tasks` are numbers."""
+    """The cells of a study without their values, the levels of the compared factor, and the contrasts to test.
 
-    people: int
-    person: Ints
+    `level` of a cell is 1 at the factor's last level, else 0; `tasks` are numbers.
+    """
+
+    cells: CellTable
     level: Ints
     tasks: Ints
     task_total: int
-    within: bool
+    primary: tuple[Contrast, ...]
+    target: str
+    correction: str
 
 
 def power(
@@ -77,9 +86,9 @@ def power(
 ) -> tuple[Power, ...]:
     """The power for each number of participants, by default the design's people; raises BadInput.
 
-    The test is the one of the results: paired t over participants within, Welch's t between, two-sided.
+    A study finds the effect where the corrected p-value of the contrast is below the level of the test.
     """
-    assumed = assumptions or Assumptions()
+    assumed = assumptions or Assumptions(alpha=design.estimands.alpha)
     counts = tuple(participants) or (design.participants.human,)
     _check(assumed, counts, simulations)
     intercepts = _intercepts(assumed)
@@ -91,7 +100,7 @@ def power(
         for done in range(simulations):
             tests.append(_study(layout, assumed, intercepts, rng))
             progress(place * simulations + done + 1, len(counts) * simulations)
-        found.append(_power(count, tests, assumed.alpha))
+        found.append(_power(layout.target, count, tests, assumed.alpha))
     return tuple(found)
 
 
@@ -136,44 +145,57 @@ def _layout(design: Design, count: int, comparison: tuple[str, str, str]) -> _La
     sized = design.model_copy(update={"participants": Participants(human=count)})
     levels = {arm.name: arm.levels[factor] for arm in conditions(design)}
     total = task_count(design)
-    places = [place for place in allocate(sized, [str(key) for key in range(total)]) if _in(levels, place, first, last)]
+    places = allocate(sized, [str(key) for key in range(total)])
+    primary = tuple(one for one in planned_contrasts(design) if one.kind == PRIMARY)
     return _Layout(
-        people=count,
-        person=np.array([place.number - 1 for place in places], dtype=np.int64),
+        cells=_cells(places, sorted(levels)),
         level=np.array([levels[place.condition] == last for place in places], dtype=np.int64),
         tasks=np.array([[int(key) for key in place.tasks] for place in places], dtype=np.int64),
         task_total=total,
-        within=design.comparison == "within",
+        primary=primary,
+        target=_target(primary, factor, first, last),
+        correction=design.estimands.correction,
     )
 
 
-def _in(levels: dict[str, str], place: PlannedCondition, first: str, last: str) -> bool:
-    return levels[place.condition] in (first, last)
+def _cells(places: Sequence[PlannedCondition], names: Sequence[str]) -> CellTable:
+    there = [name for name in names if any(place.condition == name for place in places)]
+    who = np.array([place.number - 1 for place in places], dtype=np.intp)
+    under = np.array([there.index(place.condition) for place in places], dtype=np.intp)
+    blocks = list(dict.fromkeys(place.tasks for place in places))
+    met = np.array([blocks.index(place.tasks) for place in places], dtype=np.intp)
+    sets, df = contrasts_df(who, under, met)
+    return CellTable(np.zeros(len(places)), under, who, sets, tuple(there), df)
+
+
+def _target(primary: Sequence[Contrast], factor: str, first: str, last: str) -> str:
+    named = f"{factor}: {last} - {first}"
+    if any(one.name == named for one in primary):
+        return named
+    raise BadInput(
+        f"No primary contrast is of {factor} alone: no two conditions differ in it and agree in all else. Power is "
+        "simulated for main effects only; cross the factors."
+    )
 
 
 def _study(layout: _Layout, assumed: Assumptions, intercepts: Floats, rng: np.random.Generator) -> Estimate:
-    people = rng.normal(0, assumed.participant_sd, layout.people)
-    own = rng.normal(0, assumed.effect_sd, layout.people)
+    """The target contrast of one simulated study, its p-value corrected over the primary ones."""
+    who, people = layout.cells.who, layout.cells.participants
+    base = rng.normal(0, assumed.participant_sd, people)
+    own = rng.normal(0, assumed.effect_sd, people)
     tasks = rng.normal(0, assumed.task_sd, layout.task_total)
-    place = intercepts[layout.level] + people[layout.person] + own[layout.person] * (layout.level - 0.5)
+    place = intercepts[layout.level] + base[who] + own[who] * (layout.level - 0.5)
     chance = special.expit(place[:, None] + tasks[layout.tasks])
     rates = (rng.random(chance.shape) < chance).mean(axis=1)
-    return _tested(layout, rates)
+    fit = fit_contrasts(replace(layout.cells, values=rates), {one.name: one.weights for one in layout.primary})
+    corrected = adjusted({name: found.p_value for name, found in fit.estimates.items()}, layout.correction)
+    return replace(fit.estimates[layout.target], p_value=corrected[layout.target])
 
 
-def _tested(layout: _Layout, rates: Floats) -> Estimate:
-    if not layout.within:
-        return difference(rates[layout.level == 1], rates[layout.level == 0])
-    cell = layout.person * 2 + layout.level
-    size = 2 * layout.people
-    means = np.bincount(cell, rates, size) / np.bincount(cell, minlength=size)
-    return mean(means[1::2] - means[::2])
-
-
-def _power(count: int, tests: Sequence[Estimate], alpha: float) -> Power:
+def _power(contrast: str, count: int, tests: Sequence[Estimate], alpha: float) -> Power:
     rejected = sum(test.p_value is not None and test.p_value < alpha for test in tests)
     share = proportion(rejected, len(tests))
     widths = [(test.interval.high - test.interval.low) / 2 for test in tests if test.interval]
     low, high = (share.interval.low, share.interval.high) if share.interval else (0.0, 1.0)
     half = float(np.mean(widths)) if widths else None
-    return Power(count, len(tests), rejected, rejected / len(tests), low, high, half)
+    return Power(contrast, count, len(tests), rejected, rejected / len(tests), low, high, half)

@@ -11,6 +11,7 @@ import orjson
 from console.studies.design import procedure
 from console.studies.design.allocation import PlannedCondition, balance, groups, promise
 from console.studies.design.allocation_table import COLUMNS, rows
+from console.studies.design.contrasts import planned_contrasts
 from console.studies.design.factors import FACTORS
 from console.studies.design.model import Design, conditions, varied
 from console.studies.design.power import Assumptions, Power
@@ -84,13 +85,13 @@ def _summary(design: Design, places: Sequence[PlannedCondition]) -> str:
 
 
 def _questions(design: Design) -> str:
-    asked = [
-        f"Does {FACTORS[name].title[0].lower()}{FACTORS[name].title[1:]} ({', '.join(levels)}) change the success rate "
-        "at the last trial, and the share of right decisions?"
-        for name, levels in varied(design).items()
-    ]
-    return bullets(
-        asked or ["How high is the success rate at each trial? There is one condition, nothing is compared."]
+    asked = planned_contrasts(design)
+    if not asked:
+        return bullets(["How high is the success rate at each trial? There is one condition, nothing is compared."])
+    return "\n\n".join(
+        f"{kind.capitalize()}:\n\n"
+        + bullets(f"{one.asks} ({one.measure}, {one.name})" for one in asked if one.kind == kind)
+        for kind in dict.fromkeys(one.kind for one in asked)
     )
 
 
@@ -123,10 +124,18 @@ def _power(design: Design, powers: Sequence[Power], assumed: Assumptions | None)
     if not powers:
         return ""
     found = [
-        (one.participants, f"{one.power:.2f}", f"{one.low:.2f} to {one.high:.2f}", _number(one.half_width))
+        (
+            one.contrast,
+            one.participants,
+            f"{one.power:.2f}",
+            f"{one.low:.2f} to {one.high:.2f}",
+            _number(one.half_width),
+        )
         for one in powers
     ]
-    shown = table(("participants", "power", "95 % interval of it", "half width of the effect's interval"), found)
+    shown = table(
+        ("contrast", "participants", "power", "95 % interval of it", "half width of the effect's interval"), found
+    )
     return f"{procedure.assumed(design, assumed or Assumptions(), powers[0].simulations)}\n\n{shown}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from console.studies.design.contrasts import MEASURES, PRIMARY, planned_contrasts
 from console.studies.design.factors import unattended
 from console.studies.design.model import Design, conditions
 from console.studies.design.power import Assumptions, compared
@@ -42,27 +43,55 @@ def steps(design: Design) -> list[str]:
 
 def measures(design: Design) -> list[str]:
     """What is measured, the primary outcome first."""
+    first = design.estimands.measure
+    others = [words for name, words in MEASURES.items() if name != first]
     return [
-        f"Primary: the success rate at trial {design.trials - 1} of each participant in each condition, with undecided "
-        "flagged actions released after the trial closes; reported beside it with them held.",
-        "Secondary: share of decisions that agree with the gold label; seconds per item; agreement between reviewers "
-        "on trial 0; decisions against the detector by its score; inspections used; words of feedback.",
+        f"Primary: {MEASURES[first]}, in each condition of each participant; the last trial is trial "
+        f"{design.trials - 1}. Undecided flagged actions are released after a trial closes; success with them held is "
+        "reported beside it.",
+        f"Secondary: {'; '.join(others)}.",
+        "Described beside them: seconds per item; agreement between reviewers on trial 0; decisions against the "
+        "detector by its score; inspections used; words of feedback.",
     ]
 
 
 def analysis(design: Design) -> list[str]:
     """How conditions are compared."""
-    test = (
-        "paired t-test over participants, beside it the Wilcoxon signed-rank test"
+    if len(conditions(design)) < 2:
+        return ["There is one condition, so nothing is tested; shares are given with 95 % intervals."]
+    stated, primary = design.estimands, [one for one in planned_contrasts(design) if one.kind == PRIMARY]
+    tests = f"{len(primary)} contrast{'s' * (len(primary) != 1)}"
+    model = (
+        "a linear mixed model of participants' means by condition with participants and sets of tasks as random "
+        "effects (REML), t with the degrees of freedom of the participant-by-condition stratum; a variance estimated "
+        "as 0 makes its effects fixed"
         if design.comparison == "within"
-        else "Welch's t-test over participants, beside it the Mann-Whitney test"
+        else "least squares of participants' means, t with the pooled variance; everybody has the same tasks"
     )
-    return [
-        f"Each two conditions are compared by a two-sided {test}; p-values are corrected by Holm over the pairs.",
-        "Differences are given with 95 % t intervals over participants, and with an effect size.",
-        "A mixed-effects model of success with participants as random effects is reported beside the tests.",
-        "People and simulated reviewers are analysed apart.",
+    found = [
+        f"Tested first, as one family of {tests}, two-sided at {stated.alpha:g}, "
+        f"{_CORRECTIONS[stated.correction]}: {'; '.join(one.name for one in primary)}.",
+        f"The model: {model}. Estimates are differences in proportions with 95 % intervals.",
+        "Secondary contrasts are corrected as families of their own, one for each measure; every two conditions by a "
+        f"{_PAIRWISE[design.comparison]} stand beside them. Anything else is exploratory.",
     ]
+    if stated.equivalence is not None:
+        found.append(f"Equivalence is tested by two one-sided tests within {stated.equivalence:g} (TOST).")
+    return [
+        *found,
+        "People and simulated reviewers are analysed apart; where people take part, simulated ones are exploratory.",
+    ]
+
+
+_CORRECTIONS = {
+    "holm": "p-values corrected by Holm",
+    "bonferroni": "p-values corrected by Bonferroni",
+    "none": "p-values not corrected",
+}
+_PAIRWISE = {
+    "within": "paired t-test and the Wilcoxon signed-rank test over participants",
+    "between": "Welch's t-test and the Mann-Whitney test over participants",
+}
 
 
 def exclusions(design: Design) -> list[str]:
@@ -80,10 +109,11 @@ def assumed(design: Design, assumptions: Assumptions, simulations: int) -> str:
     """What the power rests on, in one paragraph."""
     factor, first, last = compared(design, assumptions.factor)
     return (
-        f"By {simulations} simulated studies with success rates of {assumptions.start:.2f} for {factor} {first} and "
-        f"{assumptions.start + assumptions.effect:.2f} for {factor} {last}, and standard deviations on the logit scale "
-        f"of {assumptions.participant_sd:g} between participants, {assumptions.effect_sd:g} between participants' "
-        f"effects and {assumptions.task_sd:g} between tasks; two-sided test at {assumptions.alpha:g}, one comparison."
+        f"By {simulations} simulated studies with {MEASURES[design.estimands.measure]} {assumptions.start:.2f} for "
+        f"{factor} {first} and {assumptions.start + assumptions.effect:.2f} for {factor} {last}, no other effects, and "
+        f"standard deviations on the logit scale of {assumptions.participant_sd:g} between participants, "
+        f"{assumptions.effect_sd:g} between participants' effects and {assumptions.task_sd:g} between tasks; the "
+        f"planned contrast, two-sided at {assumptions.alpha:g}, with the correction of its family."
     )
 
 

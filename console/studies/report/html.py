@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from plotly.offline import get_plotlyjs
 
 from console.analysis.charts import CHARTS
 from console.runs.export import atomic_file
+from console.runs.export.formats import as_csv
 from console.runs.export.formats.columns import iso
 from console.studies.analysis import ANALYSES, result_tables
 from console.studies.analysis.format import text_table
@@ -35,10 +37,14 @@ _TEMPLATE = "report.html.j2"
 
 @dataclass(frozen=True, slots=True)
 class ReportStamp:
-    """What the tables do not tell: when the report was written, and of which state of the database."""
+    """What the tables do not tell: when the report was written, of which state of the database, and of which plan.
+
+    `fingerprint` is the SHA-256 of design and allocation as the study was made, as its preregistration has it.
+    """
 
     written_ms: int
     data_version: str
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,7 @@ def html(design: Design, frames: Mapping[str, pd.DataFrame], stamp: ReportStamp)
             name=design.name,
             written=iso(stamp.written_ms),
             data_version=stamp.data_version,
+            fingerprint=stamp.fingerprint,
             facts=_facts(design, frames),
             sections=[_section(each, tables) for each in ANALYSES.values()],
             methods=methods.paragraphs(design, frames),
@@ -127,17 +134,44 @@ def _asset(name: str) -> str:
 
 
 REPORT = "report.html"
+_SCRIPT = "analysis.py"
+_SUMS = "checksums.sha256"
 
 
 def write(design: Design, frames: Mapping[str, pd.DataFrame], stamp: ReportStamp, folder: Path) -> list[Path]:
-    """Writes report.html and every table as CSV into the folder; raises BadInput where it cannot."""
-    page = html(design, frames, stamp).encode()
-    written = csv_files.write(frames, folder)
-    with atomic_file(folder / REPORT) as stream:
-        stream.write(page)
-    return [folder / REPORT, *written]
+    """Writes the report, the tidy tables, those computed from them and the rest into the folder; raises BadInput."""
+    more = _beside(design, frames, stamp)
+    csv_files.write(frames, folder)
+    for name, content in more.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(folder / name) as stream:
+            stream.write(content)
+    names = [REPORT, *csv_files.names(frames), *(name for name in more if name != REPORT)]
+    sums = {name: (folder / name).read_bytes() for name in names}
+    with atomic_file(folder / _SUMS) as stream:
+        stream.write(_checksums(sums))
+    return [folder / name for name in (*names, _SUMS)]
 
 
 def bundle(design: Design, frames: Mapping[str, pd.DataFrame], stamp: ReportStamp) -> bytes:
     """The same as a zip."""
-    return csv_files.archive(frames, {REPORT: html(design, frames, stamp).encode()})
+    contents = csv_files.contents(frames) | _beside(design, frames, stamp)
+    return csv_files.zipped(contents | {_SUMS: _checksums(contents)})
+
+
+def _beside(design: Design, frames: Mapping[str, pd.DataFrame], stamp: ReportStamp) -> dict[str, bytes]:
+    """What goes with the tidy tables: the page, the design, every computed table, and the script that computes them."""
+    computed = result_tables(frames)
+    tables = {f"tables/{name}.csv": as_csv(frame) for name, frame in computed.items()}
+    return {
+        REPORT: html(design, frames, stamp).encode(),
+        "contrasts.csv": tables["tables/contrasts.csv"],
+        "design.yaml": dump(design).encode(),
+        _SCRIPT: _asset("recompute.py").encode(),
+        **tables,
+    }
+
+
+def _checksums(contents: Mapping[str, bytes]) -> bytes:
+    lines = (f"{sha256(content).hexdigest()}  {name}\n" for name, content in sorted(contents.items()))
+    return "".join(lines).encode()

@@ -15,6 +15,7 @@ from console.studies.results.data_version import data_version
 from console.studies.results.decisions import decisions
 from console.studies.results.items import items
 from console.studies.results.participants import allocation, participants
+from console.studies.results.plan import plan
 from console.studies.results.success_counts import outcomes, success
 from console.studies.results.summary import Headline, headline
 
@@ -31,6 +32,7 @@ __all__ = [
     "ledger",
     "outcomes",
     "participants",
+    "plan",
     "success",
 ]
 
@@ -43,6 +45,7 @@ TABLES: dict[str, Callable[[Session, int], pd.DataFrame]] = {
     "allocation": allocation,
     "budget": budget,
     "ledger": ledger,
+    "plan": plan,
 }
 
 

@@ -38,11 +38,26 @@ def export(frames: Mapping[str, pd.DataFrame], path: Path) -> int:
         return _write("decisions", frames["decisions"], suffix, stream)
 
 
-def archive(frames: Mapping[str, pd.DataFrame], more: Mapping[str, bytes] | None = None) -> bytes:
-    """A zip of every table as CSV, the data dictionary, and whatever else goes into it."""
+def archive(frames: Mapping[str, pd.DataFrame]) -> bytes:
+    """A zip of every table as CSV and the data dictionary."""
+    return zipped(contents(frames))
+
+
+def contents(frames: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
+    """Every table and the data dictionary as CSV, by the name of its file."""
+    made = {}
+    for name, frame in frames.items():
+        stream = BytesIO()
+        _write(name, frame, "csv", stream)
+        made[f"{name}.csv"] = stream.getvalue()
+    return made | {DICTIONARY: as_csv(table(factors_of(frames["decisions"])))}
+
+
+def zipped(contents: Mapping[str, bytes]) -> bytes:
+    """A zip of these files by their names."""
     stream = BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, content in (_contents(frames) | dict(more or {})).items():
+        for name, content in contents.items():
             packed.writestr(name, content)
     return stream.getvalue()
 
@@ -54,30 +69,35 @@ def write(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
     except OSError as failed:
         raise BadInput(f"{folder} cannot be made ({failed.strerror}); choose another --out.") from failed
     written = []
-    for name, content in _contents(frames).items():
+    for name, content in contents(frames).items():
         with atomic_file(folder / name) as stream:
             stream.write(content)
         written.append(folder / name)
     return written
 
 
+def names(frames: Mapping[str, pd.DataFrame]) -> list[str]:
+    """The names of the files that `write` makes."""
+    return [*(f"{name}.csv" for name in frames), DICTIONARY]
+
+
 def read(folder: Path) -> dict[str, pd.DataFrame]:
-    """The tables that `write` wrote; raises BadInput where one is missing."""
-    return {name: _read(name, folder / f"{name}.csv") for name in FRAMES}
+    """The tables that `write` wrote; raises BadInput where one is missing, but for the plan, which came later."""
+    return {name: _empty(name) if _came_later(folder, name) else _read(name, folder / f"{name}.csv") for name in FRAMES}
+
+
+def _came_later(folder: Path, name: str) -> bool:
+    return name == "plan" and not (folder / f"{name}.csv").exists()
+
+
+def _empty(name: str) -> pd.DataFrame:
+    described = fields(name, ())
+    return typed(described, pd.DataFrame(columns=[field.name for field in described], dtype=object))
 
 
 def factors_of(frame: pd.DataFrame) -> list[str]:
     """The factors that a table of results has columns for."""
     return [str(name).removeprefix(FACTOR) for name in frame.columns if str(name).startswith(FACTOR)]
-
-
-def _contents(frames: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
-    contents = {}
-    for name, frame in frames.items():
-        stream = BytesIO()
-        _write(name, frame, "csv", stream)
-        contents[f"{name}.csv"] = stream.getvalue()
-    return contents | {DICTIONARY: as_csv(table(factors_of(frames["decisions"])))}
 
 
 def _write(name: str, frame: pd.DataFrame, format: str, stream: BinaryIO) -> int:

@@ -16,12 +16,14 @@ from console.errors import BadInput, Refused, Unknown
 from console.runs import audit_log
 from console.studies.design import Design, PlannedCondition, allocate, conditions, sample_tasks, task_count
 from console.studies.design.factors import unattended
+from console.studies.design.preregistration import fingerprint
 from console.studies.sessions import known_items, task_sources
 from console.studies.sessions.known_items import share_out
 from console.studies.sessions.stages import ParticipantStage, letters
 from storage import tables
 from storage.tables import StudyStatus
 
+_CREATED = "study created"
 _MAY_BECOME = {
     StudyStatus.OPEN: (StudyStatus.DRAFT, StudyStatus.PAUSED),
     StudyStatus.PAUSED: (StudyStatus.OPEN,),
@@ -43,7 +45,8 @@ def create(design: Design, at_ms: int) -> tables.Study:
         session.add(study)
         session.flush()
         _fill(session, study, design, places)
-        audit_log.record(session, None, "study created", at_ms, subject=study.name)
+        plan = fingerprint(design, places)
+        audit_log.record(session, None, _CREATED, at_ms, subject=study.name, after={"fingerprint": plan})
         session.flush()
         session.expunge(study)
     return study
@@ -80,6 +83,14 @@ def get(session: Session, name: str) -> tables.Study:
     if study is None:
         raise Unknown("study", name, [study.name for study in every(session)])
     return study
+
+
+def plan_fingerprint(session: Session, study: tables.Study) -> str:
+    """The fingerprint of design and allocation as the study was made; of what is stored, where none was kept."""
+    event = tables.Event
+    made = session.exec(select(event.after).where(event.kind == _CREATED, event.subject == study.name)).first()
+    kept = orjson.loads(made).get("fingerprint") if made else None
+    return str(kept) if kept else fingerprint(design_of(study), places(session, study))
 
 
 def every(session: Session) -> Sequence[tables.Study]:

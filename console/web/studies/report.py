@@ -18,8 +18,9 @@ def show(study: tables.Study) -> None:
     """Makes the report when asked, and once for each state of the study."""
     found = results_of(study)
     say(
-        "One zip: report.html with plots, tables, methods and data dictionary, which needs no network, and the tidy "
-        "CSVs that everything in it is computed from."
+        "One zip: report.html with plots, tables, methods and data dictionary, which needs no network; the tidy CSVs "
+        "that everything in it is computed from; the computed tables, contrasts.csv among them; a script that computes "
+        "them again; the design; and checksums of all."
     )
     made = f"report-of-{study.id}"
     with st.container(horizontal=True):
@@ -47,8 +48,9 @@ def show(study: tables.Study) -> None:
 @st.cache_resource(max_entries=4, show_spinner="Computing every table, drawing every plot…", hash_funcs={Results: repr})
 def _report(_url: str, found: Results) -> bytes:
     with reading() as session:
-        design = lifecycle.design_of(lifecycle.get(session, found.name))
-    return bundle(design, _frames(found), ReportStamp(now_ms(), found.version))
+        study = lifecycle.get(session, found.name)
+        design, plan = lifecycle.design_of(study), lifecycle.plan_fingerprint(session, study)
+    return bundle(design, _frames(found), ReportStamp(now_ms(), found.version, plan))
 
 
 def _frames(found: Results) -> dict[str, pd.DataFrame]:

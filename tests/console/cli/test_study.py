@@ -93,9 +93,9 @@ def test_the_plan_of_a_file_is_the_plan_of_the_study_made_from_it(study, pilot, 
 def test_power_of_a_file(study, pilot):
     code, found, _ = study("power", pilot, "--n", "4,8", "--simulations", "20", "--json")
     assert code == 0
-    assert [row["participants"] for row in found["power"]] == [4, 8]
+    assert [row["participants"] for row in found["power"]] == [4, 8] * 2
     assert found["compared"] == {"factor": "detector", "first": "rules", "last": "random"}
-    assert "success rates of 0.33" in study("power", pilot, "--simulations", "5")[1]
+    assert "solved by the last trial 0.33" in study("power", pilot, "--simulations", "5")[1]
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_success(table, words):
     [
         ([], "There are not two conditions to compare yet."),
         ([(0.2, 0.1, 0.3, "paired t", 0.01, "")], "1 of 1 pairs differ (paired t, Holm over 1 pair, p < 0.05)."),
-        ([(-0.2, -0.5, 0.1, "paired t", 0.3, "")], "No pair differs at 0.05 (paired t, Holm over 1 pair)."),
+        ([(-0.2, -0.5, 0.1, "paired t", 0.3, "")], "No pair can be told apart at 0.05 (paired t, Holm over 1 pair)."),
         ([(-0.2, -0.5, 0.1, "paired t", 0.3, "")], "a less b is -0.200 (-0.500 to +0.100)"),
         ([(NAN, NAN, NAN, "paired t", NAN, "There is one participant.")], "compared: There is one participant."),
         (

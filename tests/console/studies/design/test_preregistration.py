@@ -26,9 +26,11 @@ def test_everything_that_was_settled_is_there(pilot):
         "| human | tasks at position | 0 | 2 | no |",
         "each condition directly follows each other one equally often (Williams design)",
         "Inspections per participant, condition and trial: 50% of",
-        "success rate at trial 3",
-        "paired t-test over participants",
-        "corrected by Holm",
+        "Does detector that flags and ranks (random against rules) change the share of tasks solved by the last trial?",
+        "Does the effect of detector (random) depend on score (hidden) in the share of tasks solved by the last trial?",
+        "the last trial is trial 3",
+        "one family of 3 contrasts, two-sided at 0.05, p-values corrected by Holm: detector: random - rules; ",
+        "paired t-test and the Wilcoxon",
         "who withdraw are deleted",
         "seed: 1",
     ):
@@ -40,8 +42,8 @@ def test_everything_that_was_settled_is_there(pilot):
 def test_power_is_told_with_its_assumptions(pilot):
     assumed = Assumptions(start=0.4, effect=0.2)
     text = preregistration(pilot, planned(pilot), power(pilot, assumed, participants=[4, 8], simulations=20), assumed)
-    assert "By 20 simulated studies with success rates of 0.40 for detector rules and 0.60 for detector random" in text
-    assert text.count("\n| 8 | ") == 1
+    assert "solved by the last trial 0.40 for detector rules and 0.60 for detector random, no other effects" in text
+    assert text.count("\n| detector: random - rules | 8 | ") == 1
 
 
 def test_a_study_between_participants_is_compared_by_another_test():

@@ -1,7 +1,10 @@
 """The report: a function of the design and the tidy CSVs alone, in one file that fetches nothing."""
 
+import hashlib
 import html
 import re
+import subprocess
+import sys
 import zipfile
 
 import pandas as pd
@@ -106,16 +109,46 @@ def test_every_column_is_in_its_data_dictionary(page, tables):
         assert all(f"<td>{column}</td>" in page for column in frame.columns)
 
 
-def test_a_folder_has_the_report_and_the_tables(design, tables, tmp_path):
+BESIDE = {"report.html", "dictionary.csv", "contrasts.csv", "design.yaml", "analysis.py", "checksums.sha256"}
+
+
+def test_a_folder_has_the_report_the_tables_and_what_computes_them(design, tables, tmp_path):
     written = report.write(design, tables, STAMP, tmp_path / "out")
+    names = {str(path.relative_to(tmp_path / "out")) for path in written}
+    computed = {f"tables/{name}.csv" for name in result_tables(tables)}
     assert written[0].name == "report.html"
-    assert {path.stem for path in written[1:]} == {*tables, "dictionary"}
+    assert names == BESIDE | computed | {f"{name}.csv" for name in tables}
+    sums = dict(reversed(line.split("  ")) for line in (tmp_path / "out/checksums.sha256").read_text().splitlines())
+    assert sums == {
+        str(path.relative_to(tmp_path / "out")): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in written
+        if path.name != "checksums.sha256"
+    }
 
 
 def test_a_zip_has_the_same(design, tables, tmp_path):
     (tmp_path / "out.zip").write_bytes(report.bundle(design, tables, STAMP))
     with zipfile.ZipFile(tmp_path / "out.zip") as packed:
-        assert set(packed.namelist()) == {"report.html", "dictionary.csv", *(f"{name}.csv" for name in tables)}
+        assert BESIDE | {f"{name}.csv" for name in tables} <= set(packed.namelist())
+        assert set(packed.read("checksums.sha256").decode().split()) >= {"report.html", "tables/contrasts.csv"}
+
+
+def test_the_script_beside_it_computes_the_same_numbers(design, tables, tmp_path):
+    report.write(design, tables, STAMP, tmp_path)
+    ran = subprocess.run([sys.executable, "analysis.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.count("same  ") == len(result_tables(tables))
+    changed = (tmp_path / "tables/success.csv").read_text().replace("0.75", "0.76")
+    (tmp_path / "tables/success.csv").write_text(changed)
+    again = subprocess.run([sys.executable, "analysis.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert (again.returncode, "DIFFERENT  success" in again.stdout) == (1, True)
+
+
+def test_the_plan_comes_first_in_its_own_words(page, tables):
+    page = html.unescape(without_plotly(page))
+    asked = "Does detector's score (hidden against shown) change the share of tasks solved by the last trial?"
+    assert page.index(asked) < page.index('id="part-2"')
+    assert "score: hidden - shown" in page
 
 
 def test_a_study_that_nobody_has_begun_has_a_report_that_says_so(design, tables):

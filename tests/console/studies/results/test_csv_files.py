@@ -8,7 +8,7 @@ from pandas.testing import assert_frame_equal
 
 from console.errors import BadInput, Unknown
 from console.studies.results import TABLES, frames
-from console.studies.results.csv_files import DICTIONARY, archive, export, read, write
+from console.studies.results.csv_files import DICTIONARY, export, read, write
 
 
 def test_every_table_read_back_is_the_same(read_study, tmp_path):
@@ -38,12 +38,6 @@ def test_a_zip_holds_every_table(read_study, tmp_path):
     export(read_study, tmp_path / "study.zip")
     with zipfile.ZipFile(tmp_path / "study.zip") as packed:
         assert set(packed.namelist()) == {f"{name}.csv" for name in TABLES} | {DICTIONARY}
-
-
-def test_more_can_go_into_the_archive(read_study, tmp_path):
-    (tmp_path / "study.zip").write_bytes(archive(read_study, {"report.html": b"<html>"}))
-    with zipfile.ZipFile(tmp_path / "study.zip") as packed:
-        assert packed.read("report.html") == b"<html>"
 
 
 def test_another_suffix_is_refused(read_study, tmp_path):

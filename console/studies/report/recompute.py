@@ -1,0 +1,42 @@
+"""Recomputes every table of a study's report from the CSV files beside this script, and names each number that differs.
+
+It goes into each report's folder as analysis.py; run it there: pip install inferact-console && python analysis.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from console.runs.export.formats import as_csv
+from console.studies.analysis import result_tables
+from console.studies.results.csv_files import read
+
+_NEAR = 1e-9
+
+
+def main(folder: Path) -> int:
+    """How many tables differ from those that the report was made with."""
+    wrong = 0
+    for name, frame in result_tables(read(folder)).items():
+        again = folder / "again" / f"{name}.csv"
+        again.parent.mkdir(exist_ok=True)
+        again.write_bytes(as_csv(frame))
+        same = _same(pd.read_csv(folder / "tables" / f"{name}.csv"), pd.read_csv(again))
+        wrong += not same
+        sys.stdout.write(f"{'same' if same else 'DIFFERENT'}  {name}: {len(frame)} rows\n")
+    return wrong
+
+
+def _same(first: pd.DataFrame, second: pd.DataFrame) -> bool:
+    try:
+        pd.testing.assert_frame_equal(first, second, rtol=_NEAR, atol=_NEAR)
+    except AssertionError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(__file__).resolve().parent))
