@@ -112,7 +112,9 @@ def estimate_power(
     rows = [asdict(one) for one in powers]
     if as_json:
         levels = [dict(zip(("factor", "first", "last"), compared(design, one.factor), strict=True)) for one in asked]
-        emit_json({"study": design.name, "compared": levels, "assumed": list(map(asdict, asked)), "power": rows})
+        emit_json(
+            {"study": design.name, "compared": levels[0], "factors": levels, "assumed": asdict(asked[0]), "power": rows}
+        )
         return
     for assumptions in asked:
         say(assumed(design, assumptions, simulations))

@@ -95,6 +95,8 @@ def test_power_of_a_file(study, pilot):
     assert code == 0
     assert [row["participants"] for row in found["power"]] == [4, 8] * 2
     assert found["compared"] == {"factor": "detector", "first": "rules", "last": "random"}
+    assert [one["factor"] for one in found["factors"]] == ["detector", "score"]
+    assert {row["contrast"] for row in found["power"]} == {"detector: random - rules", "score: hidden - shown"}
     assert "solved by the last trial 0.33" in study("power", pilot, "--simulations", "5")[1]
 
 
