@@ -38,6 +38,8 @@ from storage.tables import RunKind
 _log = logging.getLogger(__name__)
 
 _REJECT = "reject"
+_JUDGE, _UNDO_MS = "rules", 5_000
+"""Who judges, and how long an answer can be taken back, in a run that an agent opens under a common policy."""
 
 
 class Waiting(TypedDict, total=False):
@@ -158,6 +160,7 @@ class Gate:
     ) -> GateDecision | Wait:
         """As `ask`, for an agent that showed its token, and that has said nothing of a heartbeat yet."""
         request = self._request(task, steps, action, waiting)
+        self._spec = replace(self._spec, is_agents=asker.agent_id is not None)
         return submit(replace(self._options(waiting), asker=asker, beats=False), request)
 
     def _asked(self, request: CheckRequest, waiting: Waiting, *, begins: bool) -> GateDecision | Wait:
@@ -293,6 +296,8 @@ class RunSpec:
     reviews_per_item: int
     undo_ms: int
     agent: str | None
+    is_agents: bool = False
+    """Whether an agent over HTTP says so: where a common policy rules, its word chooses no judge."""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -335,6 +340,9 @@ def _made(url: str, spec: RunSpec) -> tables.Run:
                 )
                 run.environment = spec.environment
                 session.flush()
+                if spec.is_agents and policy_store.effective(session, run) is not None:
+                    run.detector, run.threshold, run.undo_ms = _JUDGE, None, max(run.undo_ms, _UNDO_MS)
+                    session.flush()
                 policy_store.begin(session, run, now_ms())
                 session.expunge(run)
             return run

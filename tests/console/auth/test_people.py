@@ -130,3 +130,9 @@ def test_a_word_that_is_no_role_is_refused():
         roles_of("reviewer,root")
     with pytest.raises(BadInput, match="participant"):
         roles_of("participant")
+
+
+@pytest.mark.parametrize("name", ["admin", "Researcher", "ＲＥＶＩＥＷＥＲ", "participant"])
+def test_nobody_is_called_like_a_role(name):
+    with writing() as session, pytest.raises(Refused, match="name of a role"):
+        people.add_person(session, name, [Role.REVIEWER], now_ms())

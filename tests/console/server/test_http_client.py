@@ -7,9 +7,11 @@ import time
 import pytest
 from sqlmodel import select
 
-from console.database import reading
+from console import runs
+from console.database import now_ms, reading, writing
 from console.errors import BadInput
 from console.gate import Gate, Reason
+from console.gate.policy import policy_store
 from storage.tables import Intent, Item
 from tests.serving import free_port, new_agent
 
@@ -37,7 +39,7 @@ def soon(decide):
         until = time.monotonic() + 20
         while time.monotonic() < until:
             try:
-                decide(run, *answer)
+                answer[0]() if callable(answer[0]) else decide(run, *answer)
             except Exception:
                 time.sleep(0.05)
             else:
@@ -80,6 +82,44 @@ def test_action_that_is_not_flagged_begins_at_once(gate):
     decision = gate("calm", detector="random", threshold=1.0).check(TASK, STEPS, "pay[calm]", task_id="march")
     assert (decision.approved, decision.reason) == (True, Reason.NOT_FLAGGED)
     assert len([intent for intent in rows(Intent) if intent.action == "pay[calm]"]) == 1
+
+
+def test_schema_of_the_tool_goes_along_and_binds_the_edit(gate, soon, decide):
+    schema = {"type": "object", "properties": {"bill": {"type": "integer", "maximum": 3}}}
+    answers = []
+
+    def edit():
+        with pytest.raises(BadInput, match="does not fit the schema of pay"):
+            decide("schemed", "edit", edited='pay({"bill":4})')
+        answers.append(decide("schemed", "edit", edited='pay({"bill":3})'))
+
+    soon("schemed", edit)
+    action = {"name": "pay", "arguments": {"bill": 2}}
+    decision = gate("schemed").check(TASK, STEPS, action, tool_schema=schema)
+    assert (decision.edited, decision.action, len(answers)) == (True, 'pay({"bill":3})', 1)
+
+
+def test_agent_chooses_no_judge_where_a_common_policy_rules(serve, data_dir):
+    server = serve()
+    with writing() as session:
+        policy_store.save(session, None, "default: judge", "ada", now_ms())
+    token = new_agent(data_dir, "chooser")
+    lax = {"detector": "random", "threshold": 1.0, "undo_s": 0.0, "url": server.url, "token": token}
+    first = Gate("fresh", **lax)
+    assert first.check(TASK, STEPS, "look[1]", task_id="a").reason is Reason.NOT_FLAGGED
+    with reading() as session:
+        run = runs.get(session, "fresh")
+        assert (run.detector, run.threshold, run.undo_ms) == ("rules", None, 5_000)
+
+
+def test_go_ahead_that_the_policy_took_back_does_not_begin(gate, api, question):
+    run = "taken back"
+    sent = question(run=run, detector="random", threshold=1.0, critical=["*"])
+    check_id = api.post("checks", json=sent).json()["check_id"]
+    with writing() as session:
+        policy_store.save(session, runs.get(session, run), "default: deny", "ada", now_ms())
+    refused = api.post(f"checks/{check_id}/begin")
+    assert (refused.status_code, "ask again" in refused.json()["error"]) == (403, True)
 
 
 def test_nobody_in_time_is_a_no(gate):
