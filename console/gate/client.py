@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,7 @@ from console.gate.checks import CheckId
 from console.gate.http_client import ServedConsole, is_served
 from console.gate.policy import policy_store
 from console.gate.policy.yaml_file import check_pattern
-from console.gate.request import ActionLike, Asker, CheckRequest, StepLike, check_request
+from console.gate.request import MOST, ActionLike, Asker, CheckRequest, StepLike, check_request
 from console.gate.ruled import Tightened
 from console.gate.submit import DEADLINE_S, SubmitOptions, submit
 from console.gate.types import GateDecision
@@ -279,8 +278,8 @@ def _refuse_approval(**wanted: str) -> None:
 def _refuse_number(name: str, value: float | None, least: int) -> None:
     if value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < least:
-        raise BadInput(f"{name} is {value!r}; it is a number of at least {least}, or None for no limit.")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= MOST:
+        raise BadInput(f"{name} is {value!r}; it is a number from {least} to {MOST}, or None for no limit.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,10 @@ ActionLike = str | Mapping[str, Any]
 """The text of an action, or a tool call with name and arguments."""
 
 
+MOST = 2**31 - 1
+"""The largest whole number that a column holds on every database."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asker:
     """Who asks: an agent with a token of its own has an id; without one it is whoever has the database open."""
@@ -76,8 +80,8 @@ def check_request(
     """
     if not isinstance(task, str) or not task.strip():
         raise BadInput("The gate needs the task: the text of what the user asked the agent to do.")
-    if isinstance(trial, bool) or not isinstance(trial, int) or trial < 0:
-        raise BadInput(f"trial is {trial!r}; trials are whole numbers that count from 0.")
+    if isinstance(trial, bool) or not isinstance(trial, int) or not 0 <= trial <= MOST:
+        raise BadInput(f"trial is {trial!r}; trials are whole numbers that count from 0, at most {MOST}.")
     if isinstance(steps, str) or not isinstance(steps, Sequence):
         raise BadInput("steps is no list; give the steps before the action, each with action and observation.")
     if tool_schema is not None:
