@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from console.gate.policy.expression import holds
 from console.gate.policy.tool_calls import ActionPart, action_parts
+from console.trajectory import checkpoints
 from console.trajectory.checkpoints import is_critical
 
 
@@ -196,5 +197,4 @@ def _is_like(names: Sequence[str], globs: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _glob(globs: tuple[str, ...]) -> re.Pattern[str]:
-    spelled = (re.escape(glob).replace(r"\*", ".*").replace(r"\?", ".") for glob in globs)
-    return re.compile("|".join(f"(?:{glob})" for glob in spelled), re.IGNORECASE | re.DOTALL)
+    return checkpoints.globs(globs)
