@@ -319,7 +319,7 @@ def open_run(url: str, spec: RunSpec) -> None:
 
 
 def _gate_run(session: Session, name: str) -> tables.Run | None:
-    run = runs.find(session, name)
+    run = store.found_run(session, name)
     if run is None:
         return None
     if run.kind != RunKind.GATE:

@@ -7,8 +7,11 @@ go-ahead may be fetched again until its agent says that it begins, which is the 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
+from sqlalchemy import Integer, Select, bindparam
+from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, func, select
 
 from console.errors import Refused
@@ -334,20 +337,28 @@ def rejected_before(session: Session, run: tables.Run, request: CheckRequest) ->
     """
     if not request.named:
         return None
-    task, record, ask, decision = tables.Task, tables.Trajectory, tables.Ask, tables.Decision
-    statement = (
-        select(decision)
-        .join(ask, col(ask.item_id) == decision.item_id)
-        .join(record, col(record.id) == ask.trajectory_id)
-        .join(task, col(task.id) == record.task_id)
-        .where(task.run_id == run.id, task.task_key == request.record.task_id, ask.answer == Reason.REJECTED)
-        .where(col(ask.agent_id).is_not_distinct_from(request.asker.agent_id))
-        .where(task.instruction == request.record.instruction, decision.decision == DecisionKind.REJECT)
-        .where(decision.action_digest == digest(request.action), is_current())
-        .order_by(col(decision.id).desc())
-    )
-    found = session.exec(statement).first()
+    asked = {"run_id": run.id, "task": request.record.task_id, "instruction": request.record.instruction}
+    asked |= {"agent_id": request.asker.agent_id, "digest": digest(request.action)}
+    found = session.execute(_rejections(), asked).scalars().first()
     if found is None:
         return None
     words = f"This action was already rejected in this task. {found.feedback_text}".strip()
     return GateDecision(False, request.action, words, Reason.ALREADY_REJECTED, found.item_id, found.id)
+
+
+# Built once, because every critical action asks for it.
+@cache
+def _rejections() -> Select[Any]:
+    task, record, ask, decision = tables.Task, tables.Trajectory, tables.Ask, tables.Decision
+    return (
+        sa_select(decision)
+        .join(ask, col(ask.item_id) == decision.item_id)
+        .join(record, col(record.id) == ask.trajectory_id)
+        .join(task, col(task.id) == record.task_id)
+        .where(col(task.run_id) == bindparam("run_id"), col(task.task_key) == bindparam("task"))
+        .where(col(task.instruction) == bindparam("instruction"), col(ask.answer) == Reason.REJECTED.value)
+        .where(col(ask.agent_id).is_not_distinct_from(bindparam("agent_id", type_=Integer)))
+        .where(col(decision.decision) == DecisionKind.REJECT.value)
+        .where(col(decision.action_digest) == bindparam("digest"), is_current())
+        .order_by(col(decision.id).desc())
+    )
