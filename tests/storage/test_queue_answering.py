@@ -237,6 +237,15 @@ def test_an_answer_is_due_after_its_undo_time_or_at_the_next_claim(desk):
     assert desk.due(21) == [first.id]
 
 
+def test_the_next_claim_settles_nobody_elses_answers(desk):
+    first = desk.decide(desk.claim(), now_ms=10)
+    second = desk.decide(desk.claim("bob", now_ms=11), "bob", now_ms=12)
+    desk.claim("cy", now_ms=20)
+    assert desk.due(20) == []
+    assert desk.due(110) == [first.id]
+    assert desk.due(112) == [first.id, second.id]
+
+
 def test_an_answer_is_delivered_once_and_only_when_due(desk):
     row = desk.decide(desk.claim(), now_ms=10)
     assert desk.deliver([row.id], now_ms=109) == 0

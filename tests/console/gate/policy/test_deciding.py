@@ -2,6 +2,7 @@
 
 import pytest
 
+from console import runs
 from console.database import writing
 from console.errors import Refused
 from console.gate import Reason
@@ -59,6 +60,25 @@ def test_unflagged_action_of_an_unnamed_task_is_asked_about_once_the_policy_says
     assert gate.check(TASK, STEPS, "open({})").reason is Reason.NOT_FLAGGED
     policy("default: ask")
     assert isinstance(gate.ask(TASK, STEPS, "open({})"), Wait)
+
+
+def test_rule_of_an_environment_holds_where_the_run_is_of_that_one(make_gate):
+    policy = "default: allow\nrules:\n- {environment: webshop, then: deny}"
+    shop = make_gate(policy, run="shop", environment="webshop")
+    assert shop.check(TASK, STEPS, "look").reason is Reason.DENIED
+    assert make_gate(policy, run="other").check(TASK, STEPS, "look").approved
+
+
+def test_version_says_whether_it_is_the_runs_own(make_gate, policy, url):
+    policy("default: deny")
+    make_gate(policy=None).open()
+    with writing(url) as session:
+        run = runs.get(session, "shop-bot")
+        assert not policy_store.effective(session, run).own
+        policy_store.save(session, run, "default: ask", "ada", 0)
+        assert policy_store.effective(session, run).own
+        assert [version.own for version in policy_store.versions(session, run)] == [True]
+        assert [version.own for version in policy_store.versions(session, None)] == [False]
 
 
 def test_denied_action_is_stored_once_and_never_runs(make_gate, stored):
