@@ -115,7 +115,9 @@ def action_text(action: ActionLike) -> str:
     if not text.strip():
         raise BadInput("The action is empty; give its text, or a tool call with name and arguments.")
     if _clean(text) != text:
-        raise BadInput("The action holds half a character (a lone surrogate), so it cannot be stored as it is.")
+        raise BadInput(
+            "The action holds a NUL or half a character (a lone surrogate), so it cannot be stored as it is."
+        )
     return text
 
 
@@ -160,8 +162,8 @@ def _text(value: object) -> str:
 
 
 def _clean(text: str) -> str:
-    """The text with half characters spelled out, since neither JSON nor a database can hold them."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    """The text with half characters and NULs spelled out, since JSON or a database cannot hold them."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def _digest(record: Trajectory) -> str:
