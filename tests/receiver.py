@@ -1,7 +1,6 @@
 """A server that webhooks are sent to."""
 
 import threading
-import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -10,14 +9,15 @@ class Receiver:
     """A server that keeps what it is sent and answers as it is told to, the last answer again and again."""
 
     def __init__(self):
-        self.got, self.answers, self.slow_s = [], [200], 0.0
+        self.got, self.answers, self.answering = [], [200], threading.Event()
+        self.answering.set()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 outer.got.append((self.path, dict(self.headers.items()), body))
-                time.sleep(outer.slow_s)
+                outer.answering.wait(30)
                 status = outer.answers.pop(0) if len(outer.answers) > 1 else outer.answers[0]
                 self.send_response(status)
                 if 300 <= status < 400:

@@ -52,6 +52,9 @@ def add_person(session: Session, name: str, roles: Iterable[Role], now_ms: int) 
     taken = person_named(session, name)
     if taken is not None:
         raise Refused(f"Somebody is called {taken.name} here already; choose another name.")
+    if name_key(name) in tuple(Role):
+        # A rule that leaves a decision to admins must not be met by somebody who is called so.
+        raise Refused(f"{clean_name(name)} is the name of a role; choose another name.")
     person = tables.Person(
         name=clean_name(name), name_key=name_key(name), roles=roles_text(as_roles(map(str, roles))), created_ms=now_ms
     )

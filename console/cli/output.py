@@ -49,7 +49,7 @@ def refusal(failure: BaseException) -> tuple[str, int] | None:
         case ArgumentError() | NoSuchModuleError():
             return "INFERACT_DATABASE_URL names no known kind of database; use sqlite:///FILE or postgresql://...", 2
         case ModuleNotFoundError(name="psycopg" | "psycopg2"):
-            return "PostgreSQL needs its driver; install it: pip install psycopg[binary]", 1
+            return "PostgreSQL needs its driver; install it: pip install 'inferact-console[postgres]'", 1
         case DBAPIError() | sqlite3.Error():
             cause = getattr(failure, "orig", failure)
             return f"The database did not take it ({cause}); that change is undone, what was stored before is kept", 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,7 @@ from console.gate.checks import CheckId
 from console.gate.http_client import ServedConsole, is_served
 from console.gate.policy import policy_store
 from console.gate.policy.yaml_file import check_pattern
-from console.gate.request import ActionLike, Asker, CheckRequest, StepLike, check_request
+from console.gate.request import MOST, ActionLike, Asker, CheckRequest, StepLike, check_request
 from console.gate.ruled import Tightened
 from console.gate.submit import DEADLINE_S, SubmitOptions, submit
 from console.gate.types import GateDecision
@@ -38,6 +37,8 @@ from storage.tables import RunKind
 _log = logging.getLogger(__name__)
 
 _REJECT = "reject"
+_JUDGE, _UNDO_MS = "rules", 5_000
+"""Who judges, and how long an answer can be taken back, in a run that an agent opens under a common policy."""
 
 
 class Waiting(TypedDict, total=False):
@@ -158,6 +159,7 @@ class Gate:
     ) -> GateDecision | Wait:
         """As `ask`, for an agent that showed its token, and that has said nothing of a heartbeat yet."""
         request = self._request(task, steps, action, waiting)
+        self._spec = replace(self._spec, is_agents=asker.agent_id is not None)
         return submit(replace(self._options(waiting), asker=asker, beats=False), request)
 
     def _asked(self, request: CheckRequest, waiting: Waiting, *, begins: bool) -> GateDecision | Wait:
@@ -276,8 +278,8 @@ def _refuse_approval(**wanted: str) -> None:
 def _refuse_number(name: str, value: float | None, least: int) -> None:
     if value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < least:
-        raise BadInput(f"{name} is {value!r}; it is a number of at least {least}, or None for no limit.")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= MOST:
+        raise BadInput(f"{name} is {value!r}; it is a number from {least} to {MOST}, or None for no limit.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +295,8 @@ class RunSpec:
     reviews_per_item: int
     undo_ms: int
     agent: str | None
+    is_agents: bool = False
+    """Whether an agent over HTTP says so: where a common policy rules, its word chooses no judge."""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -315,7 +319,7 @@ def open_run(url: str, spec: RunSpec) -> None:
 
 
 def _gate_run(session: Session, name: str) -> tables.Run | None:
-    run = runs.find(session, name)
+    run = store.found_run(session, name)
     if run is None:
         return None
     if run.kind != RunKind.GATE:
@@ -335,6 +339,9 @@ def _made(url: str, spec: RunSpec) -> tables.Run:
                 )
                 run.environment = spec.environment
                 session.flush()
+                if spec.is_agents and policy_store.effective(session, run) is not None:
+                    run.detector, run.threshold, run.undo_ms = _JUDGE, None, max(run.undo_ms, _UNDO_MS)
+                    session.flush()
                 policy_store.begin(session, run, now_ms())
                 session.expunge(run)
             return run

@@ -19,6 +19,7 @@ from console.errors import BadInput, ConsoleError, Refused
 from console.gate.request import CheckRequest
 from console.gate.types import GateDecision, Reason
 from console.gate.wait import Cancellation
+from console.review.edits import TOOL_SCHEMA
 
 _POLL_S = 5
 _ANSWER_S = 30
@@ -27,6 +28,7 @@ _PAUSE_S = 0.3
 _GRACE_S = 15
 """The console itself says that the time is over; only where it cannot be heard is this the end."""
 _DONE_S = 60
+_NOT_BEGUN = {403: Reason.DENIED, 409: Reason.ALREADY_HANDED_OUT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,7 @@ class ServedConsole:
             "steps": steps,
             "action": request.action,
             "timeout_s": max(timeout_s, 0.001),
+            "tool_schema": record.extra.get(TOOL_SCHEMA),
         }
 
 
@@ -181,7 +184,7 @@ def _begin(decision: GateDecision, until: float) -> _Talk:
         yield _PAUSE_S
     if reply.status == 200:
         return _decision(reply.document)
-    reason = Reason.ALREADY_HANDED_OUT if reply.status == 409 else Reason.UNREACHABLE
+    reason = _NOT_BEGUN.get(reply.status, Reason.UNREACHABLE)
     return replace(decision, approved=False, feedback=_words(reply), reason=reason)
 
 

@@ -149,8 +149,17 @@ def _document(session: Session, decision: tables.Decision) -> dict[str, Any]:
             "edited_action": decision.edited_action,
             "action_digest": decision.action_digest,
             "reviews_required": item.reviews_required,
+            "late": _is_late(session, decision),
         },
     }
+
+
+def _is_late(session: Session, decision: tables.Decision) -> bool:
+    """Whether it came after the deadline of the agent that asked, so that it lets nothing run."""
+    ask = tables.Ask
+    deadline = select(ask.deadline_ms).where(ask.item_id == decision.item_id).order_by(col(ask.id).desc())
+    deadline_ms = session.exec(deadline).first()
+    return deadline_ms is not None and decision.decided_ms > deadline_ms
 
 
 def _iso(at_ms: int) -> str:

@@ -20,6 +20,10 @@ ActionLike = str | Mapping[str, Any]
 """The text of an action, or a tool call with name and arguments."""
 
 
+MOST = 2**31 - 1
+"""The largest whole number that a column holds on every database."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asker:
     """Who asks: an agent with a token of its own has an id; without one it is whoever has the database open."""
@@ -76,8 +80,8 @@ def check_request(
     """
     if not isinstance(task, str) or not task.strip():
         raise BadInput("The gate needs the task: the text of what the user asked the agent to do.")
-    if isinstance(trial, bool) or not isinstance(trial, int) or trial < 0:
-        raise BadInput(f"trial is {trial!r}; trials are whole numbers that count from 0.")
+    if isinstance(trial, bool) or not isinstance(trial, int) or not 0 <= trial <= MOST:
+        raise BadInput(f"trial is {trial!r}; trials are whole numbers that count from 0, at most {MOST}.")
     if isinstance(steps, str) or not isinstance(steps, Sequence):
         raise BadInput("steps is no list; give the steps before the action, each with action and observation.")
     if tool_schema is not None:
@@ -111,7 +115,9 @@ def action_text(action: ActionLike) -> str:
     if not text.strip():
         raise BadInput("The action is empty; give its text, or a tool call with name and arguments.")
     if _clean(text) != text:
-        raise BadInput("The action holds half a character (a lone surrogate), so it cannot be stored as it is.")
+        raise BadInput(
+            "The action holds a NUL or half a character (a lone surrogate), so it cannot be stored as it is."
+        )
     return text
 
 
@@ -156,8 +162,8 @@ def _text(value: object) -> str:
 
 
 def _clean(text: str) -> str:
-    """The text with half characters spelled out, since neither JSON nor a database can hold them."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    """The text with half characters and NULs spelled out, since JSON or a database cannot hold them."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def _digest(record: Trajectory) -> str:

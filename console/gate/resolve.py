@@ -7,11 +7,16 @@ go-ahead may be fetched again until its agent says that it begins, which is the 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
+from sqlalchemy import Integer, Select, bindparam
+from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, func, select
 
 from console.errors import Refused
+from console.gate.policy import CheckFacts, Then, policy_store
+from console.gate.policy.rules import PolicyMode
 from console.gate.request import CheckRequest
 from console.gate.store import FAILED, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
@@ -33,6 +38,7 @@ _REASONS = {
 }
 """Reasons of a resolution as the agent gets them; any other is a rejection."""
 
+_WITHDRAWN = "The policy no longer gives this go-ahead, so nothing may begin; ask again."
 _WORDS = {
     Reason.REJECTED: "The reviewers did not let this action run.",
     Reason.RESPONDED: "The reviewers answered instead of letting this action run.",
@@ -113,6 +119,8 @@ def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
         return begun_before(session, check, intent)
     if check.ask.action is None:
         raise Refused(f"Check {check.ask.token} has no go-ahead, so nothing may begin.")
+    if _no_longer_given(session, check, check.ask.action):
+        return _decision(session, check, Reason.DENIED, feedback=_WITHDRAWN)
     if session.get_one(tables.Trajectory, check.ask.trajectory_id).n_steps > check.ask.step:
         # The agent went on as if the action had run, so it may have.
         return _decision(session, check, Reason.ALREADY_HANDED_OUT, action=check.ask.action)
@@ -204,10 +212,32 @@ def _delivered(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     due = select(decision.id).where(decision.item_id == check.ask.item_id, is_current())
     answering.deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
     agreed, reason = _agreed(session, check)
+    if agreed.action is not None and _no_longer_given(session, check, agreed.action):
+        return _denied(session, check, agreed, now_ms)
     if agreed.action is not None:
         return _let_run(session, check, reason, agreed.action, agreed.decision_id, now_ms, agreed.feedback)
     set_outcome(session, check.run, check.ask.trajectory_id, Outcome.REJECTED)
     return _closed(session, check, reason, now_ms, decision_id=agreed.decision_id, feedback=agreed.feedback)
+
+
+def _denied(session: Session, check: OpenCheck, agreed: Resolution, now_ms: int) -> GateDecision:
+    """What people let run and a rule forbids by now, or forbids as they edited it; it does not run."""
+    detail = {"item_id": check.ask.item_id, "let run": False, "action": agreed.action}
+    subject = f"item {check.ask.item_id}"
+    audit_log.record(session, check.run, f"gate: {Reason.DENIED}", now_ms, actor="gate", subject=subject, detail=detail)
+    words = f"A rule of the policy denies what the reviewers let run. {agreed.feedback}".strip()
+    return _closed(session, check, Reason.DENIED, now_ms, decision_id=agreed.decision_id, feedback=words)
+
+
+def _no_longer_given(session: Session, check: OpenCheck, action: str) -> bool:
+    """Whether the policy denies the action by now, or asks a person about what a detector alone let pass."""
+    request = check.request
+    version = policy_store.effective(session, check.run, request.record.task_id)
+    if version is None or version.policy.mode is PolicyMode.SHADOW:
+        return False
+    facts = CheckFacts(action, request.asker.name, check.run.environment or "", request.record.instruction)
+    then = policy_store.rule_on(version, facts).then
+    return then is Then.DENY or (then is Then.ASK and check.ask.answer == Reason.NOT_FLAGGED)
 
 
 def _repeated(session: Session, check: OpenCheck) -> GateDecision:
@@ -307,20 +337,28 @@ def rejected_before(session: Session, run: tables.Run, request: CheckRequest) ->
     """
     if not request.named:
         return None
-    task, record, ask, decision = tables.Task, tables.Trajectory, tables.Ask, tables.Decision
-    statement = (
-        select(decision)
-        .join(ask, col(ask.item_id) == decision.item_id)
-        .join(record, col(record.id) == ask.trajectory_id)
-        .join(task, col(task.id) == record.task_id)
-        .where(task.run_id == run.id, task.task_key == request.record.task_id, ask.answer == Reason.REJECTED)
-        .where(col(ask.agent_id).is_not_distinct_from(request.asker.agent_id))
-        .where(task.instruction == request.record.instruction, decision.decision == DecisionKind.REJECT)
-        .where(decision.action_digest == digest(request.action), is_current())
-        .order_by(col(decision.id).desc())
-    )
-    found = session.exec(statement).first()
+    asked = {"run_id": run.id, "task": request.record.task_id, "instruction": request.record.instruction}
+    asked |= {"agent_id": request.asker.agent_id, "digest": digest(request.action)}
+    found = session.execute(_rejections(), asked).scalars().first()
     if found is None:
         return None
     words = f"This action was already rejected in this task. {found.feedback_text}".strip()
     return GateDecision(False, request.action, words, Reason.ALREADY_REJECTED, found.item_id, found.id)
+
+
+# Built once, because every critical action asks for it.
+@cache
+def _rejections() -> Select[Any]:
+    task, record, ask, decision = tables.Task, tables.Trajectory, tables.Ask, tables.Decision
+    return (
+        sa_select(decision)
+        .join(ask, col(ask.item_id) == decision.item_id)
+        .join(record, col(record.id) == ask.trajectory_id)
+        .join(task, col(task.id) == record.task_id)
+        .where(col(task.run_id) == bindparam("run_id"), col(task.task_key) == bindparam("task"))
+        .where(col(task.instruction) == bindparam("instruction"), col(ask.answer) == Reason.REJECTED.value)
+        .where(col(ask.agent_id).is_not_distinct_from(bindparam("agent_id", type_=Integer)))
+        .where(col(decision.decision) == DecisionKind.REJECT.value)
+        .where(col(decision.action_digest) == bindparam("digest"), is_current())
+        .order_by(col(decision.id).desc())
+    )

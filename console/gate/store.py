@@ -35,9 +35,15 @@ FAILED = "detector_failed"
 
 def current_run(session: Session, name: str) -> tables.Run:
     """The run as it stands now; raises Unknown where it was taken away."""
-    run = session.execute(_named(), {"name": name}).scalars().first() or runs.get(session, name)
+    run = found_run(session, name) or runs.get(session, name)
     session.expunge(run)
     return run
+
+
+def found_run(session: Session, name: str) -> tables.Run | None:
+    """The run of that name, or None."""
+    found: tables.Run | None = session.execute(_named(), {"name": name}).scalars().first()
+    return found
 
 
 # Built once, because every critical action asks for it.

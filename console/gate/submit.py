@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +24,7 @@ from console.gate.types import GateDecision, Reason
 from console.gate.wait import Cancellation, Wait
 from console.runs.trajectory_rows import intend
 from storage import tables
-from storage.engine import engine
+from storage.engine import check_file, engine
 from storage.errors import StorageError
 
 DEADLINE_S = 1_800
@@ -127,11 +129,20 @@ def _is_stricter_now(ruled: Ruled, answer: GateDecision) -> bool:
 
 
 def _allowed(options: SubmitOptions, run: tables.Run, request: CheckRequest, ruled: Ruled) -> GateDecision:
-    # A power cut may lose the last counts; nothing rests on them, and a durable write would cost more than the rest.
-    quick = engine(options.url).execution_options(sqlite_begin="IMMEDIATE")
-    with Session(quick) as session, session.begin():
+    # A power cut may lose the last counts; nothing rests on them.
+    with _quickly(options.url) as session:
         policy_store.count_allowed(session, run, ruled.version, ruled.ruling)
     return GateDecision(True, request.action, "", Reason.NOT_CRITICAL)
+
+
+@contextmanager
+def _quickly(url: str) -> Iterator[Session]:
+    """A session in a write transaction that a power cut may lose: a durable one would cost more than all the rest."""
+    opened = engine(url)
+    writer = opened.execution_options(sqlite_begin="IMMEDIATE")
+    with Session(writer, expire_on_commit=False) as session, session.begin():
+        yield session
+    check_file(opened)
 
 
 def _by_policy(
@@ -182,8 +193,10 @@ def _judged(options: SubmitOptions, run: tables.Run, request: CheckRequest, rule
         _open_budget(options.url, run, request.record.trial)
         review_queue(options.url).expire_overdue(run_id=run.id or 0, now_ms=at_ms)
     deadline_ms = options.deadline_ms(at_ms, ruled)
+    # What is not flagged and has not begun may be lost: without its check nothing begins, and `begin` keeps both.
+    durable = options.begins or ruled.asks(verdict)
     try:
-        with writing(options.url) as session:
+        with writing(options.url) if durable else _quickly(options.url) as session:
             ask = store_request(session, run, request, verdict, ruled, deadline_ms, at_ms, beats=options.beats)
             if not ruled.asks(verdict):
                 return _not_flagged(session, options, request, ask, verdict["score"])

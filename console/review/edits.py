@@ -7,12 +7,15 @@ pending action is one, `name[argument]`. Free text stays free only where the pen
 from __future__ import annotations
 
 import ast
+import itertools
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+import cel
 from jsonschema import exceptions, validators
 from referencing import Registry
 
@@ -24,6 +27,8 @@ TOOL_SCHEMA = "pending_tool_schema"
 
 _NAME = re.compile(r"\s*(?:>\s*)?(?P<name>[\w.-]+)\s*(?P<opening>[(\[])")
 _BRACKETED = re.compile(r"(?P<name>[\w.-]+)\s*\[(?P<argument>[^\n]*)\]")
+_PATTERN = cel.compile("text.matches(pattern)")
+_REFERENCES, _MOST_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef"), 1_000
 _PLAIN = (str, int, float, bool, type(None), list, dict)
 _TYPES = {str: "text", bool: "true or false", float: "a number", list: "a list", dict: "an object", type(None): "null"}
 
@@ -140,7 +145,7 @@ def _json_arguments(text: str, at: int) -> tuple[dict[str, Any], int]:
     start = _past_blanks(text, at)
     if text[start : start + 1] == ")":
         return {}, start + 1
-    decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
+    decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_number, object_pairs_hook=_once)
     try:
         arguments, end = decoder.raw_decode(text, start)
     except json.JSONDecodeError as broken:
@@ -199,13 +204,55 @@ def check_tool_schema(schema: Any) -> None:
         raise BadInput("tool_schema is no JSON schema; give the object that describes the tool's arguments.")
     try:
         validators.validator_for(schema).check_schema(dict(schema))
+        _check_cost(schema)
     except exceptions.SchemaError as broken:
         raise BadInput(f"tool_schema is no JSON schema: {broken.message[:200]}") from broken
+    except RecursionError as broken:
+        raise BadInput("tool_schema is nested too deeply to be checked.") from broken
+
+
+def _check_cost(schema: Any) -> None:
+    """Raises BadInput for what an edit could not be checked against in a bounded time."""
+    for name, value in schema.items() if isinstance(schema, Mapping) else enumerate(schema):
+        if name == "patternProperties":
+            raise BadInput("tool_schema has patternProperties; name the properties instead.")
+        if name == "pattern" and isinstance(value, str):
+            _fits_pattern(value, "")
+        if isinstance(value, (Mapping, list)):
+            _check_cost(value)
+
+
+def _fits_pattern(pattern: str, text: str) -> bool:
+    """Whether the pattern is found, in linear time: it is the agent's, and a reviewer waits for the answer."""
+    try:
+        return bool(_PATTERN.execute({"pattern": pattern, "text": text}))
+    except (ValueError, RuntimeError) as unreadable:
+        raise BadInput(f"tool_schema has a pattern that cannot be used here: {pattern[:80]!r}.") from unreadable
+
+
+def _bounded(validator_class: Any) -> Any:
+    """The class of validators whose patterns take linear time and whose references come to an end."""
+    taken = itertools.count()
+
+    def pattern(_validator: Any, wanted: str, instance: Any, _schema: Any) -> Iterator[exceptions.ValidationError]:
+        if isinstance(instance, str) and not _fits_pattern(wanted, instance):
+            yield exceptions.ValidationError(f"{instance!r} does not match {wanted!r}")
+
+    def followed(keyword: str) -> Any:
+        def reference(*arguments: Any) -> Iterator[exceptions.ValidationError]:
+            if next(taken) >= _MOST_REFERENCES:
+                raise BadInput(f"its references do not end within {_MOST_REFERENCES:,} steps")
+            yield from validator_class.VALIDATORS[keyword](*arguments) or ()
+
+        return reference
+
+    references = {each: followed(each) for each in _REFERENCES if each in validator_class.VALIDATORS}
+    return validators.extend(validator_class, {"pattern": pattern, **references})  # type: ignore[no-untyped-call]
 
 
 def _check_schema(ours: Written, schema: Mapping[str, Any]) -> None:
     # An empty registry: a reference in an agent's schema must not make the console fetch anything.
-    validator = validators.validator_for(schema)(schema, registry=Registry())
+    validator = _bounded(validators.validator_for(schema))(schema, registry=Registry())
     try:
         worst = exceptions.best_match(validator.iter_errors(ours.arguments))
     except Exception as broken:
@@ -217,6 +264,10 @@ def _check_schema(ours: Written, schema: Mapping[str, Any]) -> None:
 
 def _past_blanks(text: str, at: int) -> int:
     return len(text) - len(text[at:].lstrip())
+
+
+def _number(text: str) -> float:
+    return float(text) if math.isfinite(float(text)) else _no_constant(text)
 
 
 def _no_constant(name: str) -> NoReturn:

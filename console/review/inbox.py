@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import func
@@ -91,6 +92,28 @@ def _waiter(ask: tables.Ask | None) -> dict[str, Any]:
         "agent": ask.asker or None if ask else None,
         "deadline": runs.iso(ask.deadline_ms) if ask else None,
         "heartbeat": runs.iso(ask.heartbeat_ms) if ask else None,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Waiter:
+    """An agent that waits for an item, in ms since 1970: until when, and when it was last heard of.
+
+    `heard_ms` is None where the agent asks now and then and shows no heartbeat.
+    """
+
+    agent: str
+    deadline_ms: int | None
+    heard_ms: int | None
+
+
+def waiters(session: Session, item_ids: Sequence[int]) -> dict[int, Waiter]:
+    """Who waits for each of these items; those that no agent asked about are left out."""
+    ask = tables.Ask
+    statement = select(ask).where(col(ask.item_id).in_(item_ids), col(ask.answer).is_(None)).order_by(col(ask.id))
+    return {
+        row.item_id or 0: Waiter(row.asker or "An agent", row.deadline_ms, row.heartbeat_ms if row.beats else None)
+        for row in session.exec(statement)
     }
 
 

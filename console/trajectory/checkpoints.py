@@ -212,9 +212,21 @@ def _written(text: str) -> Call | None:
 def _matcher(patterns: tuple[str, ...]) -> tuple[tuple[list[str], ...], re.Pattern[str]]:
     """(the words of each pattern, which any match of it must hold, and one expression for all patterns)."""
     words = tuple(_words(pattern) for pattern in patterns)
-    globs = (re.escape(pattern.strip()).replace(r"\*", ".*").replace(r"\?", ".") for pattern in patterns)
-    one_of = "|".join(f"(?:{glob})" for glob in globs) or r"(?!)"
-    return words, re.compile(one_of, re.IGNORECASE | re.DOTALL)
+    return words, globs([pattern.strip() for pattern in patterns])
+
+
+def globs(patterns: Sequence[str]) -> re.Pattern[str]:
+    """One expression for whole texts that any of the globs matches, in a time that grows with the text alone."""
+    one_of = "|".join(f"(?:{_spelled(pattern)})" for pattern in patterns) or r"(?!)"
+    return re.compile(one_of, re.IGNORECASE | re.DOTALL)
+
+
+def _spelled(pattern: str) -> str:
+    first, *further = (re.escape(part).replace(r"\?", ".") for part in pattern.split("*"))
+    if not further:
+        return first
+    # The first place of a part between two stars is as good as any later one, so none is tried again.
+    return first + "".join(f"(?>.*?{part})" for part in further[:-1] if part) + f".*{further[-1]}"
 
 
 def _words(pattern: str) -> list[str]:

@@ -2,12 +2,14 @@
 
 `python tests/benchmarks/gate.py [--quick]`; the last line is the result as JSON. Agents and reviewers are processes of
 their own on one SQLite file. Times are in units of what is promised: 5 ms beyond the detector's own time for a check
-that is not flagged, and a timer of one poll interval for the way from a decision to its agent.
+that is not flagged, a timer of one poll interval for the way from a decision to its agent, and over HTTP a request with
+the agent's token to an address where there is nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import runpy
@@ -16,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
@@ -32,9 +35,12 @@ from console.review import decisions
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
 from storage.queue import Claim
+from tests.serving import serving
 
 GOALS = {
     "unflagged_p95_vs_5_ms": ["<=", 1.0],
+    "http_allowed_vs_no_op": ["<=", 3.0],
+    "http_unflagged_vs_no_op": ["<=", 3.0],
     "decision_to_agent_vs_poll_interval": ["<=", 1.5],
     "wrongly_delivered": ["<=", 0],
     "executed_twice": ["<=", 0],
@@ -55,6 +61,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         figures = {
             "unflagged_p95_vs_5_ms": unflagged(Path(folder), rounds=8 if quick else 30),
+            **over_http(Path(folder) / "served", rounds=10 if quick else 40),
             "decision_to_agent_vs_poll_interval": latency(Path(folder), asked=10 if quick else 40),
             **deliveries(Path(folder), actions=200 if quick else 1_000),
         }
@@ -103,6 +110,49 @@ def allowed(folder: Path) -> float:
         gate.check("Look.", STEPS, {"name": "look", "arguments": {"n": number}}, task_id=str(number))
         ours.append(time.perf_counter() - start)
     return sorted(ours)[189]
+
+
+def over_http(data: Path, rounds: int) -> dict[str, float]:
+    """Medians of a check that a rule allows and of one that is not flagged, in units of a request that does nothing.
+
+    The three take turns, and the median of the rounds' ratios counts: what else this machine does falls on all alike.
+    """
+    os.environ["INFERACT_DATA_DIR"] = str(data)
+    steps = [{"action": action, "observation": seen} for action, seen in STEPS]
+    numbers = itertools.count()
+    with serving(data) as server:
+        with writing() as session:
+            policy_store.save(session, None, "default: judge\nrules: [{tool: look, then: allow}]", "bench", now_ms())
+        # What a detector itself takes is no part of it, so the one that takes nothing judges.
+        Gate("open", "random", threshold=1.0).open()
+
+        def asked(action: str) -> None:
+            sent = {"run": "open", "task": "Pay.", "task_id": str(next(numbers)), "steps": steps, "action": action}
+            answer = server.client.post("checks", json=sent).json()
+            assert answer["decision"]["approved"], answer
+
+        kinds = {
+            "no_op": lambda: server.client.get("nothing"),
+            "allowed": lambda: asked("look[1]"),
+            "unflagged": lambda: asked("pay[1]"),
+        }
+        found = [{name: timed(kind, 12) for name, kind in kinds.items()} for _ in range(rounds)]
+    medians = {name: median(each[name] for each in found) * 1e3 for name in kinds}
+    print("over HTTP, in ms: " + ", ".join(f"{name} {taken:.2f}" for name, taken in medians.items()))
+    return {
+        f"http_{name}_vs_no_op": round(median(each[name] / each["no_op"] for each in found), 3)
+        for name in ("allowed", "unflagged")
+    }
+
+
+def timed(work: Callable[[], object], times: int) -> float:
+    """The median of so many runs, in seconds, after two more that do not count."""
+    taken = []
+    for _ in range(times + 2):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return median(taken[2:])
 
 
 def latency(folder: Path, asked: int) -> float:

@@ -33,6 +33,18 @@ def shown_item(page):
     return int(re.search(r"st-key-skip-(\d+)", names)[1])
 
 
+def press_seeing(page, key):
+    """Presses the key and returns the id of the item that the page showed when the browser took the press."""
+    page.evaluate(
+        """() => addEventListener("keydown", () => {
+            const shown = document.querySelector("[class*='st-key-skip-']");
+            window.seenAtPress = Number(shown.className.match(/st-key-skip-(\\d+)/)[1]);
+        }, {capture: true, once: true})"""
+    )
+    page.keyboard.press(key)
+    return page.evaluate("window.seenAtPress")
+
+
 def press_until_next(page, settled, key):
     before = shown_item(page)
     page.wait_for_timeout(450)

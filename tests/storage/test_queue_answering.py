@@ -171,6 +171,19 @@ def test_undo_keeps_the_unit_and_the_words(desk):
         assert (old.superseded, old.withdrawn_ms, old.feedback_text) == (True, 20, "ask for the size")
 
 
+def test_every_answer_undo_and_revision_has_its_row_in_the_ledger(desk):
+    desk.decide(desk.claim())
+    again = desk.undo(1, now_ms=20)
+    row = desk.decide(again, now_ms=30, decision="approve")
+    desk.revise(row, now_ms=40, decision="reject")
+    said = [("spend", "claim", 1)]
+    said += [("settle", reason, 0) for reason in ("reject", "undo", "approve", "revise")]
+    assert desk.ledger() == said
+    with reading(desk.url) as session:
+        rows = session.exec(select(tables.LedgerEntry).order_by(tables.LedgerEntry.id)).all()
+    assert [(row.item_id, row.reviewer, row.at_ms) for row in rows] == [(1, "ann", at) for at in (0, 10, 20, 30, 40)]
+
+
 def test_what_cannot_be_undone(desk):
     with pytest.raises(QueueRefusal, match="no decision of yours on item 1"):
         desk.undo(1)
@@ -222,6 +235,15 @@ def test_an_answer_is_due_after_its_undo_time_or_at_the_next_claim(desk):
     assert desk.due(20) == []
     desk.claim(now_ms=21)
     assert desk.due(21) == [first.id]
+
+
+def test_the_next_claim_settles_nobody_elses_answers(desk):
+    first = desk.decide(desk.claim(), now_ms=10)
+    second = desk.decide(desk.claim("bob", now_ms=11), "bob", now_ms=12)
+    desk.claim("cy", now_ms=20)
+    assert desk.due(20) == []
+    assert desk.due(110) == [first.id]
+    assert desk.due(112) == [first.id, second.id]
 
 
 def test_an_answer_is_delivered_once_and_only_when_due(desk):

@@ -14,6 +14,7 @@ from console.errors import BadInput
 VARIABLES = ("args", "tool", "agent", "environment", "task")
 MAX_EXPRESSION = 1_000
 """Characters of one condition."""
+_MOST_SUMS = 4
 
 _TYPES = ("int", "uint", "double", "string", "bool", "bytes", "list", "map", "null_type", "type")
 _FUNCTIONS = frozenset(
@@ -28,7 +29,9 @@ _OPERATORS = frozenset(
         *("_+_", "_-_", "_*_", "_/_", "_%_", "_?_:_", "_[_]", "@in", "@not_strictly_false"),
     )
 )
-_STRING = re.compile(r"""\"(?:\\.|[^"\\])*\"|'(?:\\.|[^'\\])*'""", re.DOTALL)
+_STRING = re.compile(
+    r"""(?P<odd>//|[rR][bB]?["']|[bB][rR]["']|\"{3}|'{3})|\"(?:\\.|[^"\\])*\"|'(?:\\.|[^'\\])*'""", re.DOTALL
+)
 _LOOP = re.compile(r"\.\s*(?P<loop>all|exists|exists_one|filter|map)\s*\(")
 _BOUND = re.compile(r"\.\s*(?:all|exists|exists_one|filter)\s*\(\s*(\w+)\s*,")
 
@@ -38,6 +41,8 @@ def check_expression(text: str) -> None:
     if len(text) > MAX_EXPRESSION:
         raise BadInput(f"The condition has {len(text):,} characters; keep it under {MAX_EXPRESSION:,}.")
     references = _program(text).references()
+    if any(found["odd"] for found in _STRING.finditer(text)):
+        raise BadInput("Comments, raw and triple-quoted strings are not taken; write plain strings.")
     bare = _STRING.sub('""', text)
     _check_loops(bare)
     known = {*VARIABLES, *_TYPES, *_BOUND.findall(bare)}
@@ -81,6 +86,8 @@ def _check_loops(bare: str) -> None:
         if found.start() < end:
             raise BadInput(f"{found['loop']!r} stands within another loop; write a rule for each.")
         end = _closing(bare, found.end())
+        if bare.count("+", found.end(), end) > _MOST_SUMS:
+            raise BadInput(f"There are more than {_MOST_SUMS} signs + within {found['loop']!r}; write a rule for each.")
 
 
 def _closing(bare: str, start: int) -> int:

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from console.gate.policy.expression import holds
 from console.gate.policy.tool_calls import ActionPart, action_parts
+from console.trajectory import checkpoints
 from console.trajectory.checkpoints import is_critical
 
 
@@ -118,10 +119,16 @@ def _strictest(found: Sequence[Ruling]) -> Ruling:
     return replace(
         first,
         reviews=max(one.reviews for one in asking),
-        decisions=_common(one.decisions or None for one in asking) or (),
+        decisions=_decisions(asking),
         deadline_s=min((one.deadline_s for one in asking if one.deadline_s is not None), default=None),
         who=_common(one.who for one in asking),
     )
+
+
+def _decisions(asking: Sequence[Ruling]) -> tuple[str, ...]:
+    """The decisions that all of them offer; where they have none in common, the one that lets nothing run."""
+    offered = _common(one.decisions or None for one in asking)
+    return () if offered is None else offered or ("reject",)
 
 
 def _common(lists: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
@@ -153,6 +160,8 @@ def _matches(rule: Rule, facts: CheckFacts, part: ActionPart) -> bool | None:
         return False
     if rule.pattern and not _fits(rule, facts, part):
         return False
+    if rule.pattern and rule.then is Then.ALLOW and part.call is None and {*"([{"} & {*part.text}:
+        return None
     if rule.tool and part.call is None:
         return None
     if rule.tool and part.call and not _is_like(part.call.names, rule.tool):
@@ -161,10 +170,17 @@ def _matches(rule: Rule, facts: CheckFacts, part: ActionPart) -> bool | None:
 
 
 def _fits(rule: Rule, facts: CheckFacts, part: ActionPart) -> bool:
-    """A pattern over the part; one that does not allow may also match the action as a whole."""
+    """A pattern over the part; one that does not allow may also match the action as a whole.
+
+    One that asks or denies finds a tool's name behind its namespaces too.
+    """
     if is_critical(part.text, rule.pattern):
         return True
-    return rule.then is not Then.ALLOW and part.text != facts.action and is_critical(facts.action, rule.pattern)
+    if rule.then is not Then.ALLOW and is_critical(facts.action, rule.pattern):
+        return True
+    names = part.call.names if part.call else ()
+    # A thought is critical nowhere else, but here whatever stands behind it may run.
+    return rule.then in (Then.ASK, Then.DENY) and _is_like((part.text.strip(), *names), rule.pattern)
 
 
 def _variables(facts: CheckFacts, part: ActionPart) -> dict[str, object]:
@@ -181,5 +197,4 @@ def _is_like(names: Sequence[str], globs: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _glob(globs: tuple[str, ...]) -> re.Pattern[str]:
-    spelled = (re.escape(glob).replace(r"\*", ".*").replace(r"\?", ".") for glob in globs)
-    return re.compile("|".join(f"(?:{glob})" for glob in spelled), re.IGNORECASE | re.DOTALL)
+    return checkpoints.globs(globs)

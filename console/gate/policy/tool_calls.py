@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,13 +31,15 @@ class ReadCall:
     def names(self) -> tuple[str, ...]:
         """The name as it is, then without each namespace before it.
 
-        `mcp__shop__refund` and `functions.shop.refund` are both `refund` in the end.
+        `mcp__shop__refund` and `functions.shop.refund` are both `refund` in the end, however wide or in which case the
+        prefix is written.
         """
-        found = [self.name]
-        while "." in found[-1]:
-            found.append(found[-1].partition(".")[2])
-        if found[-1].startswith("mcp__") and found[-1].count("__") >= 2:
-            found.append(found[-1].split("__", 2)[2])
+        found = [self.name, *([plain] if (plain := unicodedata.normalize("NFKC", self.name)) != self.name else [])]
+        while "." in found[-1].rstrip("."):
+            found.append(found[-1].rstrip(".").partition(".")[2])
+        if found[-1].lower().startswith("mcp__"):
+            while "__" in found[-1].strip("_"):
+                found.append(found[-1].partition("__")[2])
         return tuple(name for name in found if name)
 
 
@@ -60,18 +64,22 @@ def action_parts(action: str) -> tuple[ActionPart, ...]:
 
 def _call(text: str) -> ReadCall | None:
     if match := _BRACKETED.fullmatch(text):
-        argument = match["argument"]
-        return ReadCall(text, match["name"], {"argument": argument}) if len(argument) <= MAX_ARGUMENTS else None
+        return ReadCall(text, match["name"], {"argument": match["argument"]}) if _is_one(match["argument"]) else None
     match = _CALLED.fullmatch(text)
     arguments = _arguments(match["arguments"]) if match else None
     return ReadCall(text, match["name"], arguments) if match and arguments is not None else None
+
+
+def _is_one(argument: str) -> bool:
+    """Whether what stands in brackets is one argument: another reader may end it at the first bracket or line."""
+    return len(argument) <= MAX_ARGUMENTS and not {"[", "]"} & {*argument} and len(argument.splitlines()) <= 1
 
 
 def _arguments(text: str) -> Mapping[str, Any] | None:
     if len(text) > MAX_ARGUMENTS:
         return None
     try:
-        found = json.loads(text.strip() or "{}", object_pairs_hook=_once, parse_constant=_refused)
+        found = json.loads(text.strip() or "{}", object_pairs_hook=_once, parse_constant=_refused, parse_float=_number)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and _is_bounded(found) else None
@@ -86,6 +94,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON.")
+
+
+def _number(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is more than a number can be here.")
+    return number
 
 
 def _is_bounded(found: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BeforeValidator
+from starlette.exceptions import HTTPException
 
 from console.auth.origin import By, Door, acting
 from console.database import database_url, now_ms, writing
@@ -97,10 +98,13 @@ async def withdraw(at: CheckAt, who: Asking, response: Response) -> Check:
 
 
 @router.post(
-    "/{check_id}/begin", response_description="The action may run now, this once.", responses=refusals(404, 409)
+    "/{check_id}/begin", response_description="The action may run now, this once.", responses=refusals(403, 404, 409)
 )
 async def begin(at: CheckAt, who: Asking) -> Check:
-    """Says, just before it runs, that the action of a go-ahead begins; a second time is 409, for it may have run."""
+    """Says, just before it runs, that the action of a go-ahead begins; a second time is 409, for it may have run.
+
+    403 where the policy has changed since and no longer gives that go-ahead.
+    """
     return _check(await in_thread(_begin, at, who), at)
 
 
@@ -146,6 +150,8 @@ def _withdraw(at: CheckId, who: Asker) -> Check:
 
 def _begin(at: CheckId, who: Asker) -> GateDecision:
     decision = checks.begun(database_url(), at, who)
+    if decision.reason is Reason.DENIED:
+        raise HTTPException(403, decision.feedback)
     if decision.reason is Reason.ALREADY_HANDED_OUT:
         raise Refused(f"Check {at} is already begun, so its action may have run: find out whether it did.")
     return decision

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from console.gate import Reason
+from console.gate.request import MOST
 
 
 class _Sent(BaseModel):
@@ -36,7 +37,7 @@ class CheckSent(_Sent):
     action: str | ToolCall = Field(description="The action that is about to run.")
     steps: list[StepSent] = Field(default_factory=list, description="The steps before the action, in order.")
     task_id: str | None = Field(default=None, description="An id of your own for the task.")
-    trial: int = Field(default=0, ge=0)
+    trial: int = Field(default=0, ge=0, le=MOST)
     environment: str = "generic"
     detector: str = Field(default="rules", description="Which detector judges the action.")
     critical: list[str] = Field(
@@ -44,8 +45,8 @@ class CheckSent(_Sent):
         description="Globs over actions, tool names, name.argument=value: a new run's policy, else only stricter.",
     )
     threshold: float | None = Field(default=None, ge=0, le=1, description="Flag above this score.")
-    budget: int | None = Field(default=None, ge=0, description="Inspections per trial at most.")
-    reviews_per_item: int = Field(default=1, ge=1)
+    budget: int | None = Field(default=None, ge=0, le=MOST, description="Inspections per trial at most.")
+    reviews_per_item: int = Field(default=1, ge=1, le=MOST)
     timeout_s: float | None = Field(
         default=None,
         gt=0,

@@ -53,6 +53,7 @@ with reading() as session:
     run = chosen_run(session)
     names = [one.name for one in runs.every(session)]
     waiting = inbox.waiting(session, run, _SHOWN) if run else []
+    waiters = inbox.waiters(session, [row["item"].id for row in waiting])
     count, oldest = inbox.waits(session, run) if run else (0, None)
     mine, seconds = inbox.my_decisions(session, run, identity.name) if run and identity else (0, None)
     trials = [row["trial"] for row in runs.status(session, run)["trials"]] if run else []
@@ -89,4 +90,4 @@ if not waiting:
         "Every flagged action has its review." if mine or count == 0 else "All items are being reviewed by others.",
     )
 else:
-    show_waiting_list(waiting, total=count, oldest_ms=oldest, now_ms=now_ms())
+    show_waiting_list(waiting, waiters, total=count, oldest_ms=oldest, now_ms=now_ms())

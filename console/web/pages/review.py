@@ -39,6 +39,7 @@ with reading() as session:
     progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, identity.name))
     if not isinstance(claim, NoClaim):
         unblinded = identity.has(Role.RESEARCHER)
+        waiter = inbox.waiters(session, [claim.item_id]).get(claim.item_id)
         view = blinding.review_view(session, queue, run, claim, identity.name, unblinded=unblinded)
         answered = decisions.last_answer(session, claim.item_id, identity.name) if earlier_answer else None
 
@@ -50,7 +51,8 @@ if isinstance(claim, NoClaim):
     decision_bar.empty_bar()
     st.stop()
 
-above = status_line_html(progress, trial=claim.trial, cap=claim.budget_cap, used=claim.budget_used, now_ms=now_ms())
+cap, used = claim.budget_cap, claim.budget_used
+above = status_line_html(progress, waiter, trial=claim.trial, cap=cap, used=used, now_ms=now_ms())
 above += actions.flash_html() + (actions.answer_html(answered) if answered else "")
 whole = bool(earlier_answer) or actions.shows_whole_action(claim.item_id, view.presentation.action)
 draw_further_steps = show_presentation(view.presentation, above, action_whole=whole)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import streamlit as st
 
+from console.review.inbox import Waiter
 from console.web.widgets.markup import plain
 
 
@@ -34,13 +36,38 @@ def budget_meter_html(cap: int | None, used: int) -> str:
 _MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
 
 
-def show_waiting_list(rows: Sequence[dict[str, Any]], *, total: int, oldest_ms: int | None, now_ms: int) -> None:
-    """Draws the rows of `inbox.waiting`, the next to be offered first."""
+_SILENT_MS = 10_000
+"""An agent that lives shows it every two seconds; one that was silent for so long may not."""
+
+
+def show_waiting_list(
+    rows: Sequence[dict[str, Any]],
+    waiters: Mapping[int, Waiter],
+    *,
+    total: int,
+    oldest_ms: int | None,
+    now_ms: int,
+) -> None:
+    """Draws the rows of `inbox.waiting`, the next to be offered first, each with the agent that waits for it."""
     oldest = f", the oldest for {age(now_ms - oldest_ms)}" if oldest_ms else ""
     more = f'<p class="ia-more">… and {total - len(rows)} more.</p>' if total > len(rows) else ""
-    drawn = "".join(_row(row, now_ms) for row in rows)
+    drawn = "".join(_row(row, waiters.get(row["item"].id), now_ms) for row in rows)
     head = f"<p><b>{total}</b> waiting{oldest}. The next to be offered stands first.</p>"
     st.html(f'<div class="ia-waiting">{head}<ol>{drawn}</ol>{more}</div>')
+
+
+def waiter_html(waiter: Waiter, now_ms: int) -> str:
+    """Which agent waits until when, and for how long it has not been heard of where that is long."""
+    said = f"<b>{plain(waiter.agent)}</b> "
+    if waiter.deadline_ms is None:
+        said += "waits"
+    elif waiter.deadline_ms < now_ms:
+        said += "waits no more: what is decided now is recorded and lets nothing run"
+    else:
+        until = datetime.fromtimestamp(waiter.deadline_ms / 1_000, UTC)
+        said += f"waits until {until:%H:%M:%S} UTC ({age(waiter.deadline_ms - now_ms)})"
+    silent_ms = 0 if waiter.heard_ms is None else now_ms - waiter.heard_ms
+    return said + (f", not heard of for {age(silent_ms)}" if silent_ms >= _SILENT_MS else "")
 
 
 def age(elapsed_ms: int) -> str:
@@ -52,14 +79,15 @@ def age(elapsed_ms: int) -> str:
     return f"{elapsed_ms // _HOUR} h" if elapsed_ms < 2 * _DAY else f"{elapsed_ms // _DAY} days"
 
 
-def _row(row: dict[str, Any], now_ms: int) -> str:
+def _row(row: dict[str, Any], waiter: Waiter | None, now_ms: int) -> str:
     item = row["item"]
     halted = row["score"] is None
     score, css = ("halted", "ia-score ia-score-halted") if halted else (f"{row['score']:.2f}", "ia-score")
     why = (row["rationale"] or "The trial got stuck; it needs words.").splitlines()[0]
     return (
         f'<li><span class="{css}">{score}</span><span class="ia-what"><b>{plain(_short(row["instruction"]))}</b>'
-        f"<small>{plain(_short(why))}</small></span>"
+        f"<small>{plain(_short(why))}</small>"
+        f"{f'<small>{waiter_html(waiter, now_ms)}</small>' if waiter else ''}</span>"
         f'<span class="ia-age">trial {item.trial} · {age(now_ms - item.created_ms)}</span></li>'
     )
 
@@ -85,8 +113,10 @@ class Progress:
         return cls(run, *waits, *mine)
 
 
-def status_line_html(progress: Progress, *, trial: int, cap: int | None, used: int, now_ms: int) -> str:
-    """The line as HTML."""
+def status_line_html(
+    progress: Progress, waiter: Waiter | None, *, trial: int, cap: int | None, used: int, now_ms: int
+) -> str:
+    """The line as HTML, with the agent that waits for the item where one does."""
     oldest = f" (oldest {age(now_ms - progress.oldest_ms)})" if progress.oldest_ms else ""
     pace = f" · {progress.seconds:.0f} s each" if progress.seconds is not None else ""
     parts = (
@@ -94,5 +124,6 @@ def status_line_html(progress: Progress, *, trial: int, cap: int | None, used: i
         f"waiting <b>{progress.waiting}</b>{oldest}",
         budget_meter_html(cap, used),
         f"you <b>{progress.mine}</b>{pace}",
+        *([waiter_html(waiter, now_ms)] if waiter else []),
     )
     return f'<div class="ia-status">{"".join(f"<span>{part}</span>" for part in parts)}</div>'

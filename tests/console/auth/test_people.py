@@ -130,3 +130,22 @@ def test_a_word_that_is_no_role_is_refused():
         roles_of("reviewer,root")
     with pytest.raises(BadInput, match="participant"):
         roles_of("participant")
+
+
+@pytest.mark.parametrize("name", ["admin", "Researcher", "ＲＥＶＩＥＷＥＲ", "participant"])
+def test_nobody_is_called_like_a_role(name):
+    with writing() as session, pytest.raises(Refused, match="name of a role"):
+        people.add_person(session, name, [Role.REVIEWER], now_ms())
+
+
+def test_a_session_in_use_is_noted_every_five_minutes():
+    token, start = accepted(invited("Ada")), now_ms()
+    for minutes, stale in ((0, False), (4, False), (6, True)):
+        with reading() as session:
+            assert sessions.is_stale(session, token, start + minutes * 60_000) is stale
+    with writing() as session:
+        sessions.mark_seen(session, token, start + 6 * 60_000)
+    with reading() as session:
+        assert not sessions.is_stale(session, token, start + 10 * 60_000)
+        assert not sessions.is_stale(session, "made up", start + HOUR_MS)
+        assert [one.seen_ms for one in sessions.open_sessions(session, start)] == [start + 6 * 60_000]

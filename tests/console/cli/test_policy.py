@@ -1,15 +1,15 @@
 """`inferact policy`: set, show, check, list and try a policy; and the gates of an earlier version."""
 
 import json
-import shutil
 import sqlite3
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from console.cli import run_command
 
-TAU = Path(__file__).resolve().parents[4] / "shared" / "data" / "tau-bench" / "gpt-4o-airline.even.json"
+TAU = Path(__file__).resolve().parents[4] / "shared" / "data" / "tau-bench"
 EARLIER = Path(__file__).resolve().parents[2] / "earlier" / "console.sql"
 POLICY = "default: ask\nrules:\n- {tool: [get_*, search_*, list_*, think, calculate], then: allow}\n"
 
@@ -57,15 +57,39 @@ def test_gate_of_before_has_its_patterns_as_rules_and_a_last_one_that_allows(inf
     assert shown["text"].splitlines()[-2].strip() == "then: allow"
 
 
+WRITES = {"book", "cancel", "exchange", "modify", "return", "send", "update"}
+TRIED = """
+default: ask
+rules:
+- {tool: [get_*, find_*, search_*, list_*, think, calculate, respond, transfer_to_human_agents], then: allow}
+- {tool: [cancel_*, return_*, exchange_*], then: ask}
+- {tool: [book_*, update_*, modify_*, send_*], then: judge}
+"""
+
+
+def counted(log):
+    """The log's calls by the first word of their names, words to the user as `respond`, from its messages alone."""
+    found = Counter()
+    for message in (message for attempt in json.loads(log.read_text()) for message in attempt["traj"]):
+        if message["role"] == "assistant":
+            calls = message.get("tool_calls") or [{"function": {"name": "respond"}}]
+            found.update(call["function"]["name"].partition("_")[0] for call in calls)
+    return found
+
+
 @pytest.mark.skipif(not TAU.exists(), reason="the shared tau-bench logs are not here")
-def test_policy_is_tried_on_a_recorded_log(inferact, tmp_path):
-    file = tmp_path / "policy.yaml"
-    file.write_text(POLICY)
-    shutil.copy(TAU, tmp_path / TAU.name)
-    assert inferact("trajectory", "import", str(tmp_path / TAU.name), "--run", "tau")[0] == 0
-    found = inferact("policy", "test", str(file), "--run", "tau")[1]
-    assert found["checks"] == found["allowed"] + found["judged"] + found["asked"] + found["denied"] > 100
-    assert found["allowed"] > 0
-    assert found["asked"] > 0
+@pytest.mark.parametrize("name", ["gpt-4o-airline", "grok-4-1-fast-reasoning-retail"])
+def test_policy_that_is_tried_on_a_recorded_log_prints_what_a_count_of_its_own_finds(inferact, tmp_path, name):
+    file, log = tmp_path / "policy.yaml", TAU / f"{name}.even.json"
+    file.write_text(TRIED)
+    assert inferact("trajectory", "import", str(log), "--run", "tau")[0] == 0
+    calls = counted(log)
+    asked = sum(calls[word] for word in ("cancel", "return", "exchange"))
+    judged = sum(calls[word] for word in ("book", "update", "modify", "send"))
+    today = sum(calls[word] for word in WRITES)
     said = inferact("policy", "test", str(file), "--run", "tau", as_json=False)[1]
-    assert said.startswith(f"would have asked {found['asked']} of {found['checks']} (today {found['asked_today']})")
+    assert said.startswith(
+        f"would have asked {asked} of {calls.total()} (today {today}), denied 0, "
+        f"let a detector judge {judged}, allowed {calls.total() - asked - judged}"
+    )
+    assert min(asked, judged) > 30

@@ -207,6 +207,20 @@ def test_check_of_an_agent_that_died_before_it_began_gets_the_go_ahead_again(mak
     assert not make_gate().check(TASK, STEPS, "pay[1]", task_id="march").approved
 
 
+def test_answer_is_handed_out_neither_before_its_undo_time_is_over_nor_to_another_item(make_gate, person, url, items):
+    gate = make_gate(undo_s=3_600)
+    first, second = (gate.ask(TASK, STEPS, action, task_id=action) for action in ("pay[1]", "pay[2]"))
+    person().answer("approve")
+    assert (first.look(), second.look(), items()) == (None, None, ["decided", "pending"])
+    review_queue(url).undo(item_id=first.check.ask.item_id, reviewer="ann", now_ms=now_ms(), lease_ms=60_000)
+    assert (first.look(), second.look(), items()) == (None, None, ["claimed", "pending"])
+    person().answer("reject")
+    person().claim()
+    decision = first.look()
+    assert (decision.reason, decision.item_id) == (Reason.REJECTED, first.check.ask.item_id)
+    assert (second.look(), items()) == (None, ["delivered", "claimed"])
+
+
 def test_fetched_decision_can_no_longer_be_undone(make_gate, person, url):
     waiting = make_gate().ask(TASK, STEPS, "pay[1]", task_id="march")
     decision = person().answer("approve")

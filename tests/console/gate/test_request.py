@@ -8,7 +8,7 @@ from console.errors import BadInput
 from console.gate.request import action_text, check_request
 from console.trajectory import Step
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 WORD = TEXT.filter(str.strip)
 PAIRS = st.lists(st.tuples(TEXT, TEXT), max_size=4)
 JSON = st.recursive(
@@ -82,3 +82,11 @@ def test_half_a_character_is_spelled_out_in_a_step_and_refused_in_the_action():
 def test_incomplete_question_is_refused_in_one_sentence(task, steps, action, trial, said):
     with pytest.raises(BadInput, match=said):
         check_request(task, steps, action, trial=trial)
+
+
+def test_nul_is_spelled_out_in_a_step_and_refused_in_the_action():
+    request = check_request("a\0b", [("look\0", "x")], "pay[1]", task_id="t\0")
+    assert (request.record.instruction, request.record.task_id) == ("a\\x00b", "t\\x00")
+    assert request.record.steps[0].action == "look\\x00"
+    with pytest.raises(BadInput, match="a NUL"):
+        check_request("t", [], "pay\0[1]")

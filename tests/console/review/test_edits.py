@@ -1,5 +1,7 @@
 """An edit reaches the agent only as an action that it can run."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -130,3 +132,47 @@ def test_no_text_at_all_passes_for_a_call_but_the_same_call(edit):
 @given(amount=st.integers() | st.floats(allow_nan=False, allow_infinity=False), order=st.integers())
 def test_every_pair_of_numbers_may_be_written(amount, order):
     check_edit(f'refund_order({{"amount": {amount!r}, "order": {order}}})', PENDING)
+
+
+DOUBLING = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)} | {"d40": {}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"properties": {"note": {"pattern": "(a+)+$"}}}, "does not match"),
+        ({"$ref": "#/$defs/d0", "$defs": DOUBLING}, "do not end within 1,000 steps"),
+        ({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}, "cannot be checked against the schema"),
+        ({"$ref": "http://127.0.0.1:1/schema"}, "cannot be checked against the schema"),
+    ],
+)
+def test_agents_schema_cannot_keep_a_reviewer_waiting(schema, said):
+    check_tool_schema(schema)
+    with pytest.raises(BadInput, match=said):
+        check_edit('pay({"note":"' + "a" * 60 + '!"})', 'pay({"note":"x"})', tool_schema=schema)
+
+
+def test_pattern_of_a_schema_is_checked():
+    schema = {"properties": {"code": {"type": "string", "pattern": "^[A-Z]{2}[0-9]+$"}, "pattern": {"type": "integer"}}}
+    check_tool_schema(schema)
+    check_edit('pay({"code":"AB12"})', 'pay({"code":"CD1"})', tool_schema=schema)
+    with pytest.raises(BadInput, match="at code"):
+        check_edit('pay({"code":"12"})', 'pay({"code":"CD1"})', tool_schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"patternProperties": {"^(a+)+$": {}}}, "name the properties"),
+        ({"properties": {"a": {"pattern": "(?!x)"}}}, "cannot be used here"),
+        (json.loads('{"properties":{"a":' * 400 + "{}" + "}}" * 400), "nested too deeply"),
+    ],
+)
+def test_schema_that_no_edit_could_be_checked_against_is_refused(schema, said):
+    with pytest.raises(BadInput, match=said):
+        check_tool_schema(schema)
+
+
+def test_number_that_is_none_is_no_edit():
+    with pytest.raises(BadInput, match="1e999 is no JSON number"):
+        check_edit('pay({"amount":1e999})', 'pay({"amount":1})')

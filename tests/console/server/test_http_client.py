@@ -1,15 +1,19 @@
 """The same three lines over HTTP: a gate that asks a served console with an agent's token."""
 
 import asyncio
+import json
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from sqlmodel import select
 
-from console.database import reading
-from console.errors import BadInput
+from console import runs
+from console.database import now_ms, reading, writing
+from console.errors import BadInput, Refused
 from console.gate import Gate, Reason
+from console.gate.policy import policy_store
 from storage.tables import Intent, Item
 from tests.serving import free_port, new_agent
 
@@ -37,7 +41,7 @@ def soon(decide):
         until = time.monotonic() + 20
         while time.monotonic() < until:
             try:
-                decide(run, *answer)
+                answer[0]() if callable(answer[0]) else decide(run, *answer)
             except Exception:
                 time.sleep(0.05)
             else:
@@ -80,6 +84,44 @@ def test_action_that_is_not_flagged_begins_at_once(gate):
     decision = gate("calm", detector="random", threshold=1.0).check(TASK, STEPS, "pay[calm]", task_id="march")
     assert (decision.approved, decision.reason) == (True, Reason.NOT_FLAGGED)
     assert len([intent for intent in rows(Intent) if intent.action == "pay[calm]"]) == 1
+
+
+def test_schema_of_the_tool_goes_along_and_binds_the_edit(gate, soon, decide):
+    schema = {"type": "object", "properties": {"bill": {"type": "integer", "maximum": 3}}}
+    answers = []
+
+    def edit():
+        with pytest.raises(BadInput, match="does not fit the schema of pay"):
+            decide("schemed", "edit", edited='pay({"bill":4})')
+        answers.append(decide("schemed", "edit", edited='pay({"bill":3})'))
+
+    soon("schemed", edit)
+    action = {"name": "pay", "arguments": {"bill": 2}}
+    decision = gate("schemed").check(TASK, STEPS, action, tool_schema=schema)
+    assert (decision.edited, decision.action, len(answers)) == (True, 'pay({"bill":3})', 1)
+
+
+def test_agent_chooses_no_judge_where_a_common_policy_rules(serve, data_dir):
+    server = serve()
+    with writing() as session:
+        policy_store.save(session, None, "default: judge", "ada", now_ms())
+    token = new_agent(data_dir, "chooser")
+    lax = {"detector": "random", "threshold": 1.0, "undo_s": 0.0, "url": server.url, "token": token}
+    first = Gate("fresh", **lax)
+    assert first.check(TASK, STEPS, "look[1]", task_id="a").reason is Reason.NOT_FLAGGED
+    with reading() as session:
+        run = runs.get(session, "fresh")
+        assert (run.detector, run.threshold, run.undo_ms) == ("rules", None, 5_000)
+
+
+def test_go_ahead_that_the_policy_took_back_does_not_begin(gate, api, question):
+    run = "taken back"
+    sent = question(run=run, detector="random", threshold=1.0, critical=["*"])
+    check_id = api.post("checks", json=sent).json()["check_id"]
+    with writing() as session:
+        policy_store.save(session, runs.get(session, run), "default: deny", "ada", now_ms())
+    refused = api.post(f"checks/{check_id}/begin")
+    assert (refused.status_code, "ask again" in refused.json()["error"]) == (403, True)
 
 
 def test_nobody_in_time_is_a_no(gate):
@@ -145,3 +187,94 @@ def test_question_goes_on_where_the_console_was_away(serve, decide, data_dir):
 def test_address_and_token_go_together(settings, said):
     with pytest.raises(BadInput, match=said):
         Gate("bot", **settings)
+
+
+class Scripted(BaseHTTPRequestHandler):
+    """A console that answers as the test says, and notes what it was asked."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.asked.append(f"{self.command} {self.path.removeprefix('/api/v1/')}")
+        status, document = self.server.answers.pop(0)
+        body = document if isinstance(document, bytes) else json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.do_POST()
+
+    def log_message(self, *_):
+        """Says nothing."""
+
+
+@pytest.fixture
+def scripted():
+    """A function that makes a gate on a console that gives these answers, with the list of what it was asked."""
+    servers = []
+
+    def make(*answers):
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
+        server.answers, server.asked = list(answers), []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        return Gate("bot", url=url, token="t", timeout_s=20, undo_s=0), server.asked
+
+    yield make
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def decided(approved=True, reason="approved", check_id="c" * 32):
+    said = {"approved": approved, "action": "pay[1]", "feedback": "", "reason": reason, "score": 0.5}
+    return {"check_id": check_id, "status": "decided", "decision": said | {"item_id": 3, "decision_id": 4}}
+
+
+WAITING = {"check_id": "c" * 32, "status": "waiting", "decision": None}
+
+
+def test_what_no_console_says_is_asked_again_until_there_is_an_answer(scripted):
+    lost = [(500, {"error": "broken"}), (502, b"<html>"), (200, b"[1]"), (503, {"error": "away"})]
+    asking, asked = scripted(
+        *lost, (202, WAITING), (503, {}), (202, WAITING), (200, decided()), (500, {}), (200, decided())
+    )
+    decision = asking.check(TASK, STEPS, "pay[1]")
+    assert (decision.approved, decision.reason, decision.item_id, decision.decision_id, decision.score) == (
+        True, Reason.APPROVED, 3, 4, 0.5,
+    )  # fmt: skip
+    look, begin = f"GET checks/{'c' * 32}?wait=5", f"POST checks/{'c' * 32}/begin"
+    assert asked == ["POST checks"] * 5 + [look, "POST checks", look, begin, begin]
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"), [(409, "already_handed_out"), (403, "denied"), (404, "unreachable"), (422, "unreachable")]
+)
+def test_go_ahead_that_does_not_begin_lets_nothing_run_and_says_why(scripted, status, reason):
+    asking, _ = scripted((200, decided()), (status, {"error": "Not now."}))
+    decision = asking.check(TASK, STEPS, "pay[1]")
+    assert (decision.approved, str(decision.reason), decision.feedback) == (False, reason, "Not now.")
+
+
+@pytest.mark.parametrize("answer", [decided(False, "rejected"), decided(True, "not_critical", None)])
+def test_what_need_not_begin_is_asked_once(scripted, answer):
+    asking, asked = scripted((200, answer))
+    assert asking.check(TASK, STEPS, "pay[1]").approved is answer["decision"]["approved"]
+    assert asked == ["POST checks"]
+
+
+@pytest.mark.parametrize("said", ["yes", 1, None])
+def test_only_the_word_true_lets_an_action_run(scripted, said):
+    asking, _ = scripted((200, decided(said)))
+    assert asking.check(TASK, STEPS, "pay[1]").approved is False
+
+
+def test_result_is_sent_until_it_is_heard_and_no_more(scripted):
+    asking, asked = scripted((200, decided()), (200, decided()), (503, {}), (200, {}), (409, {"error": "Not begun."}))
+    decision = asking.check(TASK, STEPS, "pay[1]")
+    asking.done(decision, "paid")
+    with pytest.raises(Refused, match="Not begun"):
+        asking.done(decision, "paid")
+    assert asked[2:] == [f"POST checks/{'c' * 32}/result"] * 3

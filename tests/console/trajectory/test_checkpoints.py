@@ -16,6 +16,7 @@ from console.trajectory.checkpoints import (
     checkpoint_at,
     checkpoints,
     digest,
+    globs,
     halted_checkpoint,
     is_critical,
     pending_action,
@@ -206,3 +207,22 @@ def test_what_a_pattern_matches_is_never_missed_for_speed(name, key, value, patt
     written = [v if isinstance(v, str) else orjson.dumps(v).decode() for v in call.arguments.values()]
     faces = [action, call.name, *(f"{call.name}.{k}={v}" for k, v in zip(call.arguments, written, strict=True))]
     assert is_critical(action, [pattern]) is any(bool(glob.fullmatch(face)) for face in faces)
+
+
+def _matches(glob, text):
+    """A glob tried by its definition, one character at a time."""
+    if not glob:
+        return not text
+    if glob[0] == "*":
+        return any(_matches(glob[1:], text[at:]) for at in range(len(text) + 1))
+    return bool(text) and (glob[0] in ("?", text[0])) and _matches(glob[1:], text[1:])
+
+
+@given(st.text(alphabet="ab*?", max_size=7), st.text(alphabet="ab", max_size=8))
+def test_a_glob_matches_what_its_signs_say(glob, text):
+    assert bool(globs([glob]).fullmatch(text)) is _matches(glob, text)
+
+
+def test_a_glob_of_many_stars_takes_no_longer_than_the_text_is():
+    assert not is_critical("a" * 100_000, ["*a" * 20 + "*b"])
+    assert is_critical("a" * 100_000 + "b", ["*a" * 20 + "*b"])

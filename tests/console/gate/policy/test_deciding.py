@@ -2,6 +2,7 @@
 
 import pytest
 
+from console import runs
 from console.database import writing
 from console.errors import Refused
 from console.gate import Reason
@@ -59,6 +60,25 @@ def test_unflagged_action_of_an_unnamed_task_is_asked_about_once_the_policy_says
     assert gate.check(TASK, STEPS, "open({})").reason is Reason.NOT_FLAGGED
     policy("default: ask")
     assert isinstance(gate.ask(TASK, STEPS, "open({})"), Wait)
+
+
+def test_rule_of_an_environment_holds_where_the_run_is_of_that_one(make_gate):
+    policy = "default: allow\nrules:\n- {environment: webshop, then: deny}"
+    shop = make_gate(policy, run="shop", environment="webshop")
+    assert shop.check(TASK, STEPS, "look").reason is Reason.DENIED
+    assert make_gate(policy, run="other").check(TASK, STEPS, "look").approved
+
+
+def test_version_says_whether_it_is_the_runs_own(make_gate, policy, url):
+    policy("default: deny")
+    make_gate(policy=None).open()
+    with writing(url) as session:
+        run = runs.get(session, "shop-bot")
+        assert not policy_store.effective(session, run).own
+        policy_store.save(session, run, "default: ask", "ada", 0)
+        assert policy_store.effective(session, run).own
+        assert [version.own for version in policy_store.versions(session, run)] == [True]
+        assert [version.own for version in policy_store.versions(session, None)] == [False]
 
 
 def test_denied_action_is_stored_once_and_never_runs(make_gate, stored):
@@ -128,3 +148,53 @@ def test_rollout_leaves_the_other_tasks_to_the_version_before(make_gate, policy)
     again = [gate.check(TASK, STEPS, "look[1]", task_id=f"task {number}").reason for number in range(60)]
     assert 6 < reasons.count(Reason.DENIED) < 32
     assert reasons == again
+
+
+def test_go_ahead_that_has_not_begun_does_not_outlive_a_stricter_policy(make_gate, policy, stored):
+    gate = make_gate(policy="default: judge", detector="random", threshold=1.0)
+    unflagged = gate.ask(TASK, STEPS, "open({})", task_id="a")
+    assert unflagged.reason is Reason.NOT_FLAGGED
+    policy("default: ask")
+    begun = gate.begin(unflagged)
+    assert (begun.approved, begun.reason) == (False, Reason.DENIED)
+    assert "ask again" in begun.feedback
+    policy("default: judge")
+    assert gate.begin(unflagged).approved
+    assert len(stored(tables.Intent)) == 1
+
+
+@pytest.mark.parametrize(("then", "approved"), [("deny", False), ("ask", True), ("judge", True)])
+def test_what_a_person_lets_run_is_denied_where_a_rule_says_so_by_then(make_gate, person, policy, then, approved):
+    gate = make_gate(policy="default: ask")
+    wait = gate.ask(TASK, STEPS, "pay[1]", task_id="a")
+    person().answer("approve", "Go on.")
+    policy(f"default: {then}")
+    decision = wait.look()
+    assert (decision.approved, decision.reason) == (approved, Reason.APPROVED if approved else Reason.DENIED)
+    assert "Go on." in decision.feedback
+    assert gate.begin(decision).approved is approved
+
+
+def test_go_ahead_of_a_person_does_not_begin_once_a_rule_denies_it(make_gate, person, policy, stored):
+    gate = make_gate(policy="default: ask")
+    wait = gate.ask(TASK, STEPS, "pay[1]", task_id="a")
+    person().answer("approve")
+    decision = wait.look()
+    assert decision.approved
+    policy("default: deny")
+    assert gate.begin(decision).reason is Reason.DENIED
+    policy("{default: deny, mode: shadow}")
+    assert gate.begin(decision).approved
+    assert len(stored(tables.Intent)) == 1
+
+
+def test_edit_to_a_tool_that_a_rule_denies_does_not_run(make_gate, person, stored):
+    gate = make_gate(policy="rules:\n- {tool: drop, then: deny}")
+    wait = gate.ask(TASK, STEPS, "pay[1]", task_id="a")
+    person().answer("edit", "Rather drop it.", edited_action="drop[1]", allow_other_tool=True)
+    decision = wait.look()
+    assert (decision.approved, decision.reason) == (False, Reason.DENIED)
+    assert "Rather drop it." in decision.feedback
+    assert stored(tables.Intent) == []
+    (event,) = [row for row in stored(tables.Event) if row.kind == "gate: denied"]
+    assert "drop[1]" in str(event.detail)

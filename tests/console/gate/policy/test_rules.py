@@ -182,3 +182,43 @@ def test_policy_of_the_readme_says_what_the_readme_says():
     assert said('refund_order({"order":12,"amount":999999})', "default" + text)[0] == "ask"
     assert said('refund_order({"order":12,"amount":20})', "default" + text)[0] == "judge"
     assert said("mcp__shop__get_order({})", "default" + text)[0] == "allow"
+
+
+@pytest.mark.parametrize(
+    "action",
+    ["get_x[12]; drop[13]", "get_x[12] drop({}) [x]", "get_x[12]\u2028drop[13]", "get_x[a[b]", "get_x[a]b]"],
+)
+def test_what_another_reader_may_take_for_two_calls_is_none(action):
+    assert said(action, "rules:\n- {tool: get_*, then: allow}") == (
+        Then.ASK,
+        "default" if "\u2028" in action else "rule 1",
+    )
+
+
+@pytest.mark.parametrize("number", ["-1e400", "1e400", "NaN", "-Infinity", "true", '"5"', "null", "[5]"])
+def test_what_is_no_number_meets_no_comparison(number):
+    assert said(f'pay({{"n":{number}}})', "rules:\n- {tool: pay, when: args.n <= 100, then: allow}")[0] == "ask"
+
+
+@pytest.mark.parametrize(
+    "tool", ["MCP__shop__pay", "mcp__a__b__pay", "functions.MCP__shop__pay", "ｐａｙ", "Pay", ".pay", "mcp__a__x.pay"]
+)
+@pytest.mark.parametrize("condition", ["tool: pay", "pattern: pay"])
+def test_no_spelling_of_a_tool_slips_by_the_rule_that_denies_it(tool, condition):
+    if condition == "tool: pay" or tool != "ｐａｙ":
+        assert said(f"{tool}({{}})", f"default: allow\nrules:\n- {{{condition}, then: deny}}")[0] == "deny"
+
+
+@pytest.mark.parametrize(
+    "action", ['get({"a":1}) ; pay({"b":2})', 'get pay({"b":2})', 'get({"a":1,"a":2})', "get(1)", "get[1] pay[2]"]
+)
+def test_pattern_that_allows_lets_no_call_run_that_cannot_be_read(action):
+    assert said(action, "rules:\n- {pattern: get*, then: allow}")[0] == "ask"
+
+
+def test_rules_of_several_calls_with_no_decision_in_common_offer_none_that_runs():
+    text = "rules:\n- {tool: a, then: ask, decisions: [approve]}\n- {tool: b, then: ask, decisions: [edit]}"
+    found = ruling(read_policy(text), CheckFacts("a({})\nb({})"))
+    assert found.decisions == ("reject",)
+    text = "rules:\n- {tool: a, then: ask, decisions: [approve, edit]}\n- {tool: b, then: ask}"
+    assert ruling(read_policy(text), CheckFacts("b({})\na({})")).decisions == ("approve", "edit")

@@ -96,14 +96,21 @@ def test_every_answer_carries_the_policy(shared):
         assert headers["referrer-policy"] == "no-referrer"
 
 
-def test_no_answer_waits_for_an_acknowledgement(api):
+def _seconds(client):
+    started = time.perf_counter()
+    client.get("/openapi.json")
+    return time.perf_counter() - started
+
+
+def test_no_answer_waits_for_an_acknowledgement(api, shared):
     """An answer whose second part waits for the first one's takes the 40 ms that a client puts it off."""
-    took = []
-    for _ in range(40):
-        started = time.perf_counter()
-        api.get("/openapi.json")
-        took.append(time.perf_counter() - started)
-    assert min(took) < 0.030
+    kept, fresh = [], []
+    for _ in range(20):
+        with shared.client_with("") as client:
+            # The first answer on a connection never waits so.
+            fresh.append(_seconds(client))
+            kept += [_seconds(client) for _ in range(3)]
+    assert min(kept) < 3 * min(fresh)
 
 
 def test_the_server_stops_at_once_though_an_agent_waits(serve, question):

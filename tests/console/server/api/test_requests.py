@@ -15,6 +15,7 @@ from tests.signing_in import signed_in
         ({"detector": "no-such"}, "no-such"),
         ({"trial": -1}, "trial"),
         ({"budget": -1}, "budget"),
+        *(({name: 2**63}, name) for name in ("trial", "budget", "reviews_per_item")),
         ({"threshold": 2}, "threshold"),
         ({"timeout_s": 0}, "timeout_s"),
         ({"surprise": 1}, "surprise"),

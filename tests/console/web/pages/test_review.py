@@ -5,7 +5,7 @@ import time
 import pytest
 from sqlmodel import select
 
-from console.database import reading
+from console.database import now_ms, reading, writing
 from console.gate import Gate
 from storage import tables
 
@@ -25,6 +25,30 @@ def desk(open_page):
         return at
 
     return show
+
+
+@pytest.mark.parametrize("page", ["inbox", "review"])
+@pytest.mark.parametrize(
+    ("deadline_s", "heard_s", "beats", "said", "unsaid"),
+    [
+        (1_790, 0, True, "waits until", "not heard of"),
+        (1_790, -20, True, "UTC (29 min), not heard of for 2", "waits no more"),
+        (1_790, -20, False, "UTC (29 min)", "not heard of"),
+        (-5, 0, True, "waits no more: what is decided now is recorded and lets nothing run", "waits until"),
+    ],
+)
+def test_who_waits_and_until_when_is_said(open_page, words, page, deadline_s, heard_s, beats, said, unsaid):
+    Gate("desk", "full-validation", agent="shop <b>").ask("Refund order 12.", [], REFUND)
+    if page == "review":
+        open_page("review", run="desk")
+    with writing() as session:
+        (ask,) = session.exec(select(tables.Ask))
+        ask.beats, ask.heartbeat_ms = beats, now_ms() + heard_s * 1_000
+        ask.deadline_ms = now_ms() + deadline_s * 1_000
+    told = words(open_page(page, run="desk"))
+    assert "shop &lt;b&gt;" in told
+    assert said in told
+    assert unsaid not in told
 
 
 def answers():

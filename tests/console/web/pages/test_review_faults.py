@@ -1,6 +1,7 @@
 """The Review page while its database cannot be used: one true sentence, the words kept, and tried again it works."""
 
 import sqlite3
+import time
 from contextlib import closing
 
 import pytest
@@ -41,25 +42,57 @@ def test_a_removed_file_is_said_and_the_words_stay(reviewing, words, data_dir):
     assert not (data_dir / "console.db").exists()
 
 
-def test_a_read_only_file_is_said_and_the_same_answer_is_taken_once_it_is_not(reviewing, words):
-    opened = engine(database_url(), Durability.FULL)
-    limit(opened, read_only=True)
+LIMITS = {
+    "cannot be written to": ("query_only=ON", "query_only=OFF"),
+    "The disk is full": ("max_page_count=1", "max_page_count=1000000"),
+}
+
+
+@pytest.mark.parametrize("sentence", LIMITS)
+def test_a_fault_is_said_and_the_same_answer_is_taken_once_it_is_over(reviewing, words, sentence):
+    fault, cure = LIMITS[sentence]
+    # More than the pages of the file have room for.
+    written = WORDS * 500
+    next(area for area in reviewing.text_area if area.label == "Words to the agent").set_value(written)
+    limit(fault)
     press(reviewing, "reject")
-    assert "nothing of this was stored" in words(reviewing)
+    assert f"{sentence}, so nothing of this was stored" in words(reviewing)
     assert decided() == []
-    limit(opened, read_only=False)
-    reviewing.run()
-    words_there = next(area for area in reviewing.text_area if area.label == "Words to the agent")
-    assert words_there.value == WORDS
-    reviewing.session_state["shown_ms"] = 0
-    press(reviewing, "reject")
+    limit(cure)
+    send_again(reviewing, written)
+    assert decided() == [written]
+
+
+@pytest.mark.at_length
+def test_a_file_locked_for_a_minute_is_said_and_the_same_answer_is_taken_once_it_is_not(reviewing, words, data_dir):
+    reviewing.default_timeout = 200
+    with closing(sqlite3.connect(data_dir / "console.db", isolation_level=None, check_same_thread=False)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            press(reviewing, "reject")
+            assert "busy" in words(reviewing)
+            assert "try again in a moment" in words(reviewing)
+            reviewing.session_state["shown_ms"] = 0
+        holder.execute("ROLLBACK")
+    assert decided() == []
+    send_again(reviewing, WORDS)
     assert decided() == [WORDS]
 
 
-def limit(opened, *, read_only):
-    """Lets the connection that answers are written on write no more, or again."""
+def send_again(at, written):
+    """The words are still there, and the same key sends them."""
+    at.run()
+    assert next(area for area in at.text_area if area.label == "Words to the agent").value == written
+    at.session_state["shown_ms"] = 0
+    press(at, "reject")
+
+
+def limit(pragma):
+    """Limits the connection that answers are written on, or lets it write again."""
+    opened = engine(database_url(), Durability.FULL)
     connection = borrow(opened, waits=False)
-    connection.execute(f"PRAGMA query_only={'ON' if read_only else 'OFF'}")
+    connection.execute(f"PRAGMA {pragma}")
     give_back(opened, connection, waits=False)
 
 
