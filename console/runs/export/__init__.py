@@ -93,7 +93,8 @@ def export_layout(
     A zipped folder goes to a new folder where the path has no suffix. Raises Unknown for a layout, run or thing asked
     for that there is not, BadInput for another suffix or where it cannot be written, and what the layout raises.
     """
-    chosen, source = _layout(layout), _records(url, run_name, asked_for, licence)
+    chosen = _layout(layout)
+    source = _records(url, chosen, run_name, asked_for, licence)
     unpacked = chosen.suffix == "zip" and not path.suffix
     if not unpacked and path.suffix != f".{chosen.suffix}":
         raise BadInput(f"The {layout} layout is a .{chosen.suffix} file; {path.name!r} names another kind of file.")
@@ -114,7 +115,8 @@ def download_layout(
     url: str, layout: str, run_name: str, asked_for: Collection[str] = (), *, by: By | None = None
 ) -> bytes:
     """A run in the layout of another tool, as bytes; for researchers. Raises as `export_layout` does."""
-    chosen, source = _layout(layout), _records(url, run_name, asked_for, "unknown")
+    chosen = _layout(layout)
+    source = _records(url, chosen, run_name, asked_for, "unknown")
     stream = BytesIO()
     _tell(url, run_name, layout, chosen.suffix, chosen.write(source, stream), by, asked_for)
     return stream.getvalue()
@@ -126,10 +128,10 @@ def _layout(name: str) -> Layout:
     return LAYOUTS[name]
 
 
-def _records(url: str, run_name: str, asked_for: Collection[str], licence: str) -> RunRecords:
+def _records(url: str, layout: Layout, run_name: str, asked_for: Collection[str], licence: str) -> RunRecords:
     for name in asked_for:
-        if name not in ASKED_FOR:
-            raise Unknown("thing to ask for", name, ASKED_FOR)
+        if name not in layout.takes:
+            raise Unknown("thing to ask for", name, layout.takes)
     opened = partial(reading, url)
     return RunRecords(opened, _find(opened, run_name), frozenset(asked_for), licence)
 

@@ -32,7 +32,7 @@ _BACKSTAGE: Mapping[str, Any] = {"gold": {}, "source": {}, "extra": {}, "memory"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GivenAnswer:
     """A reviewer's current answer to one checkpoint; times in ms since 1970."""
 
     step: int
@@ -52,7 +52,7 @@ class Reviewed:
     id: int
     record: Trajectory
     created_ms: int
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[GivenAnswer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class RunRecords:
 
     def _answers(
         self, session: Session, ids: Sequence[int | None], names: Mapping[str, str]
-    ) -> dict[int, list[Answer]]:
+    ) -> dict[int, list[GivenAnswer]]:
         item, answer = tables.Item, tables.Decision
         statement = (
             select(item, answer)
@@ -120,7 +120,7 @@ class RunRecords:
         )
         if "simulated" not in self.asked_for:
             statement = statement.where(answer.annotator_kind == "human")
-        found: dict[int, list[Answer]] = {}
+        found: dict[int, list[GivenAnswer]] = {}
         for asked, given in session.exec(statement):
             found.setdefault(asked.trajectory_id, []).append(_answer(asked, given, names[given.reviewer]))
         return found
@@ -139,8 +139,8 @@ class RunRecords:
         return {name: name if "names" in self.asked_for else f"reviewer {n}" for n, name in enumerate(real, start=1)}
 
 
-def _answer(item: tables.Item, given: tables.Decision, name: str) -> Answer:
-    return Answer(
+def _answer(item: tables.Item, given: tables.Decision, name: str) -> GivenAnswer:
+    return GivenAnswer(
         step=item.step,
         kind=CheckpointKind(item.kind),
         reviewer=name,

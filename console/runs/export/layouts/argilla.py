@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from console.runs import run_checkpoints
 from console.runs.export.conversation import in_words
 from console.runs.export.layouts.layout import Layout, write_list
-from console.runs.export.reviewed import Answer, Reviewed, RunRecords
+from console.runs.export.reviewed import GivenAnswer, Reviewed, RunRecords
 from console.trajectory.checkpoints import Checkpoint
 
 _PEOPLE = uuid.UUID("6f1c4b0e-3b1d-5a53-9a57-9f5d8a1f9c11")
@@ -49,15 +49,15 @@ def _metadata(source: RunRecords, one: Reviewed, checkpoint: Checkpoint) -> dict
     return {**place, "run": source.run.name, **gold}
 
 
-def _responses(answers: list[Answer]) -> dict[str, Any]:
+def _responses(answers: list[GivenAnswer]) -> dict[str, Any]:
     """By question what each reviewer answered; Argilla knows its users by UUIDs, so each name has its own."""
     decisions = [_response(given, given.decision) for given in answers]
     words = [_response(given, given.words) for given in answers if given.words]
     return {name: given for name, given in (("decision", decisions), ("words", words)) if given}
 
 
-def _response(given: Answer, value: str) -> dict[str, Any]:
+def _response(given: GivenAnswer, value: str) -> dict[str, Any]:
     return {"value": value, "user_id": str(uuid.uuid5(_PEOPLE, given.reviewer)), "status": "submitted"}
 
 
-LAYOUT = Layout("Argilla records", "checkpoints", "json", "application/json", write)
+LAYOUT = Layout("Argilla records", "checkpoints", "json", "application/json", write, ("answers", "gold", "simulated"))

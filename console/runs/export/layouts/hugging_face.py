@@ -157,4 +157,6 @@ def _left_out(source: RunRecords) -> str:
     return "\n".join([*found, "- What the source kept beside its steps, and memories of earlier trials."])
 
 
-LAYOUT = Layout("Hugging Face datasets folder", "trajectories", "zip", "application/zip", write)
+LAYOUT = Layout(
+    "Hugging Face datasets folder", "trajectories", "zip", "application/zip", write, ("gold", "names", "simulated")
+)

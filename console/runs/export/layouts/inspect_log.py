@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from console.errors import Refused
 from console.runs.export.conversation import given, numbered, spoken
 from console.runs.export.layouts.layout import Layout
-from console.runs.export.reviewed import Answer, Reviewed, RunRecords
+from console.runs.export.reviewed import GivenAnswer, Reviewed, RunRecords
 from console.trajectory import Label
 from console.trajectory.checkpoints import Call, CheckpointKind, calls, checkpoint_at
 from storage.tables import DecisionKind
@@ -86,7 +86,7 @@ def _call(id: str, call: Call) -> dict[str, Any]:
     return {"id": id, "function": call.name, "arguments": dict(call.arguments), "type": "function"}
 
 
-def _approval(one: Reviewed, answer: Answer) -> dict[str, Any]:
+def _approval(one: Reviewed, answer: GivenAnswer) -> dict[str, Any]:
     action = checkpoint_at(one.record, answer.step, answer.kind).action
     named = [id for index, (_, ids) in enumerate(numbered(one.record.steps)) if index == answer.step for id, _ in ids]
     id = named[0] if named else "call_pending"
@@ -111,4 +111,6 @@ def _iso(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1_000, UTC).isoformat()
 
 
-LAYOUT = Layout("Inspect log", "samples", "eval", "application/octet-stream", write)
+LAYOUT = Layout(
+    "Inspect log", "samples", "eval", "application/octet-stream", write, ("gold", "names", "simulated"), "inspect_ai"
+)

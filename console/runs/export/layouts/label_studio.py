@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from console.runs import run_checkpoints
 from console.runs.export.conversation import in_words
 from console.runs.export.layouts.layout import Layout, write_list
-from console.runs.export.reviewed import Answer, Reviewed, RunRecords
+from console.runs.export.reviewed import GivenAnswer, Reviewed, RunRecords
 from console.trajectory.checkpoints import Checkpoint
 
 INTERFACE = """<View>
@@ -47,7 +47,7 @@ def _data(source: RunRecords, one: Reviewed, checkpoint: Checkpoint) -> dict[str
     return {**data, **place, "run": source.run.name, **gold}
 
 
-def _annotation(given: Answer) -> dict[str, Any]:
+def _annotation(given: GivenAnswer) -> dict[str, Any]:
     result = [_result("decision", "choices", {"choices": [given.decision]})]
     if given.words:
         result.append(_result("words", "textarea", {"text": [given.words]}))
@@ -59,4 +59,6 @@ def _result(name: str, kind: str, value: dict[str, Any]) -> dict[str, Any]:
     return {"from_name": name, "to_name": "action", "type": kind, "value": value}
 
 
-LAYOUT = Layout("Label Studio tasks", "checkpoints", "json", "application/json", write)
+LAYOUT = Layout(
+    "Label Studio tasks", "checkpoints", "json", "application/json", write, ("answers", "gold", "names", "simulated")
+)

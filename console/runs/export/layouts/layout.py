@@ -15,7 +15,8 @@ from console.runs.export.reviewed import RunRecords
 class Layout:
     """A file of the form that another tool reads: what it is for, its suffix, and how it is written.
 
-    `write` puts a run's records on the stream and returns how many `unit` there are.
+    `write` puts a run's records on the stream and returns how many `unit` there are. `takes` are the names in ASKED_FOR
+    that change it; `needs` is the library that writes it, where it is none of ours.
     """
 
     title: str
@@ -23,6 +24,8 @@ class Layout:
     suffix: str
     media_type: str
     write: Callable[[RunRecords, BinaryIO], int]
+    takes: tuple[str, ...] = ()
+    needs: str | None = None
 
 
 def write_lines(documents: Iterable[Any], stream: BinaryIO) -> int:

@@ -81,4 +81,4 @@ def _name(name: str, whole: bool) -> str:
     return name if whole else _NOT_IN_A_NAME.sub("_", name)[:_LONGEST_NAME]
 
 
-LAYOUT = Layout("OpenAI fine-tuning examples", "trajectories", "jsonl", "application/jsonl", write)
+LAYOUT = Layout("OpenAI fine-tuning examples", "trajectories", "jsonl", "application/jsonl", write, ("gold", "ids"))

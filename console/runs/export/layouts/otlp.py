@@ -10,7 +10,7 @@ import orjson
 
 from console.runs.export.conversation import arguments_text, given, numbered, spoken
 from console.runs.export.layouts.layout import Layout, write_lines
-from console.runs.export.reviewed import Answer, Reviewed, RunRecords
+from console.runs.export.reviewed import GivenAnswer, Reviewed, RunRecords
 from console.trajectory import Step
 from console.trajectory.checkpoints import Call
 
@@ -90,7 +90,7 @@ def _said(step: Step, named: list[tuple[str, Call]]) -> Iterator[dict[str, Any]]
             yield {"type": "tool_call", "id": id, "name": call.name, "arguments": dict(call.arguments)}
 
 
-def _event(answer: Answer, at: int) -> dict[str, Any]:
+def _event(answer: GivenAnswer, at: int) -> dict[str, Any]:
     told = {"decision": answer.decision, "reviewer": answer.reviewer, "words": answer.words, "at_ms": answer.at_ms}
     named = {f"inferact.{name}": value for name, value in told.items()}
     return {"timeUnixNano": str(at), "name": "inferact.review", "attributes": _attributes(named)}
@@ -132,4 +132,6 @@ def _id(text: str, digits: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:digits]
 
 
-LAYOUT = Layout("OpenTelemetry GenAI traces", "traces", "jsonl", "application/jsonl", write)
+LAYOUT = Layout(
+    "OpenTelemetry GenAI traces", "traces", "jsonl", "application/jsonl", write, ("gold", "names", "simulated")
+)

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from console.runs.export.conversation import Chat, assistant, in_words
 from console.runs.export.layouts.layout import Layout, write_lines
-from console.runs.export.reviewed import Answer, Reviewed, RunRecords
+from console.runs.export.reviewed import GivenAnswer, Reviewed, RunRecords
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage.tables import DecisionKind
 
@@ -37,7 +37,7 @@ def _pairs(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
             }
 
 
-def _preferred(source: RunRecords, one: Reviewed, answer: Answer) -> str | None:
+def _preferred(source: RunRecords, one: Reviewed, answer: GivenAnswer) -> str | None:
     if answer.decision == DecisionKind.EDIT:
         return answer.edited_action
     if answer.decision != DecisionKind.REJECT:
@@ -62,7 +62,7 @@ def _completion(prompt: list[Chat], action: str, label: bool) -> dict[str, Any]:
     return {"prompt": prompt, "completion": [assistant("", action)], "label": label}
 
 
-def _judged(one: Reviewed) -> Iterator[tuple[Answer, Checkpoint]]:
+def _judged(one: Reviewed) -> Iterator[tuple[GivenAnswer, Checkpoint]]:
     """The answers to critical actions; a halted trial has none, and neither has an end."""
     for answer in one.answers:
         checkpoint = checkpoint_at(one.record, answer.step, answer.kind)
@@ -70,5 +70,9 @@ def _judged(one: Reviewed) -> Iterator[tuple[Answer, Checkpoint]]:
             yield answer, checkpoint
 
 
-DPO = Layout("Preference pairs for TRL's DPO trainer", "pairs", "jsonl", "application/jsonl", write_pairs)
-KTO = Layout("Labelled actions for TRL's KTO trainer", "actions", "jsonl", "application/jsonl", write_labelled)
+DPO = Layout(
+    "Preference pairs for TRL's DPO trainer", "pairs", "jsonl", "application/jsonl", write_pairs, ("simulated",)
+)
+KTO = Layout(
+    "Labelled actions for TRL's KTO trainer", "actions", "jsonl", "application/jsonl", write_labelled, ("simulated",)
+)

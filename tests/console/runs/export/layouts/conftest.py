@@ -1,4 +1,4 @@
-"""A service desk's run: a refund rejected and done better in the next trial, one edited, one approved, one simulated."""
+"""A service desk's run: a refund rejected and done right in the next trial, one edited, one approved, one simulated."""
 
 import pytest
 

@@ -78,6 +78,8 @@ def test_labelled_actions_are_approved_rejected_and_edited_ones(leaves):
         *(("400})", False), ("41})", False), ("40})", True), ("40})", True)),
     ]
     assert len(lines(leaves("kto", "simulated"))) == 5
+    with pytest.raises(Unknown, match="No thing to ask for named 'gold'"):
+        leaves("kto", "gold")
 
 
 @pytest.mark.parametrize("layout", WITHOUT_INSPECT)
