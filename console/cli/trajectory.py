@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from console import runs
-from console.cli.output import Json, by_default, emit_json, progress, say, show_table
-from console.database import reading
+from console.cli.output import Json, by_default, emit, emit_json, progress, say, show_table
+from console.database import now_ms, reading, writing
 from console.errors import BadInput
 from console.review import plain_text
-from console.runs import ingest, trajectory_list
+from console.runs import housekeeping, ingest, trajectory_list
 from console.runs.importers import IMPORTERS
 from console.runs.ingest import FileReport
 
@@ -63,12 +63,15 @@ def import_logs(
 @by_default(app)
 def list_trajectories(
     run: Annotated[str | None, typer.Option(help="The run's name; without it, all runs.")] = None,
+    search: Annotated[str, typer.Option(help="Only those in which these words stand, or words that begin so.")] = "",
+    place: Annotated[str, typer.Option("--in", help=f"Where: {', '.join(trajectory_list.PLACES)}.")] = "anywhere",
     as_json: Json = False,
 ) -> None:
-    """List the trajectories of a run."""
+    """List the trajectories of a run, or those in which words stand."""
+    wanted = trajectory_list.Filter(text=search, place=place)
     with reading() as session:
-        wanted = [runs.get(session, run)] if run else runs.every(session)
-        rows = [{"run": one.name, **row} for one in wanted for row in trajectory_list.rows(session, one)]
+        among = [runs.get(session, run)] if run else runs.every(session)
+        rows = [{"run": one.name, **row} for one in among for row in trajectory_list.rows(session, one, wanted)]
     if as_json:
         emit_json(rows)
         return
@@ -88,6 +91,42 @@ def show(
         emit_json({"trajectory_id": trajectory_id, **record.to_dict()})
     else:
         say(plain_text.record_as_text(record, full=True))
+
+
+@app.command("move", epilog="Example: inferact trajectory move 12 13 --to pilot")
+def move(
+    ids: Annotated[list[int], typer.Argument(help="The ids that `trajectory list` prints.")],
+    to: Annotated[str, typer.Option("--to", help="The archive run that they go to; a new one is made.")],
+    as_json: Json = False,
+) -> None:
+    """Move trajectories that nobody has reviewed to another run of imported logs, with their verdicts."""
+    with writing() as session:
+        done = housekeeping.move(session, ids, to, now_ms())
+    told = f"Moved {len(done.moved)} to {to}; queue what is flagged there: inferact detect {to}"
+    if done.there_already:
+        told += f". {len(done.there_already)} stayed: {to} has them already."
+    emit({"to": to, "moved": done.moved, "there_already": done.there_already}, as_json, told)
+
+
+@app.command("imports", epilog="Example: inferact trajectory imports --run hotpot")
+def imports(run: RunOption, as_json: Json = False) -> None:
+    """List the files that were imported into a run, and which of those imports were undone."""
+    with reading() as session:
+        rows = housekeeping.imports(session, runs.get(session, run))
+    if as_json:
+        emit_json(rows)
+        return
+    show_table(rows, ("import_id", "file", "at", "imported", "still_there", "undone"), empty=f"No imports into {run}.")
+
+
+@app.command("undo", epilog="Example: inferact trajectory undo 3")
+def undo(
+    import_id: Annotated[int, typer.Argument(help="The id that `trajectory imports` prints.")], as_json: Json = False
+) -> None:
+    """Undo an import: delete what it brought, as long as nobody has reviewed any of it."""
+    with writing() as session:
+        run, gone = housekeeping.undo_import(session, import_id, now_ms())
+    emit({"run": run.name, "deleted": gone}, as_json, f"Deleted {gone} trajectories of {run.name}.")
 
 
 def _files(paths: list[Path]) -> Iterator[Path]:

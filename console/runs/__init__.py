@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +16,8 @@ from sqlmodel import Session, col, select
 
 from console.environments import environment
 from console.errors import BadInput, Refused, Unknown
-from console.runs import audit_log, critical_suggestions
+from console.runs import audit_log, critical_suggestions, removal
+from console.runs.options import run_options
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, calls, checkpoints
 from storage import tables
@@ -63,15 +65,17 @@ def get(session: Session, name: str) -> tables.Run:
     """The run of that name; raises Unknown, naming those there are."""
     run = find(session, name)
     if run is None:
-        raise Unknown("run", name, [run.name for run in every(session)])
+        raise Unknown("run", name, [run.name for run in every(session, archived=True)])
     return run
 
 
-def every(session: Session, *, of_studies: bool = False) -> list[tables.Run]:
-    """All runs, the newest first; those of studies' participants only with `of_studies`."""
+def every(session: Session, *, of_studies: bool = False, archived: bool = False) -> list[tables.Run]:
+    """All runs, the newest first; those of studies' participants and archived ones only where asked for."""
     statement = select(tables.Run).order_by(col(tables.Run.id).desc())
     if not of_studies:
         statement = statement.where(col(tables.Run.study_id).is_(None))
+    if not archived:
+        statement = statement.where(col(tables.Run.archived_ms).is_(None))
     return list(session.exec(statement))
 
 
@@ -114,6 +118,8 @@ def summary(session: Session, run: tables.Run) -> dict[str, Any]:
         "threshold": run.threshold,
         "waiting": session.exec(waiting).one(),
         "blind": run.blind,
+        "tags": orjson.loads(run.tags),
+        "archived": run.archived_ms is not None,
     }
 
 
@@ -166,18 +172,31 @@ def run_checkpoints(run: tables.Run, record: Trajectory) -> list[Checkpoint]:
     return checkpoints(record, patterns(run), ends=ends)
 
 
-def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> None:
-    """Replaces the critical-action patterns; checkpoints that are already judged stay as they are.
+def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> list[int]:
+    """Replaces the critical-action patterns; items that none matches any longer leave the queue, and are returned.
 
-    Raises Refused for a gate, whose policy decides.
+    What is judged or answered stays as it is. Raises Refused for a gate, whose policy decides.
     """
     if run.kind == RunKind.GATE:
         raise Refused(f"{run.name} is a gate, so its policy decides: inferact policy show {run.name}")
     cleaned = list(dict.fromkeys(pattern.strip() for pattern in wanted if pattern.strip()))
     before, run.critical = patterns(run), orjson.dumps(cleaned).decode()
+    told: dict[str, Any] = {"patterns": cleaned}
+    withdrawn: list[int] = []
+    if set(before) - set(cleaned):
+        run.options = replace(run_options(run), narrowed=True).to_json()
+        session.add(run)
+        withdrawn = removal.withdraw_uncritical(session, run, cleaned, now_ms)
+        told |= {"withdrawn": withdrawn}
     session.add(run)
-    told = {"patterns": cleaned}
     audit_log.record(session, run, "critical actions set", now_ms, before=before, after=cleaned, detail=told)
+    return withdrawn
+
+
+def withdrawn_sentence(items: Sequence[int]) -> str:
+    """What narrower patterns took out of the queue, as one sentence."""
+    left = "1 item left" if len(items) == 1 else f"{len(items)} items left"
+    return f"{left} the queue, as no pattern matches any longer; the units of claims are given back."
 
 
 def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> list[critical_suggestions.Suggestion]:
