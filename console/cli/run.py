@@ -183,16 +183,17 @@ def critical(
             kept = [pattern for pattern in runs.patterns(changed) if pattern not in (remove or [])]
             withdrawn = runs.set_patterns(session, changed, [*kept, *(add or [])], now_ms())
         patterns = runs.patterns(changed)
-        candidates = [
-            {"pattern": one.pattern, "count": one.count, "why": one.why} for one in runs.candidates(session, changed)
-        ]
+        looked = runs.candidates(session, changed)
+    candidates = [{"pattern": one.pattern, "count": one.count, "why": one.why} for one in looked.found]
     if as_json:
-        emit_json({"run": run, "critical": patterns, "candidates": candidates, "withdrawn": withdrawn})
+        emit_json({"run": run, "critical": patterns, "candidates": candidates, "withdrawn": withdrawn,
+                   "seen": looked.seen, "trajectories": looked.total})  # fmt: skip
         return
     if withdrawn:
         say(runs.withdrawn_sentence(withdrawn))
     say("Critical: " + (", ".join(patterns) or "nothing yet"))
-    show_table(candidates, ("pattern", "count", "why"), empty="No further candidates among the tools used.")
+    show_table(candidates, ("pattern", "count", "why"), empty="No further candidates among the actions.")
+    say(looked.share)
 
 
 @app.command("budget", epilog="Example: inferact run budget hotpot 50%")

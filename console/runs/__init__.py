@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,7 +20,7 @@ from console.errors import BadInput, Refused, Unknown
 from console.runs import audit_log, critical_suggestions, removal
 from console.runs.options import run_options
 from console.trajectory import Outcome, Trajectory, from_json
-from console.trajectory.checkpoints import Checkpoint, calls, checkpoints
+from console.trajectory.checkpoints import Checkpoint, checkpoints
 from storage import tables
 from storage.queue import Queue
 from storage.tables import ItemStatus, RunKind
@@ -199,22 +200,36 @@ def withdrawn_sentence(items: Sequence[int]) -> str:
     return f"{left} the queue, as no pattern matches any longer; the units of claims are given back."
 
 
-def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> list[critical_suggestions.Suggestion]:
-    """Further tools that look critical among the first `limit` trajectories; a person confirms them."""
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What looks critical in a run and is not yet, as far as `seen` of its `total` trajectories show."""
+
+    found: list[critical_suggestions.Suggestion]
+    seen: int
+    total: int
+
+    @property
+    def share(self) -> str:
+        """Which part of the log was looked at, in words."""
+        if self.seen == self.total:
+            return f"All {self.total:,} trajectories were looked at."
+        return f"{self.seen:,} of {self.total:,} trajectories were looked at, spread over the log."
+
+
+def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candidates:
+    """Further actions that look critical among at most `limit` trajectories; a person confirms them."""
     body, record = tables.TrajectoryBody, tables.Trajectory
-    statement = (
-        select(body.body)
-        .join(record, col(record.id) == body.trajectory_id)
-        .where(record.run_id == run.id)
-        .order_by(col(record.id))
-        .limit(limit)
-    )
-    counts: dict[str, int] = {}
-    for text in session.exec(statement):
-        for step in from_json(text).steps:
-            for call in calls(step.action):
-                counts[call.name] = counts.get(call.name, 0) + 1
-    return critical_suggestions.suggest(counts.items(), patterns(run))
+    ids = session.exec(select(record.id).where(record.run_id == run.id).order_by(col(record.id))).all()
+    chosen = ids[:: max(1, -(-len(ids) // limit))]
+    counts: Counter[str] = Counter()
+    for start in range(0, len(chosen), _AT_ONCE):
+        statement = select(body.body).where(col(body.trajectory_id).in_(chosen[start : start + _AT_ONCE]))
+        for text in session.exec(statement):
+            counts.update(step.action for step in from_json(text).steps)
+    return Candidates(critical_suggestions.suggest(counts.items(), patterns(run)), len(chosen), len(ids))
+
+
+_AT_ONCE = 500
 
 
 def set_budget(session: Session, run: tables.Run, wanted: str | None, now_ms: int) -> None:

@@ -19,7 +19,7 @@ with reading() as session:
     summaries = [runs.summary(session, one) for one in runs.every(session)]
     status = runs.status(session, run) if run else None
     patterns = runs.patterns(run) if run else []
-    candidates = runs.candidates(session, run, limit=300) if run else []
+    candidates = runs.candidates(session, run, limit=300) if run else runs.Candidates([], 0, 0)
 
 show_messages()
 logs, agents = st.columns(2)
