@@ -173,12 +173,18 @@ def critical(
     run: Name,
     add: Annotated[list[str] | None, typer.Option(help="A pattern to add.")] = None,
     remove: Annotated[list[str] | None, typer.Option(help="A pattern to take away.")] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Add the first candidates where nothing is critical.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show or change the patterns of a run's critical actions, with candidates from the tools that the run used."""
     withdrawn: list[int] = []
     with writing() as session:
         changed = runs.get(session, run)
+        if accept:
+            end = runs.dead_end(session, changed)
+            add = [*(add or []), *(end[1] if end else [])]
         if add or remove:
             kept = [pattern for pattern in runs.patterns(changed) if pattern not in (remove or [])]
             withdrawn = runs.set_patterns(session, changed, [*kept, *(add or [])], now_ms())

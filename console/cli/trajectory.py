@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -41,11 +42,13 @@ def import_logs(
     reports = [_import_one(path, run, format) for path in _files(paths)]
     if budget is not None and any(not report.rejected for report in reports):
         ingest.set_budget(run, budget)
-    document = {
+    document: dict[str, Any] = {
         "files": [report.to_dict() for report in reports],
         "imported": sum(report.imported for report in reports),
         "rejected": sum(bool(report.rejected) for report in reports),
     }
+    end = _dead_end(run) if any(not report.rejected for report in reports) else None
+    document["nothing_critical"] = {"looks_critical": end[1]} if end else None
     if as_json:
         emit_json(document)
     else:
@@ -53,10 +56,33 @@ def import_logs(
             for good, sentence in ingest.sentences(report):
                 if good:
                     say(sentence)
-        if document["imported"]:
-            say(f"Next: inferact detect {run} --method rules")
+        _say_next(run, end, bool(document["imported"]))
     if document["rejected"]:
         raise BadInput("\n".join(text for report in reports for good, text in ingest.sentences(report) if not good))
+
+
+def _dead_end(run: str) -> tuple[str, list[str]] | None:
+    with reading() as session:
+        return runs.dead_end(session, runs.get(session, run))
+
+
+def _say_next(run: str, end: tuple[str, list[str]] | None, imported: bool) -> None:
+    """What to do now; where nothing is critical, what looks it, and one key that accepts it."""
+    if end is None:
+        if imported:
+            say(f"Next: inferact detect {run} --method rules")
+        return
+    sentence, patterns = end
+    say(sentence)
+    if not patterns:
+        return
+    if sys.stdin.isatty() and typer.confirm("Count them as critical?", default=False):
+        with writing() as session:
+            found = runs.get(session, run)
+            runs.set_patterns(session, found, [*runs.patterns(found), *patterns], now_ms())
+        say(f"Next: inferact detect {run} --method rules")
+    else:
+        say(f"To count them as critical: inferact run critical {run} --accept")
 
 
 @app.command("list", epilog="Example: inferact trajectory list --run hotpot --json")

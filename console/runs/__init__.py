@@ -20,7 +20,7 @@ from console.errors import BadInput, Refused, Unknown
 from console.runs import audit_log, critical_suggestions, removal
 from console.runs.options import run_options
 from console.trajectory import Outcome, Trajectory, from_json
-from console.trajectory.checkpoints import Checkpoint, checkpoints
+from console.trajectory.checkpoints import Checkpoint, checkpoints, is_critical, pending_action
 from storage import tables
 from storage.queue import Queue
 from storage.tables import ItemStatus, RunKind
@@ -202,11 +202,15 @@ def withdrawn_sentence(items: Sequence[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What looks critical in a run and is not yet, as far as `seen` of its `total` trajectories show."""
+    """What looks critical in a run and is not yet, as far as `seen` of its `total` trajectories show.
+
+    `critical` is how many of the actions seen there do count as critical.
+    """
 
     found: list[critical_suggestions.Suggestion]
     seen: int
     total: int
+    critical: int = 0
 
     @property
     def share(self) -> str:
@@ -222,11 +226,38 @@ def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candida
     ids = session.exec(select(record.id).where(record.run_id == run.id).order_by(col(record.id))).all()
     chosen = ids[:: max(1, -(-len(ids) // limit))]
     counts: Counter[str] = Counter()
+    held = 0
     for start in range(0, len(chosen), _AT_ONCE):
         statement = select(body.body).where(col(body.trajectory_id).in_(chosen[start : start + _AT_ONCE]))
         for text in session.exec(statement):
-            counts.update(step.action for step in from_json(text).steps)
-    return Candidates(critical_suggestions.suggest(counts.items(), patterns(run)), len(chosen), len(ids))
+            trajectory = from_json(text)
+            counts.update(step.action for step in trajectory.steps)
+            held += pending_action(trajectory) is not None
+    known = patterns(run)
+    critical = held + sum(count for action, count in counts.items() if is_critical(action, known))
+    return Candidates(critical_suggestions.suggest(counts.items(), known), len(chosen), len(ids), critical)
+
+
+def dead_end(session: Session, run: tables.Run) -> tuple[str, list[str]] | None:
+    """A sentence and the patterns to accept where no action of the run could be reviewed; None where one can.
+
+    An environment whose trials end in a checkpoint has something to review, and a gate's policy decides for itself.
+    """
+    ends = run.ends or any(environment(name).ends for name in run.environment.split(","))
+    looked = Candidates([], 0, 0) if ends or run.kind == RunKind.GATE else candidates(session, run)
+    if not looked.seen or looked.critical:
+        return None
+    part = "" if looked.seen == looked.total else f" ({looked.share.removesuffix('.')})"
+    first = f"No action of {run.name} counts as critical{part}"
+    shown = looked.found[:_SHOWN]
+    if not shown:
+        return f"{first}, and none looks it; name one: inferact run critical {run.name} --add PATTERN", []
+    listed = ", ".join(f"{one.pattern} ({one.count} times)" for one in shown)
+    these = "this one looks it" if len(shown) == 1 else f"these {len(shown)} look it"
+    return f"{first}; {these}: {listed}.", [one.pattern for one in shown]
+
+
+_SHOWN = 3
 
 
 _AT_ONCE = 500

@@ -15,6 +15,7 @@ from console.runs import ingest
 from console.trials import replay
 from console.web.flash import flash, guarded
 from console.web.runs.new_run import bar_of
+from console.web.widgets.messages import show_problem
 from storage import tables
 
 
@@ -74,6 +75,16 @@ def _next(run_name: str) -> None:
     done = replay.advance(run_name, progress=bar_of("trials played"))
     flash((True, done.in_words(now_ms())), *((False, problem) for problem in done.problems))
     st.rerun()
+
+
+def dead_end_notice(run: tables.Run, end: tuple[str, list[str]] | None) -> None:
+    """Says where nothing of the run could ever be reviewed, with a button that accepts what looks critical."""
+    if end is None:
+        return
+    sentence, patterns = end
+    show_problem(sentence)
+    if patterns and st.button("Count them as critical", key="accept_candidates", type="primary", shortcut="a"):
+        guarded(_set_patterns, run.name, [*runs.patterns(run), *patterns])
 
 
 def critical_form(run: tables.Run, patterns: Sequence[str], candidates: runs.Candidates) -> None:
