@@ -26,8 +26,8 @@ from console.runs.export.events import EVENTS
 from console.runs.export.formats import FORMATS, Format, format_of
 from console.runs.export.items import ITEMS
 from console.runs.export.layouts import LAYOUTS, Layout
+from console.runs.export.layouts.parts.reviewed import ASKED_FOR, RunRecords
 from console.runs.export.query import ExportQuery, Open, pages
-from console.runs.export.reviewed import ASKED_FOR, RunRecords
 from console.runs.export.trajectories import TRAJECTORIES
 from console.runs.export.verdicts import VERDICTS
 from storage import tables

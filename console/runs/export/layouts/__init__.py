@@ -1,4 +1,4 @@
-"""Layouts that other tools read: one file each, and one line in LAYOUTS."""
+"""Layouts that other tools read: one file each, and one line in LAYOUTS; what they share is in `parts`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from console.runs.export.layouts import (
     otlp,
     preferences,
 )
-from console.runs.export.layouts.layout import Layout
+from console.runs.export.layouts.parts.layout import Layout
 
 __all__ = ["LAYOUTS", "Layout"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from console.runs import run_checkpoints
-from console.runs.export.conversation import in_words
-from console.runs.export.layouts.layout import Layout, write_list
-from console.runs.export.reviewed import GivenAnswer, Reviewed, RunRecords
+from console.runs.export.layouts.parts.conversation import in_words
+from console.runs.export.layouts.parts.layout import Layout, write_list
+from console.runs.export.layouts.parts.reviewed import GivenAnswer, Reviewed, RunRecords
 from console.trajectory.checkpoints import Checkpoint
 
 _PEOPLE = uuid.UUID("6f1c4b0e-3b1d-5a53-9a57-9f5d8a1f9c11")

@@ -14,8 +14,8 @@ import yaml
 from pyarrow.parquet import ParquetWriter
 
 from console.runs.export.formats.arrow import little_memory
-from console.runs.export.layouts.layout import Layout
-from console.runs.export.reviewed import Reviewed, RunRecords
+from console.runs.export.layouts.parts.layout import Layout
+from console.runs.export.layouts.parts.reviewed import Reviewed, RunRecords
 from console.trajectory.checkpoints import checkpoint_at
 from storage import tables
 

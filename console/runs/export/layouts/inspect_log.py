@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from console.errors import Refused
-from console.runs.export.conversation import given, numbered, spoken
-from console.runs.export.layouts.layout import Layout
-from console.runs.export.reviewed import GivenAnswer, Reviewed, RunRecords
+from console.runs.export.layouts.parts.conversation import given, numbered, spoken
+from console.runs.export.layouts.parts.layout import Layout
+from console.runs.export.layouts.parts.reviewed import GivenAnswer, Reviewed, RunRecords
 from console.trajectory import Label
 from console.trajectory.checkpoints import Call, CheckpointKind, calls, checkpoint_at
 from storage.tables import DecisionKind

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
 from console.runs import run_checkpoints
-from console.runs.export.conversation import in_words
-from console.runs.export.layouts.layout import Layout, write_list
-from console.runs.export.reviewed import GivenAnswer, Reviewed, RunRecords
+from console.runs.export.layouts.parts.conversation import in_words
+from console.runs.export.layouts.parts.layout import Layout, write_list
+from console.runs.export.layouts.parts.reviewed import GivenAnswer, Reviewed, RunRecords
 from console.trajectory.checkpoints import Checkpoint
 
 INTERFACE = """<View>

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from console.runs.export.conversation import arguments_text, functions, given, numbered, spoken
-from console.runs.export.layouts.layout import Layout, write_lines
-from console.runs.export.reviewed import RunRecords
+from console.runs.export.layouts.parts.conversation import arguments_text, functions, given, numbered, spoken
+from console.runs.export.layouts.parts.layout import Layout, write_lines
+from console.runs.export.layouts.parts.reviewed import RunRecords
 from console.trajectory import Trajectory
 from console.trajectory.checkpoints import Call
 

@@ -8,9 +8,9 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from console.runs.export.conversation import arguments_text, given, numbered, spoken
-from console.runs.export.layouts.layout import Layout, write_lines
-from console.runs.export.reviewed import GivenAnswer, Reviewed, RunRecords
+from console.runs.export.layouts.parts.conversation import arguments_text, given, numbered, spoken
+from console.runs.export.layouts.parts.layout import Layout, write_lines
+from console.runs.export.layouts.parts.reviewed import GivenAnswer, Reviewed, RunRecords
 from console.trajectory import Step
 from console.trajectory.checkpoints import Call
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from console.runs.export.conversation import Chat, assistant, in_words
-from console.runs.export.layouts.layout import Layout, write_lines
-from console.runs.export.reviewed import GivenAnswer, Reviewed, RunRecords
+from console.runs.export.layouts.parts.conversation import Chat, assistant, in_words
+from console.runs.export.layouts.parts.layout import Layout, write_lines
+from console.runs.export.layouts.parts.reviewed import GivenAnswer, Reviewed, RunRecords
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage.tables import DecisionKind
 

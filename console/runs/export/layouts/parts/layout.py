@@ -1,4 +1,4 @@
-"""What a layout is; alone because every entry of the shelf and the shelf itself import it."""
+"""What a layout is, and the JSON files that most of them are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from console.runs.export.reviewed import RunRecords
+from console.runs.export.layouts.parts.reviewed import RunRecords
 
 
 @dataclass(frozen=True, slots=True)
