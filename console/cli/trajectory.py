@@ -89,7 +89,7 @@ def _say_next(run: str, end: tuple[str, list[str]] | None, imported: bool) -> No
 @by_default(app)
 def list_trajectories(
     run: Annotated[str | None, typer.Option(help="The run's name; without it, all runs.")] = None,
-    search: Annotated[str, typer.Option(help="Only those in which these words stand, or words that begin so.")] = "",
+    search: Annotated[str, typer.Option(help="Only those with these words; refund* for all that begin so.")] = "",
     place: Annotated[str, typer.Option("--in", help=f"Where: {', '.join(trajectory_list.PLACES)}.")] = "anywhere",
     as_json: Json = False,
 ) -> None:

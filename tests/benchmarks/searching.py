@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 RATIO = 1.5
-WORDS = ("word77", "refund_order word9", "thought", "needle")
-"""Rare, in two columns, everywhere, once."""
+WORDS = ("word77", "refund_order word77", "thought", "needle", "refund*")
+"""Rare, in two columns, everywhere, once, everywhere by its beginning."""
 
 
 def fill(count: int) -> float:

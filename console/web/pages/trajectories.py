@@ -74,7 +74,10 @@ def asked_for() -> trajectory_list.Filter:
     any_of: Any = {"placeholder": "any", "bind": "query-params"}
     return trajectory_list.Filter(
         text=search.text_input(
-            "Search", key="search", bind="query-params", placeholder="words, or how they begin: refund, rm -rf"
+            "Search",
+            key="search",
+            bind="query-params",
+            placeholder="words, such as rm -rf; refund* for all that begin so",
         ),
         place=place.selectbox("In", trajectory_list.PLACES, key="place", bind="query-params"),
         outcomes=tuple(outcome.multiselect("Outcome", [str(word) for word in Outcome], key="outcomes", **any_of)),
@@ -93,7 +96,7 @@ if opened is not None:
 
 with reading() as session:
     total = trajectory_list.count(session, run, wanted)
-    pages = max(1, -(-total // _PAGE))
+    pages = max(1, -(-min(total, trajectory_list.MOST if wanted.text.strip() else total) // _PAGE))
     page = min(st.session_state.get("page", 1), pages)
     frame = trajectory_list.page(session, run, wanted, offset=(page - 1) * _PAGE, limit=_PAGE)
 
@@ -109,7 +112,10 @@ shown = st.dataframe(
     height=460,
 )
 left, right = st.columns([1, 3], vertical_alignment="center")
-left.caption(f"{total:,} trajectories; choose a row to open it.")
+many = (
+    f"{total:,}" if total <= trajectory_list.MOST or not wanted.text.strip() else f"More than {trajectory_list.MOST:,}"
+)
+left.caption(f"{many} trajectories; choose a row to open it.")
 with right:
     if pages > 1:
         st.pagination(pages, key="page", bind="query-params")
