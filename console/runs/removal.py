@@ -52,7 +52,7 @@ def _action(body: str, step: int) -> str:
 
 
 def refuse_reviewed(session: Session, ids: Sequence[int], what: str) -> None:
-    """Raises Refused where somebody holds or has answered an item of these trajectories."""
+    """Raises Refused where somebody holds or has answered an item of these here; answers that a log brought may go."""
     item, slot = tables.Item, tables.Slot
     held = 0
     for chosen in _chunks(ids):

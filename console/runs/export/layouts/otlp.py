@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -14,6 +15,7 @@ from console.runs.export.layouts.parts.reviewed import GivenAnswer, Reviewed, Ru
 from console.trajectory import Step
 from console.trajectory.checkpoints import Call
 
+_TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _INTERNAL = 1
 _MS, _STEP = 1_000_000, 1_000_000
 
@@ -33,13 +35,12 @@ def _request(source: RunRecords, one: Reviewed) -> dict[str, Any]:
 
 
 def _spans(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
-    record, trace = one.record, _id(f"{source.run.name}/{one.id}", 32)
+    record, trace = one.record, _trace_id(source, one)
     begun = one.created_ms * _MS
     root = _id(f"{trace}/root", 16)
     about = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.conversation.id": record.task_id,
-        "gen_ai.input.messages": _text(_parts(given(record.instruction, record.opening))),
         "inferact.task_id": record.task_id,
         "inferact.trial": record.trial,
         "inferact.environment": record.environment,
@@ -49,21 +50,36 @@ def _spans(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
         about |= {"inferact.outcome": str(record.outcome), "inferact.gold_label": str(record.label or "")}
     times = (begun, begun + (len(record.steps) + 1) * _STEP)
     yield _span(trace, root, "", "invoke_agent", times, about)
+    heard = given(record.instruction, record.opening)
     for index, (step, named) in enumerate(numbered(record.steps)):
         at = begun + (index + 1) * _STEP
-        events = [_event(given_, at) for given_ in one.answers if given_.step == index]
-        yield from _step(trace, root, index, at, step, named, events)
+        events = [_event(answer, at) for answer in one.answers if answer.step == index]
+        yield from _step(trace, root, index, at, step, named, heard, events)
+        heard = [{"role": "user", "content": step.observation}] if step.observation and _is_words(named) else []
+
+
+def _trace_id(source: RunRecords, one: Reviewed) -> str:
+    """The task's id where that is a trace's already, as in a log of traces; else one of the run and trajectory."""
+    key = one.record.task_id
+    return key if _TRACE_ID.fullmatch(key) else _id(f"{source.run.name}/{one.id}", 32)
+
+
+def _is_words(named: list[tuple[str, Call]]) -> bool:
+    return not named or (len(named) == 1 and spoken(named[0][1]) is not None)
 
 
 def _step(
-    trace: str, root: str, index: int, at: int, step: Step, named: list[tuple[str, Call]], events: list[Any]
-) -> Iterator[dict[str, Any]]:
-    """The model's turn, then a span for each of its calls; what they brought stands with the last."""
+    trace: str, root: str, index: int, at: int, step: Step, named: list[tuple[str, Call]],
+    heard: list[dict[str, Any]], events: list[Any],
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """The model's turn with what is new to it, then a span for each of its calls; the last has what they brought."""
     turn = _id(f"{trace}/{index}", 16)
     output = [{"role": "assistant", "parts": list(_said(step, named)), "finish_reason": "stop"}]
     about: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": _text(output)}
-    words = len(named) == 1 and spoken(named[0][1]) is not None
-    if (words or not named) and step.observation:
+    if heard:
+        about["gen_ai.input.messages"] = _text(_parts(heard))
+    words = _is_words(named)
+    if words and step.observation:
         about["inferact.observation"] = step.observation
     yield {**_span(trace, turn, root, "chat", (at, at + 1), about), "events": events}
     for place, (id, call) in enumerate([] if words else named):
