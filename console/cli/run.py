@@ -10,12 +10,13 @@ import typer
 from console import runs
 from console.actors import ACTORS
 from console.cli.output import Json, by_default, emit, emit_json, progress, say, show_table
-from console.database import now_ms, reading, writing
+from console.database import database_url, now_ms, reading, writing
 from console.environments import playable
 from console.errors import BadInput, Refused
-from console.runs import ingest
+from console.runs import housekeeping, ingest
 from console.trials import engine, release, replay, start
 from console.trials.round import Advance
+from storage.engine import overwrite_freed
 from storage.tables import RunKind
 
 
@@ -56,14 +57,20 @@ Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials at once.")]
 
 @app.command("list", epilog="Example: inferact run list")
 @by_default(app)
-def list_runs(as_json: Json = False) -> None:
+def list_runs(
+    archived: Annotated[bool, typer.Option(help="Those that were archived, too.")] = False,
+    tag: Annotated[str | None, typer.Option(help="Only runs with this tag.")] = None,
+    as_json: Json = False,
+) -> None:
     """List all runs, the newest first."""
     with reading() as session:
-        rows = [runs.summary(session, run) for run in runs.every(session)]
+        rows = [runs.summary(session, run) for run in runs.every(session, archived=archived)]
+    rows = [row for row in rows if tag is None or tag in row["tags"]]
     if as_json:
         emit_json(rows)
         return
-    columns = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting")
+    rows = [{**row, "tags": " ".join(row["tags"]) or None} for row in rows]
+    columns = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting", "tags")
     show_table(rows, columns, empty="No runs yet. Import a log: inferact trajectory import FILE --run NAME")
 
 
@@ -166,23 +173,33 @@ def critical(
     run: Name,
     add: Annotated[list[str] | None, typer.Option(help="A pattern to add.")] = None,
     remove: Annotated[list[str] | None, typer.Option(help="A pattern to take away.")] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Add the first candidates where nothing is critical.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show or change the patterns of a run's critical actions, with candidates from the tools that the run used."""
+    withdrawn: list[int] = []
     with writing() as session:
         changed = runs.get(session, run)
+        if accept:
+            end = runs.dead_end(session, changed)
+            add = [*(add or []), *(end[1] if end else [])]
         if add or remove:
             kept = [pattern for pattern in runs.patterns(changed) if pattern not in (remove or [])]
-            runs.set_patterns(session, changed, [*kept, *(add or [])], now_ms())
+            withdrawn = runs.set_patterns(session, changed, [*kept, *(add or [])], now_ms())
         patterns = runs.patterns(changed)
-        candidates = [
-            {"pattern": one.pattern, "count": one.count, "why": one.why} for one in runs.candidates(session, changed)
-        ]
+        looked = runs.candidates(session, changed)
+    candidates = [{"pattern": one.pattern, "count": one.count, "why": one.why} for one in looked.found]
     if as_json:
-        emit_json({"run": run, "critical": patterns, "candidates": candidates})
+        emit_json({"run": run, "critical": patterns, "candidates": candidates, "withdrawn": withdrawn,
+                   "seen": looked.seen, "trajectories": looked.total})  # fmt: skip
         return
+    if withdrawn:
+        say(runs.withdrawn_sentence(withdrawn))
     say("Critical: " + (", ".join(patterns) or "nothing yet"))
-    show_table(candidates, ("pattern", "count", "why"), empty="No further candidates among the tools used.")
+    show_table(candidates, ("pattern", "count", "why"), empty="No further candidates among the actions.")
+    say(looked.share)
 
 
 @app.command("budget", epilog="Example: inferact run budget hotpot 50%")
@@ -194,6 +211,54 @@ def budget(
     """Set the inspection budget of every trial of a run; it cannot go below what is spent."""
     wanted = ingest.set_budget(run, cap)
     emit({"run": run, "cap": wanted}, as_json, f"Every trial of {run} has {wanted} inspections.")
+
+
+@app.command("rename", epilog="Example: inferact run rename shop shop-pilot")
+def rename(run: Name, to: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
+    """Give a run another name."""
+    with writing() as session:
+        housekeeping.rename(session, runs.get(session, run), to, now_ms())
+    emit({"run": to, "before": run}, as_json, f"{run} is now {to}.")
+
+
+@app.command("tag", epilog="Example: inferact run tag shop --add pilot --remove draft")
+def tag(
+    run: Name,
+    add: Annotated[list[str] | None, typer.Option(help="A tag to add.")] = None,
+    remove: Annotated[list[str] | None, typer.Option(help="A tag to take away.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show or change the tags of a run."""
+    with writing() as session:
+        tags = housekeeping.tag(session, runs.get(session, run), add or [], remove or [], now_ms())
+    emit({"run": run, "tags": tags}, as_json, f"Tags of {run}: {', '.join(tags) or 'none'}.")
+
+
+@app.command("archive", epilog="Example: inferact run archive shop")
+def archive(
+    run: Name, undo: Annotated[bool, typer.Option("--undo", help="Put it back.")] = False, as_json: Json = False
+) -> None:
+    """Take a run in which nothing waits out of the lists, with all that it holds kept."""
+    with writing() as session:
+        housekeeping.set_archived(session, runs.get(session, run), not undo, now_ms())
+    told = f"{run} is back in the lists." if undo else f"{run} is archived; inferact run archive {run} --undo"
+    emit({"run": run, "archived": not undo}, as_json, told)
+
+
+@app.command("delete", epilog="Example: inferact run delete shop --yes")
+def delete(
+    run: Name, yes: Annotated[bool, typer.Option("--yes", help="Really.")] = False, as_json: Json = False
+) -> None:
+    """Delete a run with all that it holds, its decisions and the content of its events too; this cannot be undone."""
+    with writing() as session:
+        found = runs.get(session, run)
+        held = housekeeping.holdings(session, found)
+        what = ", ".join(f"{count} {name}" for name, count in held.items())
+        if not yes:
+            raise Refused(f"{run} holds {what}. To delete them for good: inferact run delete {run} --yes")
+        housekeeping.remove(session, found, now_ms())
+    overwrite_freed(database_url())
+    emit({"run": run, "deleted": held}, as_json, f"Deleted {run}: {what}.")
 
 
 def _start_replay(name: str, source: str | None, detector: str, fields: dict[str, Any]) -> None:

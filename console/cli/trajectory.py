@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from console import runs
-from console.cli.output import Json, by_default, emit_json, progress, say, show_table
-from console.database import reading
+from console.cli.output import Json, by_default, emit, emit_json, progress, say, show_table
+from console.database import now_ms, reading, writing
 from console.errors import BadInput
 from console.review import plain_text
-from console.runs import ingest, trajectory_list
+from console.runs import housekeeping, ingest, trajectory_list
 from console.runs.importers import IMPORTERS
 from console.runs.ingest import FileReport
 
@@ -41,11 +42,13 @@ def import_logs(
     reports = [_import_one(path, run, format) for path in _files(paths)]
     if budget is not None and any(not report.rejected for report in reports):
         ingest.set_budget(run, budget)
-    document = {
+    document: dict[str, Any] = {
         "files": [report.to_dict() for report in reports],
         "imported": sum(report.imported for report in reports),
         "rejected": sum(bool(report.rejected) for report in reports),
     }
+    end = _dead_end(run) if any(not report.rejected for report in reports) else None
+    document["nothing_critical"] = {"looks_critical": end[1]} if end else None
     if as_json:
         emit_json(document)
     else:
@@ -53,22 +56,48 @@ def import_logs(
             for good, sentence in ingest.sentences(report):
                 if good:
                     say(sentence)
-        if document["imported"]:
-            say(f"Next: inferact detect {run} --method rules")
+        _say_next(run, end, bool(document["imported"]))
     if document["rejected"]:
         raise BadInput("\n".join(text for report in reports for good, text in ingest.sentences(report) if not good))
+
+
+def _dead_end(run: str) -> tuple[str, list[str]] | None:
+    with reading() as session:
+        return runs.dead_end(session, runs.get(session, run))
+
+
+def _say_next(run: str, end: tuple[str, list[str]] | None, imported: bool) -> None:
+    """What to do now; where nothing is critical, what looks it, and one key that accepts it."""
+    if end is None:
+        if imported:
+            say(f"Next: inferact detect {run} --method rules")
+        return
+    sentence, patterns = end
+    say(sentence)
+    if not patterns:
+        return
+    if sys.stdin.isatty() and typer.confirm("Count them as critical?", default=False):
+        with writing() as session:
+            found = runs.get(session, run)
+            runs.set_patterns(session, found, [*runs.patterns(found), *patterns], now_ms())
+        say(f"Next: inferact detect {run} --method rules")
+    else:
+        say(f"To count them as critical: inferact run critical {run} --accept")
 
 
 @app.command("list", epilog="Example: inferact trajectory list --run hotpot --json")
 @by_default(app)
 def list_trajectories(
     run: Annotated[str | None, typer.Option(help="The run's name; without it, all runs.")] = None,
+    search: Annotated[str, typer.Option(help="Only those with these words; refund* for all that begin so.")] = "",
+    place: Annotated[str, typer.Option("--in", help=f"Where: {', '.join(trajectory_list.PLACES)}.")] = "anywhere",
     as_json: Json = False,
 ) -> None:
-    """List the trajectories of a run."""
+    """List the trajectories of a run, or those in which words stand."""
+    wanted = trajectory_list.Filter(text=search, place=place)
     with reading() as session:
-        wanted = [runs.get(session, run)] if run else runs.every(session)
-        rows = [{"run": one.name, **row} for one in wanted for row in trajectory_list.rows(session, one)]
+        among = [runs.get(session, run)] if run else runs.every(session)
+        rows = [{"run": one.name, **row} for one in among for row in trajectory_list.rows(session, one, wanted)]
     if as_json:
         emit_json(rows)
         return
@@ -88,6 +117,42 @@ def show(
         emit_json({"trajectory_id": trajectory_id, **record.to_dict()})
     else:
         say(plain_text.record_as_text(record, full=True))
+
+
+@app.command("move", epilog="Example: inferact trajectory move 12 13 --to pilot")
+def move(
+    ids: Annotated[list[int], typer.Argument(help="The ids that `trajectory list` prints.")],
+    to: Annotated[str, typer.Option("--to", help="The archive run that they go to; a new one is made.")],
+    as_json: Json = False,
+) -> None:
+    """Move trajectories that nobody has reviewed to another run of imported logs, with their verdicts."""
+    with writing() as session:
+        done = housekeeping.move(session, ids, to, now_ms())
+    told = f"Moved {len(done.moved)} to {to}; queue what is flagged there: inferact detect {to}"
+    if done.there_already:
+        told += f". {len(done.there_already)} stayed: {to} has them already."
+    emit({"to": to, "moved": done.moved, "there_already": done.there_already}, as_json, told)
+
+
+@app.command("imports", epilog="Example: inferact trajectory imports --run hotpot")
+def imports(run: RunOption, as_json: Json = False) -> None:
+    """List the files that were imported into a run, and which of those imports were undone."""
+    with reading() as session:
+        rows = housekeeping.imports(session, runs.get(session, run))
+    if as_json:
+        emit_json(rows)
+        return
+    show_table(rows, ("import_id", "file", "at", "imported", "still_there", "undone"), empty=f"No imports into {run}.")
+
+
+@app.command("undo", epilog="Example: inferact trajectory undo 3")
+def undo(
+    import_id: Annotated[int, typer.Argument(help="The id that `trajectory imports` prints.")], as_json: Json = False
+) -> None:
+    """Undo an import: delete what it brought, as long as nobody has reviewed any of it."""
+    with writing() as session:
+        run, gone = housekeeping.undo_import(session, import_id, now_ms())
+    emit({"run": run.name, "deleted": gone}, as_json, f"Deleted {gone} trajectories of {run.name}.")
 
 
 def _files(paths: list[Path]) -> Iterator[Path]:

@@ -249,10 +249,18 @@ def _flagged_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
         .order_by(col(verdict.trajectory_id), col(verdict.step))
     )
     previous, at_ms = None, now_ms()
+    narrowed = run_options(run).narrowed
     for found, trial in session.exec(statement):
-        if found.trajectory_id != previous:
+        if found.trajectory_id != previous and not (narrowed and _is_past(session, run, found)):
             previous = found.trajectory_id
             yield flagged_item(run, trial, found, partial(_checkpoint, session, found), at_ms)
+
+
+def _is_past(session: Session, run: tables.Run, verdict: tables.Verdict) -> bool:
+    """Whether the verdict is about an action that the run's patterns do not match any longer."""
+    body = session.get_one(tables.TrajectoryBody, verdict.trajectory_id).body
+    now = {(found.index, str(found.kind)) for found in runs.run_checkpoints(run, from_json(body))}
+    return (verdict.step, verdict.kind) not in now
 
 
 def _checkpoint(session: Session, verdict: tables.Verdict) -> Checkpoint:

@@ -159,13 +159,13 @@ def why_nothing(answer: NoClaim) -> str:
 
 
 def busiest_run(session: Session) -> tables.Run | None:
-    """The run with the most items waiting, the newest among equals, none of a study's; None where there is no run."""
+    """The run with the most items waiting, the newest among equals, none of a study or archived; None without any."""
     item, run = tables.Item, tables.Run
     waiting = func.count(item.id)  # type: ignore[arg-type]
     statement = (
         select(run)
         .join(item, (col(item.run_id) == run.id) & (col(item.open_slots) > 0), isouter=True)
-        .where(col(run.study_id).is_(None))
+        .where(col(run.study_id).is_(None), col(run.archived_ms).is_(None))
         .group_by(col(run.id))
         .order_by(waiting.desc(), col(run.id).desc())
         .limit(1)

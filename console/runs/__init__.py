@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,9 +17,10 @@ from sqlmodel import Session, col, select
 
 from console.environments import environment
 from console.errors import BadInput, Refused, Unknown
-from console.runs import audit_log, critical_suggestions
+from console.runs import audit_log, critical_suggestions, removal
+from console.runs.options import run_options
 from console.trajectory import Outcome, Trajectory, from_json
-from console.trajectory.checkpoints import Checkpoint, calls, checkpoints
+from console.trajectory.checkpoints import Checkpoint, checkpoints, is_critical, pending_action
 from storage import tables
 from storage.queue import Queue
 from storage.tables import ItemStatus, RunKind
@@ -63,15 +66,17 @@ def get(session: Session, name: str) -> tables.Run:
     """The run of that name; raises Unknown, naming those there are."""
     run = find(session, name)
     if run is None:
-        raise Unknown("run", name, [run.name for run in every(session)])
+        raise Unknown("run", name, [run.name for run in every(session, archived=True)])
     return run
 
 
-def every(session: Session, *, of_studies: bool = False) -> list[tables.Run]:
-    """All runs, the newest first; those of studies' participants only with `of_studies`."""
+def every(session: Session, *, of_studies: bool = False, archived: bool = False) -> list[tables.Run]:
+    """All runs, the newest first; those of studies' participants and archived ones only where asked for."""
     statement = select(tables.Run).order_by(col(tables.Run.id).desc())
     if not of_studies:
         statement = statement.where(col(tables.Run.study_id).is_(None))
+    if not archived:
+        statement = statement.where(col(tables.Run.archived_ms).is_(None))
     return list(session.exec(statement))
 
 
@@ -114,6 +119,8 @@ def summary(session: Session, run: tables.Run) -> dict[str, Any]:
         "threshold": run.threshold,
         "waiting": session.exec(waiting).one(),
         "blind": run.blind,
+        "tags": orjson.loads(run.tags),
+        "archived": run.archived_ms is not None,
     }
 
 
@@ -166,36 +173,94 @@ def run_checkpoints(run: tables.Run, record: Trajectory) -> list[Checkpoint]:
     return checkpoints(record, patterns(run), ends=ends)
 
 
-def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> None:
-    """Replaces the critical-action patterns; checkpoints that are already judged stay as they are.
+def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_ms: int) -> list[int]:
+    """Replaces the critical-action patterns; items that none matches any longer leave the queue, and are returned.
 
-    Raises Refused for a gate, whose policy decides.
+    What is judged or answered stays as it is. Raises Refused for a gate, whose policy decides.
     """
     if run.kind == RunKind.GATE:
         raise Refused(f"{run.name} is a gate, so its policy decides: inferact policy show {run.name}")
     cleaned = list(dict.fromkeys(pattern.strip() for pattern in wanted if pattern.strip()))
     before, run.critical = patterns(run), orjson.dumps(cleaned).decode()
+    told: dict[str, Any] = {"patterns": cleaned}
+    withdrawn: list[int] = []
+    if set(before) - set(cleaned):
+        run.options = replace(run_options(run), narrowed=True).to_json()
+        session.add(run)
+        withdrawn = removal.withdraw_uncritical(session, run, cleaned, now_ms)
+        told |= {"withdrawn": withdrawn}
     session.add(run)
-    told = {"patterns": cleaned}
     audit_log.record(session, run, "critical actions set", now_ms, before=before, after=cleaned, detail=told)
+    return withdrawn
 
 
-def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> list[critical_suggestions.Suggestion]:
-    """Further tools that look critical among the first `limit` trajectories; a person confirms them."""
+def withdrawn_sentence(items: Sequence[int]) -> str:
+    """What narrower patterns took out of the queue, as one sentence."""
+    left = "1 item left" if len(items) == 1 else f"{len(items)} items left"
+    return f"{left} the queue, as no pattern matches any longer; the units of claims are given back."
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What looks critical in a run and is not yet, as far as `seen` of its `total` trajectories show.
+
+    `critical` is how many of the actions seen there do count as critical.
+    """
+
+    found: list[critical_suggestions.Suggestion]
+    seen: int
+    total: int
+    critical: int = 0
+
+    @property
+    def share(self) -> str:
+        """Which part of the log was looked at, in words."""
+        if self.seen == self.total:
+            return f"All {self.total:,} trajectories were looked at."
+        return f"{self.seen:,} of {self.total:,} trajectories were looked at, spread over the log."
+
+
+def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candidates:
+    """Further actions that look critical among at most `limit` trajectories; a person confirms them."""
     body, record = tables.TrajectoryBody, tables.Trajectory
-    statement = (
-        select(body.body)
-        .join(record, col(record.id) == body.trajectory_id)
-        .where(record.run_id == run.id)
-        .order_by(col(record.id))
-        .limit(limit)
-    )
-    counts: dict[str, int] = {}
-    for text in session.exec(statement):
-        for step in from_json(text).steps:
-            for call in calls(step.action):
-                counts[call.name] = counts.get(call.name, 0) + 1
-    return critical_suggestions.suggest(counts.items(), patterns(run))
+    ids = session.exec(select(record.id).where(record.run_id == run.id).order_by(col(record.id))).all()
+    chosen = ids[:: max(1, -(-len(ids) // limit))]
+    counts: Counter[str] = Counter()
+    held = 0
+    for start in range(0, len(chosen), _AT_ONCE):
+        statement = select(body.body).where(col(body.trajectory_id).in_(chosen[start : start + _AT_ONCE]))
+        for text in session.exec(statement):
+            trajectory = from_json(text)
+            counts.update(step.action for step in trajectory.steps)
+            held += pending_action(trajectory) is not None
+    known = patterns(run)
+    critical = held + sum(count for action, count in counts.items() if is_critical(action, known))
+    return Candidates(critical_suggestions.suggest(counts.items(), known), len(chosen), len(ids), critical)
+
+
+def dead_end(session: Session, run: tables.Run) -> tuple[str, list[str]] | None:
+    """A sentence and the patterns to accept where no action of the run could be reviewed; None where one can.
+
+    An environment whose trials end in a checkpoint has something to review, and a gate's policy decides for itself.
+    """
+    ends = run.ends or any(environment(name).ends for name in run.environment.split(","))
+    looked = Candidates([], 0, 0) if ends or run.kind == RunKind.GATE else candidates(session, run)
+    if not looked.seen or looked.critical:
+        return None
+    part = "" if looked.seen == looked.total else f" ({looked.share.removesuffix('.')})"
+    first = f"No action of {run.name} counts as critical{part}"
+    shown = looked.found[:_SHOWN]
+    if not shown:
+        return f"{first}, and none looks it; name one: inferact run critical {run.name} --add PATTERN", []
+    listed = ", ".join(f"{one.pattern} ({one.count} times)" for one in shown)
+    these = "this one looks it" if len(shown) == 1 else f"these {len(shown)} look it"
+    return f"{first}; {these}: {listed}.", [one.pattern for one in shown]
+
+
+_SHOWN = 3
+
+
+_AT_ONCE = 500
 
 
 def set_budget(session: Session, run: tables.Run, wanted: str | None, now_ms: int) -> None:

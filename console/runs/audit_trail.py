@@ -126,6 +126,15 @@ def _change(one: AuditEntry) -> str:
     return f"to {_value(one.after)}" if one.before is None else f"from {_value(one.before)} to {_value(one.after)}"
 
 
+def _withdrawn(one: AuditEntry) -> str:
+    count = len(one.detail.get("withdrawn") or ())
+    return f"; {count} {'item' if count == 1 else 'items'} left the queue" if count else ""
+
+
+def _counts(value: Any) -> str:
+    return ", ".join(f"{count} {name}" for name, count in (value or {}).items())
+
+
 def _plain(one: AuditEntry) -> str:
     about = " of ".join(part for part in (one.subject, one.run) if part)
     return f"{one.who}: {one.kind}{f' ({about})' if about else ''}"
@@ -133,13 +142,26 @@ def _plain(one: AuditEntry) -> str:
 
 _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "run created": lambda one: f"{one.who} made the run {one.run}",
-    "critical actions set": lambda one: f"{one.who} set the critical actions of {one.run} {_change(one)}",
+    "critical actions set": lambda one: (
+        f"{one.who} set the critical actions of {one.run} {_change(one)}{_withdrawn(one)}"
+    ),
     "budget set": lambda one: f"{one.who} set the budget of {one.run} {_change(one)}",
     "policy set": lambda one: f"{one.who} set the policy of {one.run or 'every run'}, version {_value(one.after)}",
     "judged": lambda one: (
         f"{one.who} had {_value(one.detail.get('detectors'))} judge {one.run}; settings {_change(one)}"
     ),
     "detector recalibrated": lambda one: f"{one.who} recalibrated {_detail(one, 'detector')} on {one.run}",
+    "run renamed": lambda one: f"{one.who} renamed the run {_value(one.before)} to {_value(one.after)}",
+    "run tagged": lambda one: f"{one.who} set the tags of {one.run} {_change(one)}",
+    "run archived": lambda one: f"{one.who} archived the run {one.run}",
+    "run brought back": lambda one: f"{one.who} brought the run {one.run} back into the lists",
+    "run deleted": lambda one: f"{one.who} deleted the run {one.subject} with {_counts(one.before)}",
+    "import undone": lambda one: (
+        f"{one.who} undid the import of {one.subject} into {one.run}: {_detail(one, 'trajectories')} trajectories gone"
+    ),
+    "trajectories moved": lambda one: (
+        f"{one.who} moved {_detail(one, 'trajectories')} trajectories of {one.run} to {_detail(one, 'to')}"
+    ),
     "imported": lambda one: (
         f"{one.who} imported {_detail(one, 'imported')} trajectories of {one.subject} into {one.run}"
     ),

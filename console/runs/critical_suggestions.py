@@ -1,13 +1,19 @@
-"""Which further tools of a log look critical; a person confirms, nothing is applied by itself."""
+"""Which further actions of a log look critical; a person confirms, nothing is applied by itself.
+
+What a call does to the world is told by `console.trajectory.effects`. A tool that does one thing is proposed by its
+name; one that runs what it is given (a shell, SQL, HTTP) also by what its arguments hold.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from console.trajectory.checkpoints import Call, calls, is_critical
+from console.trajectory.effects import CHANGING, Effect, effects, shell_effects, verbs
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,32 +25,57 @@ class Suggestion:
     why: str
 
 
-TELLING = {
-    "spends or moves money": "pay buy purchase checkout order book refund charge transfer withdraw deposit invest bid",
-    "takes something away": "delete remove cancel drop destroy terminate revoke purge erase wipe uninstall unsubscribe",
-    "sends something out": "send email post publish submit share forward notify invite upload tweet broadcast sign",
-    "runs or releases something": "execute run deploy install launch restart shutdown migrate merge push approve",
-    "changes what is stored": "update modify edit change set write create add insert exchange return replace rename "
-    "assign schedule reserve reset overwrite patch put save register enroll disable enable",
-    "changes an object for good": "clean heat cool slice cut burn break pour",
-    "ends the task with its answer": "finish conclude",
+class _Proposal(NamedTuple):
+    rank: int
+    pattern: str
+    why: str
+
+
+WHY: dict[Effect, str] = {
+    Effect.PAY: "spends or moves money",
+    Effect.DELETE: "takes something away",
+    Effect.SEND: "sends something out",
+    Effect.RUN: "runs or releases something",
+    Effect.WRITE: "changes what is stored",
 }
-"""Why an action looks critical, and the words that tell it; the gravest first."""
+"""Why an action looks critical, the gravest effect first."""
 
-READING = (
-    "get list search find look lookup read think respond calculate fetch query show view describe check count browse "
-    "open close go scroll examine inventory help wait say ask compare load print preview validate"
-)
-"""A call whose name starts so only reads or talks."""
-
-REPORTS = "status details detail history info summary balance"
-"""A call whose name ends so only reads."""
-
-_RANKED = {word: (rank, why) for rank, (why, words) in enumerate(TELLING.items()) for word in words.split()}
-_READING, _REPORTS = frozenset(READING.split()), frozenset(REPORTS.split())
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_RANKS = {effect: rank for rank, effect in enumerate(WHY)}
+_BY_HAND, _ENDS, _HANDS_OVER = len(WHY), len(WHY) + 1, len(WHY) + 2
+_ENDING = frozenset({"finish", "conclude"})
 _HANDOVER = frozenset({"human", "agent", "agents", "operator", "supervisor"})
+_SCREEN = frozenset({"click", "dblclick", "type", "press", "tap", "computer", "keypress", "drag", "fill"})
+_OTHER_AGENT = frozenset({"task", "delegate", "subagent"})
 _LONGEST_CLICK = 60
+_LONGEST_COMMAND = 20_000
+
+_COMMANDS = frozenset({"command", "cmd", "commands", "code", "script", "input", "argument", "line", "chars", "query"})
+_METHODS = frozenset({"method", "http_method", "verb"})
+_RECIPIENT = re.compile(r"(?:^|_)(?:to|recipients?|receiver|payee|iban|cc|bcc)(?:_|$)")
+_GRAVE = (
+    ("git push", "sends commits to others", re.compile(r"\bgit\s+push\b")),
+    ("--force", "overwrites what others may have written", re.compile(r"--force\b")),
+    ("reset --hard", "throws changes away", re.compile(r"\breset --hard\b")),
+    ("rm -", "deletes files", re.compile(r"\brm -")),
+    ("| sh", "runs what it has just fetched", re.compile(r"\|\s?sh\b")),
+    ("| bash", "runs what it has just fetched", re.compile(r"\| bash\b")),
+    ("drop table", "deletes a table", re.compile(r"\bdrop table\b", re.IGNORECASE)),
+    ("drop database", "deletes a database", re.compile(r"\bdrop database\b", re.IGNORECASE)),
+    ("delete from", "deletes rows", re.compile(r"\bdelete from\b", re.IGNORECASE)),
+    ("truncate ", "empties a table or file", re.compile(r"\btruncate ", re.IGNORECASE)),
+    ("update ", "changes rows", re.compile(r"\bupdate \S+ set\b", re.IGNORECASE)),
+    ("insert into", "adds rows", re.compile(r"\binsert into\b", re.IGNORECASE)),
+    ("pip install", "installs packages", re.compile(r"\bpip3? install\b")),
+    ("npm install", "installs packages", re.compile(r"\bnpm install\b")),
+    ("apt install", "installs packages", re.compile(r"\bapt install\b")),
+    ("apt-get install", "installs packages", re.compile(r"\bapt-get install\b")),
+    ("kubectl delete", "deletes what a cluster runs", re.compile(r"\bkubectl delete\b")),
+    ("kubectl apply", "changes what a cluster runs", re.compile(r"\bkubectl apply\b")),
+    ("terraform apply", "changes infrastructure", re.compile(r"\bterraform apply\b")),
+    ("terraform destroy", "deletes infrastructure", re.compile(r"\bterraform destroy\b")),
+    ("sudo ", "runs with all rights", re.compile(r"\bsudo ")),
+)
+"""What is grave in a command, why, and how it is found; further commands are judged by their effects."""
 
 
 def suggest(actions: Iterable[tuple[str, int]], patterns: Sequence[str] = ()) -> list[Suggestion]:
@@ -53,34 +84,101 @@ def suggest(actions: Iterable[tuple[str, int]], patterns: Sequence[str] = ()) ->
     What `patterns`, those of the run, already match is left out.
     """
     counts: Counter[str] = Counter()
-    reasons: dict[str, tuple[int, str]] = {}
+    reasons: dict[str, _Proposal] = {}
     for action, count in actions:
+        found: dict[str, _Proposal] = {}
         for call in [] if is_critical(action, patterns) else calls(action):
-            found = _judged(call)
-            if found and not is_critical(call.name, patterns):
-                counts[found[0]] += count
-                reasons[found[0]] = found[1:]
-    ranked = sorted(counts, key=lambda pattern: (reasons[pattern][0], -counts[pattern], pattern))
-    return [Suggestion(pattern, counts[pattern], reasons[pattern][1]) for pattern in ranked]
+            found |= {one.pattern: one for one in _judged(call)}
+        for pattern, one in found.items():
+            if is_critical(action, [pattern]):
+                counts[pattern] += count
+                reasons.setdefault(pattern, one)
+    ranked = sorted(counts, key=lambda pattern: (reasons[pattern].rank, -counts[pattern], pattern))
+    return [Suggestion(pattern, counts[pattern], reasons[pattern].why) for pattern in ranked]
 
 
-def _judged(call: Call) -> tuple[str, int, str] | None:
-    """The pattern, its rank (0 is the gravest) and the reason, or None where the call looks harmless."""
-    words = [word.lower() for word in _WORDS.findall(call.name)]
+def _judged(call: Call) -> Iterator[_Proposal]:
+    """What is proposed of a call: nothing where it looks harmless."""
+    words = verbs(call.name)
     if "transfer" in words and _HANDOVER & set(words):
-        return _literal(call.name), len(TELLING), f'"{call.name}" hands the conversation over to somebody else.'
-    reads = not words or words[0] in _READING or words[-1] in _REPORTS
-    if not reads and (found := _telling(words)):
-        return _literal(call.name), found[0], f'"{found[1]}" {found[2]}.'
+        yield _Proposal(
+            _HANDS_OVER, _literal(call.name), f'"{call.name}" hands the conversation over to somebody else.'
+        )
+        return
+    named = effects(call.name) & CHANGING
+    if words[:1] and words[0] in ("click", "press", "tap") and "argument" in call.arguments:
+        yield from _pressed(call)
+        return
+    if any(name.lower() in _METHODS for name in call.arguments):
+        yield from _by_arguments(call, named)
+        return
+    if named:
+        yield _by_name(call.name, named)
+    elif _ENDING & set(words[:1]):
+        yield _Proposal(_ENDS, _literal(call.name), f'"{call.name}" ends the task with its answer.')
+    elif _SCREEN & set(words) and (len(words) == 1 or Effect.READ not in effects(words[0])):
+        yield _Proposal(_BY_HAND, _literal(call.name), f'"{call.name}" works a screen, where a press can do anything.')
+    elif words[:1] and words[0] in _OTHER_AGENT and len(words) == 1 and "argument" not in call.arguments:
+        yield _Proposal(_BY_HAND, _literal(call.name), f'"{call.name}" sets another agent to work.')
+    if not named or Effect.RUN in named:
+        yield from _by_arguments(call, named)
+
+
+def _by_name(name: str, named: frozenset[Effect]) -> _Proposal:
+    gravest = min(named, key=_RANKS.__getitem__)
+    return _Proposal(_RANKS[gravest], _literal(name), f'"{name}" {WHY[gravest]}.')
+
+
+def _pressed(call: Call) -> Iterator[_Proposal]:
     pressed = str(call.arguments.get("argument", ""))
-    if words[:1] in (["click"], ["press"], ["tap"]) and len(pressed) <= _LONGEST_CLICK:
-        found = _telling([word.lower() for word in _WORDS.findall(pressed)][:1])
-        return (_literal(f"{call.name}[{pressed}]"), found[0], f'"{pressed}" {found[2]}.') if found else None
-    return None
+    first = effects(pressed.split(None, 1)[0]) & CHANGING if pressed.strip() else frozenset()
+    if first and len(pressed) <= _LONGEST_CLICK:
+        gravest = min(first, key=_RANKS.__getitem__)
+        yield _Proposal(_RANKS[gravest], _literal(f"{call.name}[{pressed}]"), f'"{pressed}" {WHY[gravest]}.')
 
 
-def _telling(words: list[str]) -> tuple[int, str, str] | None:
-    return next(((*_RANKED[word][:1], word, _RANKED[word][1]) for word in words if word in _RANKED), None)
+def _by_arguments(call: Call, named: frozenset[Effect]) -> Iterator[_Proposal]:
+    """What single arguments tell: a command, a statement, a method, money or words to somebody."""
+    for name, value in call.arguments.items():
+        if not isinstance(value, str) or len(value) > _LONGEST_COMMAND:
+            continue
+        place = f"{call.name}.{name}="
+        if name.lower() in _METHODS and effects("", {"method": value}) & CHANGING:
+            gravest = min(effects("", {"method": value}) & CHANGING, key=_RANKS.__getitem__)
+            yield _Proposal(_RANKS[gravest], _literal(f"{place}{value}"), f'"{value}" {WHY[gravest]}.')
+        elif name.lower() in _COMMANDS and (named or effects(call.name, {name: value}) & CHANGING):
+            yield from _in_command(place, value)
+    if not named:
+        yield from _to_somebody(call)
+
+
+def _in_command(place: str, command: str) -> Iterator[_Proposal]:
+    grave = [(text, why) for text, why, found in _GRAVE if found.search(command)]
+    for text, why in grave:
+        yield _Proposal(0, _literal_within(place, text), f'"{text.strip()}" {why}.')
+    if grave:
+        return
+    for part in re.split(r"\|\||&&|[;\n|]", command):
+        told = shell_effects(part) & CHANGING
+        words = part.split()
+        if told and words and words[0].isidentifier():
+            gravest = min(told, key=_RANKS.__getitem__)
+            yield _Proposal(_RANKS[gravest], _literal_within(place, f"{words[0]} "), f'"{words[0]}" {WHY[gravest]}.')
+
+
+def _to_somebody(call: Call) -> Iterator[_Proposal]:
+    """Money or words that go to somebody, where the tool's name does not say so."""
+    told = effects(call.name, call.arguments) & {Effect.PAY, Effect.SEND}
+    to = next((name for name in call.arguments if _RECIPIENT.search(name.lower())), None)
+    if told and to is not None:
+        gravest = min(told, key=_RANKS.__getitem__)
+        yield _Proposal(
+            _RANKS[gravest], _literal_within(f"{call.name}.{to}=", ""), f'"{to}" says to whom: {WHY[gravest]}.'
+        )
+
+
+def _literal_within(place: str, text: str) -> str:
+    return f"{_literal(place)}*{_literal(text)}*" if text else f"{_literal(place)}*"
 
 
 def _literal(text: str) -> str:

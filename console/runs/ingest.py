@@ -96,19 +96,31 @@ def read_file(
 
 def store(session: Session, run: tables.Run, spool: Spool, now_ms: int) -> FileReport:
     """Inserts what the run does not hold yet; a record known by its content is a duplicate."""
-    _widen_critical(session, run, spool.report.environments)
+    widen_critical(session, run, spool.report.environments)
     known: set[str] = set()
+    made = tables.LogImport(run_id=run.id or 0, file=Path(spool.report.path).name, created_ms=now_ms)
+    session.add(made)
+    session.flush()
     for batch in _batches(spool.lines):
-        imported = insert_fresh(session, run, batch, known, now_ms)
+        imported = insert_fresh(session, run, batch, known, now_ms, made.id)
         spool.report.imported += imported
         spool.report.duplicates += len(batch) - imported
+    made.imported = spool.report.imported
+    session.add(made)
     return spool.report
 
 
-def insert_fresh(session: Session, run: tables.Run, batch: Sequence[Prepared], known: set[str], now_ms: int) -> int:
+def insert_fresh(
+    session: Session,
+    run: tables.Run,
+    batch: Sequence[Prepared],
+    known: set[str],
+    now_ms: int,
+    import_id: int | None = None,
+) -> int:
     """Inserts those of the batch that the run does not hold by content; returns how many. `known` grows by them."""
     fresh = _unknown(session, run, batch, known)
-    insert_rows(session, run, fresh, now_ms)
+    insert_rows(session, run, fresh, now_ms, import_id)
     return len(fresh)
 
 
@@ -155,7 +167,8 @@ def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared], known
     return fresh
 
 
-def _widen_critical(session: Session, run: tables.Run, environments: set[str]) -> None:
+def widen_critical(session: Session, run: tables.Run, environments: set[str]) -> None:
+    """Adds the critical patterns of environments that are new to the run."""
     patterns: list[str] = orjson.loads(run.critical)
     for name in sorted(environments - set(run.environment.split(","))):
         patterns += [pattern for pattern in environment(name).critical if pattern not in patterns]

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import func, select
+from sqlalchemy import column, false, func, select, table
 from sqlmodel import Session, col
 
 from console.errors import Unknown
 from console.trajectory import Trajectory, from_json
 from storage import tables
+from storage.tables import text_search
 
 
 def load(session: Session, trajectory_id: int) -> Trajectory:
@@ -21,20 +22,6 @@ def load(session: Session, trajectory_id: int) -> Trajectory:
     if body is None:
         raise Unknown("trajectory", trajectory_id)
     return from_json(body.body)
-
-
-def rows(session: Session, run: tables.Run) -> Iterator[dict[str, Any]]:
-    """One dict per trajectory of the run in import order, as `trajectory list --json` prints them."""
-    record, task = tables.Trajectory, tables.Task
-    statement = (
-        select(record, task.task_key, task.instruction)  # type: ignore[call-overload]
-        .join(task, task.id == record.task_id)
-        .where(record.run_id == run.id)
-        .order_by(record.id)
-        .execution_options(yield_per=1_000)
-    )
-    for found, task_key, instruction in session.execute(statement):
-        yield _listed(found, task_key, instruction)
 
 
 def _listed(found: tables.Trajectory, task_key: str, instruction: str) -> dict[str, Any]:
@@ -53,20 +40,49 @@ def _listed(found: tables.Trajectory, task_key: str, instruction: str) -> dict[s
     }
 
 
+ANYWHERE = "anywhere"
+PLACES = (ANYWHERE, *text_search.COLUMNS)
+"""Where words are searched for: in all that was asked and done, or in one part of it."""
+
+
+MOST = 5_000
+"""As many matches of a search are counted; nobody pages through more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What the list of trajectories is narrowed to; empty means any."""
+    """What the list of trajectories is narrowed to; empty means any. `place` is one of PLACES.
+
+    The words of `text` are whole ones; one that ends in `*` stands for all that begin so.
+    """
 
     text: str = ""
+    place: str = ANYWHERE
     outcomes: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     trial: int | None = None
 
 
+def rows(session: Session, run: tables.Run, wanted: Filter | None = None) -> Iterator[dict[str, Any]]:
+    """One dict per matching trajectory of the run in import order, as `trajectory list --json` prints them."""
+    record, task = tables.Trajectory, tables.Task
+    statement = (
+        select(record, task.task_key, task.instruction)  # type: ignore[call-overload]
+        .join(task, task.id == record.task_id)
+        .where(*_conditions(session, run, wanted or Filter()))
+        .order_by(record.id)
+        .execution_options(yield_per=1_000)
+    )
+    for found, task_key, instruction in session.execute(statement):
+        yield _listed(found, task_key, instruction)
+
+
 def count(session: Session, run: tables.Run, wanted: Filter) -> int:
-    """How many trajectories of the run match."""
-    statement = select(func.count()).select_from(tables.Trajectory).join(tables.Task, _same_task())
-    return int(session.execute(statement.where(*_conditions(run, wanted))).scalar_one())
+    """How many trajectories of the run match; of a search one more than MOST where there are more."""
+    statement = select(col(tables.Trajectory.id)).where(*_conditions(session, run, wanted))
+    if wanted.text.strip():
+        statement = statement.limit(MOST + 1)
+    return int(session.execute(select(func.count()).select_from(statement.subquery())).scalar_one())
 
 
 def page(session: Session, run: tables.Run, wanted: Filter, *, offset: int, limit: int) -> list[dict[str, Any]]:
@@ -75,7 +91,7 @@ def page(session: Session, run: tables.Run, wanted: Filter, *, offset: int, limi
     statement = (
         select(record, task.task_key, task.instruction)  # type: ignore[call-overload]
         .join(task, _same_task())
-        .where(*_conditions(run, wanted))
+        .where(*_conditions(session, run, wanted))
         .order_by(record.id)
         .offset(offset)
         .limit(limit)
@@ -113,11 +129,14 @@ def _same_task() -> Any:
     return col(tables.Task.id) == col(tables.Trajectory.task_id)
 
 
-def _conditions(run: tables.Run, wanted: Filter) -> list[Any]:
-    record, task = tables.Trajectory, tables.Task
+def _conditions(session: Session, run: tables.Run, wanted: Filter) -> list[Any]:
+    record = tables.Trajectory
     found: list[Any] = [col(record.run_id) == run.id]
-    for word in wanted.text.split():
-        found.append(col(task.instruction).icontains(word, autoescape=True) | (col(task.task_key) == word))
+    if wanted.place not in PLACES:
+        raise Unknown("place to search in", wanted.place, PLACES)
+    if wanted.text.strip():
+        indexed = text_search.has_text_index(session.connection())
+        found += _indexed(wanted) if indexed else [_read_through(wanted)]
     if wanted.outcomes:
         found.append(col(record.outcome).in_(wanted.outcomes))
     if wanted.labels:
@@ -126,3 +145,25 @@ def _conditions(run: tables.Run, wanted: Filter) -> list[Any]:
     if wanted.trial is not None:
         found.append(col(record.trial) == wanted.trial)
     return found
+
+
+def _indexed(wanted: Filter) -> list[Any]:
+    """Trajectories that have every word in the place wanted; joined, so that a page of them needs no others."""
+    readable = wanted.text.replace("\0", "").replace('"', '""').encode("utf-8", "ignore").decode()
+    words = [word for word in readable.split() if any(sign.isalnum() for sign in word)]
+    if not words:
+        return [false()]
+    match = " AND ".join(f'"{word}"{" *" if word.endswith("*") else ""}' for word in words)
+    scope = match if wanted.place == ANYWHERE else f"{{{wanted.place}}} : ({match})"
+    return [_INDEX.c.rowid == col(tables.Trajectory.id), _INDEX.c[text_search.INDEX].op("MATCH")(scope)]
+
+
+_INDEX = table(text_search.INDEX, column("rowid"), column(text_search.INDEX))
+
+
+def _read_through(wanted: Filter) -> Any:
+    """The same where there is no index: trajectories whose record holds every word, wherever in it."""
+    body = tables.TrajectoryBody
+    words = [orjson.dumps(word.rstrip("*")).decode()[1:-1] for word in wanted.text.split()]
+    hits = select(col(body.trajectory_id)).where(*(col(body.body).icontains(word, autoescape=True) for word in words))
+    return col(tables.Trajectory.id).in_(hits)

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import orjson
-from sqlalchemy import Executable, bindparam, insert, update
+from sqlalchemy import Executable, bindparam, insert, select, update
 from sqlmodel import Session, col
 
 from console.environments import environment
@@ -41,12 +41,12 @@ ON CONFLICT (run_id, task_key, instruction_digest) DO NOTHING"""
 
 _INSERT_TRAJECTORY = """
 INSERT INTO trajectory (run_id, task_id, trial, environment, outcome, recorded_outcome, label, carried_over,
-                        critical_action, n_steps, n_critical, digest, source, created_ms)
+                        critical_action, n_steps, n_critical, digest, source, created_ms, import_id)
 VALUES (:run_id,
         (SELECT id FROM task
          WHERE run_id = :run_id AND task_key = :task_key AND instruction_digest = :instruction_digest),
         :trial, :environment, :outcome, :recorded_outcome, :label, :carried_over, :critical_action, :n_steps,
-        :n_critical, :digest, :source, :created_ms)"""
+        :n_critical, :digest, :source, :created_ms, :import_id)"""
 
 _INSERT_BODY = """
 INSERT INTO trajectory_body (trajectory_id, body)
@@ -86,18 +86,33 @@ def prepare(record: Trajectory, patterns: Sequence[str]) -> Prepared:
     return Prepared(task, row, record.to_json())
 
 
-def insert_rows(session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int) -> None:
+def insert_rows(
+    session: Session, run: tables.Run, records: Sequence[Prepared], now_ms: int, import_id: int | None = None
+) -> None:
     """Inserts trajectories with their tasks and bodies, none of which the run may hold; tasks that are there are kept.
 
     A task or trajectory is found by what identifies it, so that no id travels back and forth.
     """
     if not records:
         return
-    common = {"run_id": run.id, "created_ms": now_ms}
+    common = {"run_id": run.id, "created_ms": now_ms, "import_id": import_id}
     rows = [{**one.task, **one.row, **common, "body": one.body} for one in records]
     db = Transaction.joined(session)
     for statement in (_INSERT_TASK, _INSERT_TRAJECTORY, _INSERT_BODY):
         db.run_many(statement, rows)
+
+
+def insert_task(session: Session, run: tables.Run, task: tables.Task) -> int:
+    """The id of the run's own row of a task that another run has; a task that is there is kept."""
+    row = {"run_id": run.id, **{name: getattr(task, name) for name in _OF_TASK}}
+    db = Transaction.joined(session)
+    db.run(_INSERT_TASK, **row)
+    table = tables.Task
+    same = col(table.task_key) == task.task_key, col(table.instruction_digest) == task.instruction_digest
+    return int(session.execute(select(col(table.id)).where(col(table.run_id) == run.id, *same)).scalar_one())
+
+
+_OF_TASK = ("task_key", "environment", "instruction", "instruction_digest")
 
 
 def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from storage.tables.queue import (
     Slot,
     SlotStatus,
 )
-from storage.tables.runs import Run, RunKind, Task, Trajectory, TrajectoryBody, Verdict
+from storage.tables.runs import LogImport, Run, RunKind, Task, Trajectory, TrajectoryBody, Verdict
 from storage.tables.studies import (
     Adjudication,
     Assignment,
@@ -27,6 +27,7 @@ from storage.tables.studies import (
     Study,
     StudyStatus,
 )
+from storage.tables.text_search import has_text_index
 
 __all__ = [
     "Adjudication",
@@ -48,6 +49,7 @@ __all__ = [
     "Item",
     "ItemStatus",
     "LedgerEntry",
+    "LogImport",
     "Memory",
     "Participant",
     "ParticipantKind",
@@ -68,4 +70,5 @@ __all__ = [
     "TrajectoryBody",
     "Verdict",
     "WebhookDelivery",
+    "has_text_index",
 ]

@@ -20,7 +20,8 @@ class RunKind(StrEnum):
 class Run(Table, table=True):
     """A batch of tasks with its Actor, routing detector, budget, feedback mode and number of trials.
 
-    A run with a `study_id` belongs to one participant of that study and stands in no list of runs.
+    A run with a `study_id` belongs to one participant of that study and stands in no list of runs. `tags` is a JSON
+    list of words; a run that is archived (`archived_ms`) leaves the lists and keeps all that it holds.
     """
 
     __tablename__ = "run"
@@ -49,6 +50,22 @@ class Run(Table, table=True):
     trials: int = 1
     options: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
     created_ms: int = Field(sa_type=BigInteger)
+    tags: str = Field(default="[]", sa_column_kwargs={"server_default": "[]"})
+    archived_ms: int | None = Field(default=None, sa_type=BigInteger)
+
+
+class LogImport(Table, table=True):
+    """One import of a log file into a run, so that it can be undone; `imported` is how many trajectories it brought."""
+
+    __tablename__ = "log_import"
+    __table_args__ = (Index("ix_log_import_run", "run_id"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: int = Field(foreign_key="run.id")
+    file: str
+    imported: int = 0
+    created_ms: int = Field(sa_type=BigInteger)
+    undone_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
 class Task(Table, table=True):
@@ -75,6 +92,7 @@ class Trajectory(Table, table=True):
         UniqueConstraint("run_id", "digest"),
         Index("ix_trajectory_run_trial", "run_id", "trial"),
         Index("ix_trajectory_task", "task_id", "trial"),
+        Index("ix_trajectory_import", "import_id"),
     )
 
     id: int | None = Field(default=None, primary_key=True)
@@ -93,6 +111,7 @@ class Trajectory(Table, table=True):
     source: str = "{}"
     released_by: str | None = None
     created_ms: int = Field(sa_type=BigInteger)
+    import_id: int | None = Field(default=None, foreign_key="log_import.id")
 
 
 class TrajectoryBody(Table, table=True):

@@ -1,18 +1,19 @@
-"""A run's records as a file: decisions, items, trajectories, verdicts, budget, events.
+"""A run's records as a file: decisions, items, trajectories, verdicts, budget, events, or a layout of other tools.
 
-A new kind is one file here and one line in KINDS.
+A new kind is one file here and one line in KINDS; a new layout one file in `layouts` and one line in LAYOUTS.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
+from zipfile import ZipFile
 
 from sqlmodel import col, select
 
@@ -24,6 +25,8 @@ from console.runs.export.decisions import DECISIONS
 from console.runs.export.events import EVENTS
 from console.runs.export.formats import FORMATS, Format, format_of
 from console.runs.export.items import ITEMS
+from console.runs.export.layouts import LAYOUTS, Layout
+from console.runs.export.layouts.parts.reviewed import ASKED_FOR, RunRecords
 from console.runs.export.query import ExportQuery, Open, pages
 from console.runs.export.trajectories import TRAJECTORIES
 from console.runs.export.verdicts import VERDICTS
@@ -39,7 +42,17 @@ KINDS: dict[str, ExportQuery] = {
     "events": EVENTS,
 }
 
-__all__ = ["FORMATS", "KINDS", "atomic_file", "download", "export"]
+__all__ = [
+    "ASKED_FOR",
+    "FORMATS",
+    "KINDS",
+    "LAYOUTS",
+    "atomic_file",
+    "download",
+    "download_layout",
+    "export",
+    "export_layout",
+]
 
 _GOLD = "gold_label"
 _OUTCOME = "next_trial_outcome"
@@ -72,11 +85,64 @@ def download(
     return stream.getvalue()
 
 
-def _tell(url: str, run_name: str, kind: str, format: str, rows: int, by: By | None) -> None:
+def export_layout(
+    url: str, layout: str, run_name: str, path: Path, asked_for: Collection[str] = (), licence: str = "unknown"
+) -> int:
+    """Writes a run in the layout of another tool, whole or not at all; returns how many of its unit.
+
+    A zipped folder goes to a new folder where the path has no suffix. Raises Unknown for a layout, run or thing asked
+    for that there is not, BadInput for another suffix or where it cannot be written, and what the layout raises.
+    """
+    chosen = _layout(layout)
+    source = _records(url, chosen, run_name, asked_for, licence)
+    unpacked = chosen.suffix == "zip" and not path.suffix
+    if not unpacked and path.suffix != f".{chosen.suffix}":
+        raise BadInput(f"The {layout} layout is a .{chosen.suffix} file; {path.name!r} names another kind of file.")
+    if unpacked and path.exists():
+        raise BadInput(f"{path} is there already; choose a new folder for --out.")
+    target = path.with_name(f"{path.name}.zip") if unpacked else path
+    with atomic_file(target) as stream:
+        count = chosen.write(source, stream)
+        _tell(url, run_name, layout, chosen.suffix, count, None, asked_for)
+    if unpacked:
+        with ZipFile(target) as archive:
+            archive.extractall(path)
+        target.unlink()
+    return count
+
+
+def download_layout(
+    url: str, layout: str, run_name: str, asked_for: Collection[str] = (), *, by: By | None = None
+) -> bytes:
+    """A run in the layout of another tool, as bytes; for researchers. Raises as `export_layout` does."""
+    chosen = _layout(layout)
+    source = _records(url, chosen, run_name, asked_for, "unknown")
+    stream = BytesIO()
+    _tell(url, run_name, layout, chosen.suffix, chosen.write(source, stream), by, asked_for)
+    return stream.getvalue()
+
+
+def _layout(name: str) -> Layout:
+    if name not in LAYOUTS:
+        raise Unknown("export", name, [*KINDS, *LAYOUTS])
+    return LAYOUTS[name]
+
+
+def _records(url: str, layout: Layout, run_name: str, asked_for: Collection[str], licence: str) -> RunRecords:
+    for name in asked_for:
+        if name not in layout.takes:
+            raise Unknown("thing to ask for", name, layout.takes)
+    opened = partial(reading, url)
+    return RunRecords(opened, _find(opened, run_name), frozenset(asked_for), licence)
+
+
+def _tell(
+    url: str, run_name: str, kind: str, format: str, rows: int, by: By | None, asked_for: Collection[str] = ()
+) -> None:
     """Records the export before its file has its name: what cannot be recorded does not leave."""
     with writing(url) as session:
         run = session.exec(select(tables.Run).where(tables.Run.name == run_name)).one()
-        told = {"format": format, "rows": rows}
+        told = {"format": format, "rows": rows} | ({"with": sorted(asked_for)} if asked_for else {})
         audit_log.record(session, run, "exported", time.time_ns() // 1_000_000, by=by, subject=kind, detail=told)
 
 
@@ -96,7 +162,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 def _write(opened: Open, kind: str, run_name: str, format: Format, stream: BinaryIO, researcher: bool) -> int:
     if kind not in KINDS:
-        raise Unknown("export", kind, KINDS)
+        raise Unknown("export", kind, [*KINDS, *LAYOUTS])
     source = KINDS[kind]
     if source.for_researchers and not researcher:
         raise Refused(f"The {kind} of a run tell how its trials ended; only researchers may export them.")

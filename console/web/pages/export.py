@@ -1,6 +1,7 @@
-"""Export: what a run holds, as CSV, JSONL or parquet, and the audit. For researchers."""
+"""Export: what a run holds, as CSV, JSONL, parquet or for another tool, and the audit. For researchers."""
 
 from functools import partial
+from importlib.util import find_spec
 
 import streamlit as st
 
@@ -10,7 +11,7 @@ from console.runs import export
 from console.web.audit import show_audit
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import by_browser
-from console.web.widgets.messages import show_empty_state
+from console.web.widgets.messages import show_empty_state, show_problem
 
 st.title("Export")
 with reading() as session:
@@ -31,19 +32,48 @@ _KINDS = {
     "events": "What happened in the run, in order of time.",
 }
 
+
+def offer_layout(name: str, run_name: str) -> None:
+    """The download of a run in the layout of another tool, with what is left out of it unless it is ticked."""
+    layout = export.LAYOUTS[name]
+    st.caption(f"{layout.title}, a .{layout.suffix} file.")
+    asked_for = [
+        part for part in layout.takes if st.checkbox(f"With {export.ASKED_FOR[part]}", key=f"with-{name}-{part}")
+    ]
+    if layout.needs and find_spec(layout.needs) is None:
+        show_problem(f"This file is written by {layout.needs}, which is not installed: pip install {layout.needs}")
+        return
+    st.download_button(
+        "Download",
+        data=partial(export.download_layout, database_url(), name, run_name, asked_for, by=by_browser()),
+        file_name=f"{run_name}-{name}.{layout.suffix}",
+        mime=layout.media_type,
+        key="download",
+        type="primary",
+        on_click="ignore",
+    )
+
+
+def offer_table(kind: str, suffix: str, run_name: str) -> None:
+    """The download of one kind of records as a table."""
+    st.caption(_KINDS.get(kind, ""))
+    st.download_button(
+        "Download",
+        data=partial(export.download, database_url(), kind, run_name, suffix, researcher=True, by=by_browser()),
+        file_name=f"{run_name}-{kind}.{suffix}",
+        mime=export.FORMATS[suffix].media_type,
+        key="download",
+        type="primary",
+        on_click="ignore",
+    )
+
+
 pick, what, how = st.columns([2, 2, 1], vertical_alignment="bottom")
 with pick:
     run_picker(names, run.name)
-kind = what.selectbox("What", list(export.KINDS), key="export_kind")
-suffix = how.selectbox("Format", list(export.FORMATS), key="export_format")
-st.caption(_KINDS.get(kind, ""))
-st.download_button(
-    "Download",
-    data=partial(export.download, database_url(), kind, run.name, suffix, researcher=True, by=by_browser()),
-    file_name=f"{run.name}-{kind}.{suffix}",
-    mime=export.FORMATS[suffix].media_type,
-    key="download",
-    type="primary",
-    on_click="ignore",
-)
+kind = what.selectbox("What", [*export.KINDS, *export.LAYOUTS], key="export_kind")
+if kind in export.LAYOUTS:
+    offer_layout(kind, run.name)
+else:
+    offer_table(kind, how.selectbox("Format", list(export.FORMATS), key="export_format"), run.name)
 show_audit()

@@ -6,20 +6,22 @@ from console import runs
 from console.database import reading
 from console.web.flash import show_messages
 from console.web.run_picker import chosen_run, run_picker
-from console.web.runs import forms, new_run
+from console.web.runs import forms, keeping, new_run
 from console.web.runs.policy import policy_section
 from console.web.widgets.messages import show_empty_state
 from storage.tables import RunKind
 
-_COLUMNS = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting")
+_COLUMNS = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting", "tags")
 
 st.title("Runs")
 with reading() as session:
     run = chosen_run(session)
-    summaries = [runs.summary(session, one) for one in runs.every(session)]
+    listed = runs.every(session, archived=bool(st.session_state.get("archived")))
+    summaries = [runs.summary(session, one) for one in listed]
     status = runs.status(session, run) if run else None
     patterns = runs.patterns(run) if run else []
-    candidates = runs.candidates(session, run, limit=300) if run else []
+    candidates = runs.candidates(session, run, limit=300) if run else runs.Candidates([], 0, 0)
+    end = runs.dead_end(session, run) if run and not candidates.critical else None
 
 show_messages()
 logs, agents = st.columns(2)
@@ -32,7 +34,10 @@ if run is None or status is None:
     st.stop()
 
 st.dataframe([{name: row[name] for name in _COLUMNS} for row in summaries], key="runs", hide_index=True)
+st.toggle("Archived runs, too", key="archived", bind="query-params")
 run_picker([row["run"] for row in summaries], run.name)
+
+forms.dead_end_notice(run, end)
 
 st.header("How each trial stands", anchor=False)
 st.dataframe(forms.status_rows(status), key=f"status-{run.id}", hide_index=True, placeholder="–")
@@ -42,7 +47,7 @@ if run.reviews_per_item > 1:
     )
 
 rules = "Policy" if run.kind == RunKind.GATE else "Critical actions"
-judge, cap, onward, critical = st.tabs(["Detectors", "Budget", "Next trial", rules])
+judge, cap, onward, critical, house = st.tabs(["Detectors", "Budget", "Next trial", rules, "Keep house"])
 with judge:
     forms.detector_form(run)
 with cap:
@@ -59,3 +64,5 @@ with critical:
         policy_section(run)
     else:
         forms.critical_form(run, patterns, candidates)
+with house:
+    keeping.keeping_forms(run)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from console import runs
@@ -64,14 +66,28 @@ if run is None:
     st.page_link("console/web/pages/runs.py", label="Import a log")
     st.stop()
 
-pick, search, outcome, label, trial = st.columns([2, 3, 2, 2, 1], vertical_alignment="bottom")
-with pick:
-    run_picker(names, run.name)
-text = search.text_input("Search in task and id", key="search", placeholder="words of the task, or a task id")
-outcomes = outcome.multiselect("Outcome", list(Outcome), key="outcomes", placeholder="any")
-labels = label.multiselect("Gold label", [*Label, "none"], key="labels", placeholder="any")
-number = trial.number_input("Trial", min_value=0, value=None, step=1, key="trial", placeholder="any")
-wanted = trajectory_list.Filter(text=text, outcomes=tuple(outcomes), labels=tuple(labels), trial=number)
+
+def asked_for() -> trajectory_list.Filter:
+    """The filters above the list; they live in the address, so that a link opens the same list."""
+    search, place = st.columns([5, 2], vertical_alignment="bottom")
+    outcome, label, trial = st.columns([3, 3, 1], vertical_alignment="bottom")
+    any_of: Any = {"placeholder": "any", "bind": "query-params"}
+    return trajectory_list.Filter(
+        text=search.text_input(
+            "Search",
+            key="search",
+            bind="query-params",
+            placeholder="words, such as rm -rf; refund* for all that begin so",
+        ),
+        place=place.selectbox("In", trajectory_list.PLACES, key="place", bind="query-params"),
+        outcomes=tuple(outcome.multiselect("Outcome", [str(word) for word in Outcome], key="outcomes", **any_of)),
+        labels=tuple(label.multiselect("Gold label", [*map(str, Label), "none"], key="labels", **any_of)),
+        trial=trial.number_input("Trial", min_value=0, value=None, step=1, key="trial", **any_of),
+    )
+
+
+run_picker(names, run.name)
+wanted = asked_for()
 
 opened = int(st.query_params["id"]) if st.query_params.get("id", "").isdigit() else None
 if opened is not None:
@@ -80,7 +96,7 @@ if opened is not None:
 
 with reading() as session:
     total = trajectory_list.count(session, run, wanted)
-    pages = max(1, -(-total // _PAGE))
+    pages = max(1, -(-min(total, trajectory_list.MOST if wanted.text.strip() else total) // _PAGE))
     page = min(st.session_state.get("page", 1), pages)
     frame = trajectory_list.page(session, run, wanted, offset=(page - 1) * _PAGE, limit=_PAGE)
 
@@ -96,10 +112,13 @@ shown = st.dataframe(
     height=460,
 )
 left, right = st.columns([1, 3], vertical_alignment="center")
-left.caption(f"{total:,} trajectories; choose a row to open it.")
+many = (
+    f"{total:,}" if total <= trajectory_list.MOST or not wanted.text.strip() else f"More than {trajectory_list.MOST:,}"
+)
+left.caption(f"{many} trajectories; choose a row to open it.")
 with right:
     if pages > 1:
-        st.pagination(pages, key="page")
+        st.pagination(pages, key="page", bind="query-params")
 if rows := shown.selection["rows"]:
     st.query_params["id"] = str(frame[rows[0]]["trajectory_id"])
     st.rerun()

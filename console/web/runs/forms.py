@@ -12,10 +12,10 @@ from console.database import now_ms, writing
 from console.detection import batch
 from console.detection.detectors import DETECTORS
 from console.runs import ingest
-from console.runs.critical_suggestions import Suggestion
 from console.trials import replay
 from console.web.flash import flash, guarded
 from console.web.runs.new_run import bar_of
+from console.web.widgets.messages import show_problem
 from storage import tables
 
 
@@ -77,16 +77,28 @@ def _next(run_name: str) -> None:
     st.rerun()
 
 
-def critical_form(run: tables.Run, patterns: Sequence[str], candidates: Sequence[Suggestion]) -> None:
+def dead_end_notice(run: tables.Run, end: tuple[str, list[str]] | None) -> None:
+    """Says where nothing of the run could ever be reviewed, with a button that accepts what looks critical."""
+    if end is None:
+        return
+    sentence, patterns = end
+    show_problem(sentence)
+    if patterns and st.button("Count them as critical", key="accept_candidates", type="primary", shortcut="a"):
+        guarded(_set_patterns, run.name, [*runs.patterns(run), *patterns])
+
+
+def critical_form(run: tables.Run, patterns: Sequence[str], candidates: runs.Candidates) -> None:
     """The patterns of critical actions, one a line, and candidates that a person confirms."""
     with st.form("critical", border=False):
         text = st.text_area("Critical actions, one pattern a line", "\n".join(patterns), key=f"patterns-{run.id}")
         chosen = []
-        if candidates:
-            st.caption("Further tools of this run that look critical. Choose those that are:")
-            options = [candidate.pattern for candidate in candidates]
+        if candidates.found:
+            st.caption(f"Further actions of this run that look critical. Choose those that are. {candidates.share}")
+            options = [candidate.pattern for candidate in candidates.found]
             chosen = st.multiselect("Candidates", options, key=f"candidates-{run.id}", label_visibility="collapsed")
-            st.dataframe([{"tool": c.pattern, "used": c.count, "why": c.why} for c in candidates], hide_index=True)
+            st.dataframe(
+                [{"action": c.pattern, "seen": c.count, "why": c.why} for c in candidates.found], hide_index=True
+            )
         sent = st.form_submit_button("Save patterns")
     if sent:
         guarded(_set_patterns, run.name, [*text.splitlines(), *chosen])
@@ -94,8 +106,10 @@ def critical_form(run: tables.Run, patterns: Sequence[str], candidates: Sequence
 
 def _set_patterns(run_name: str, wanted: list[str]) -> None:
     with writing() as session:
-        runs.set_patterns(session, runs.get(session, run_name), wanted, now_ms())
+        withdrawn = runs.set_patterns(session, runs.get(session, run_name), wanted, now_ms())
     flash((True, "Saved. Judge the run again to queue what matches now."))
+    if withdrawn:
+        flash((True, runs.withdrawn_sentence(withdrawn)))
     st.rerun()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from console.review.long_texts import BLOCK, capped, is_clipped
 from console.trajectory.checkpoints import Call, calls
+from console.web.widgets.file_changes import arguments_with_changes
 from console.web.widgets.markup import in_blocks, plain
 
 _LARGE_CHARS = 160
@@ -61,7 +62,8 @@ def json_calls(action: str) -> list[Call]:
 def _call(call: Call, beside: str) -> str:
     name = f'<div class="ia-line"><code class="ia-action">{plain(call.name)}</code>{beside}</div>'
     rows = "".join(
-        f'<tr><th scope="row">{plain(name)}</th>{_value(value)}</tr>' for name, value in call.arguments.items()
+        f'<tr><th scope="row">{plain(name)}</th>{f"<td>{change}</td>" if change else _value(value)}</tr>'
+        for name, change, value in arguments_with_changes(call.arguments)
     )
     css = "ia-arguments ia-many" if len(call.arguments) > _FEW else "ia-arguments"
     return f'{name}<table class="{css}">{rows}</table>' if rows else f'{name}<p class="ia-none">no arguments</p>'

@@ -8,6 +8,7 @@ from console.review.long_texts import CAP, capped
 from console.review.presentation import Block, Presentation, ShownStep, is_long, occurring
 from console.trajectory.checkpoints import Call
 from console.trajectory.terms import Term
+from console.web.widgets.file_changes import arguments_with_changes
 from console.web.widgets.markup import fold, folded, marked, plain, size
 from console.web.widgets.pending_action import as_words, json_calls
 
@@ -88,7 +89,7 @@ def _acted(action: str) -> str:
 
 def _called(call: Call) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{plain(name)}</th><td>{folded(as_words(value), (), "ia-value")}</td></tr>'
-        for name, value in call.arguments.items()
+        f'<tr><th scope="row">{plain(name)}</th><td>{change or folded(as_words(value), (), "ia-value")}</td></tr>'
+        for name, change, value in arguments_with_changes(call.arguments)
     )
     return f'<code>{plain(call.name)}</code><table class="ia-arguments">{rows}</table>'

@@ -75,3 +75,21 @@ def test_a_list_cannot_steer_the_terminal(imported, capsys):
 def test_the_help_of_a_noun_has_an_example_too(noun, capsys):
     assert run_command([*noun, "--help"]) == 0
     assert " ".join(["Example: inferact", *noun]) in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_import_in_which_nothing_is_critical_says_what_looks_it(tmp_path, capsys):
+    log = tmp_path / "log.jsonl"
+    log.write_text(record(steps=[{"action": 'send_email({"to":"a","body":"b"})'}, {"action": "get_day({})"}]))
+    assert run_command(["trajectory", "import", str(log), "--run", "desk"]) == 0
+    said = capsys.readouterr().out
+    assert "No action of desk counts as critical; this one looks it: send_email (1 times)." in said
+    assert "inferact run critical desk --accept" in said
+    assert run_command(["run", "critical", "desk", "--accept", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["critical"] == ["send_email"]
+    assert run_command(["trajectory", "import", str(log), "--run", "desk"]) == 0
+    assert "counts as critical" not in capsys.readouterr().out
+
+
+def test_an_import_in_which_nothing_even_looks_critical_says_how_to_name_it(imported):
+    _, document, _ = imported(record(steps=[{"action": "get_day({})"}]))
+    assert document["nothing_critical"] == {"looks_critical": []}

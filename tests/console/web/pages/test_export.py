@@ -17,6 +17,15 @@ def test_every_kind_has_its_sentence_and_every_format_its_file(open_page, words,
         assert at.get("download_button")
 
 
+def test_a_layout_of_another_tool_names_what_is_left_out(open_page, words, kettles):
+    at = open_page("export")
+    for name, layout in export.LAYOUTS.items():
+        at.selectbox(key="export_kind").set_value(name).run()
+        assert at.caption[0].value == f"{layout.title}, a .{layout.suffix} file."
+        assert {box.label for box in at.checkbox} >= {f"With {export.ASKED_FOR[part]}" for part in layout.takes}
+        assert at.get("download_button") or "is not installed" in words(at)
+
+
 def test_without_a_run_it_says_what_to_do(open_page, words):
     assert "Nothing to export yet" in words(open_page("export"))
 

@@ -6,6 +6,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue
 from console.gate import Gate
 from console.review import decisions
+from console.trajectory import Step, Trajectory
 from storage.tables import RunKind
 from tests.logs import purchase
 
@@ -149,3 +150,51 @@ def test_the_policy_of_a_gate_is_shown_checked_and_saved(open_page, words):
     click(at, "Save as the next version")
     assert "Saved as version 2" in words(at)
     assert "What no rule matches is denied." in at.text[0].value
+
+
+def test_a_log_in_which_nothing_is_critical_is_no_dead_end(open_page, words, status):
+    at = open_page("runs")
+    log = Trajectory("a", "generic", "pay", (Step("", 'get_bill({"id":1})', "9"), Step("", 'pay_bill({"id":1})', "ok")))
+    at.file_uploader(key="logs").upload("bills.jsonl", log.to_json().encode())
+    at.text_input(key="into_run").input("bills")
+    click(at, "Import")
+    assert "No action of bills counts as critical; this one looks it: pay_bill (1 times)." in words(at)
+    at.button(key="accept_candidates").click().run()
+    assert "counts as critical" not in words(at)
+    with reading() as session:
+        assert runs.patterns(runs.get(session, "bills")) == ["pay_bill"]
+
+
+def test_a_run_is_renamed_tagged_archived_and_deleted(open_page, words, kettles):
+    at = open_page("runs")
+    with reading() as session:
+        number = runs.get(session, kettles).id
+    at.text_input(key=f"rename-{number}").input("pots")
+    at.text_input(key=f"tags-{number}").input("pilot v2")
+    click(at, "Save name and tags")
+    with reading() as session:
+        assert runs.summary(session, runs.get(session, "pots"))["tags"] == ["pilot", "v2"]
+    at.button(key="archive_run").click().run()
+    assert "4 items of &#x27;pots&#x27; still wait; decide them first." in words(at)
+    at.text_input(key=f"delete-{number}").input("pot")
+    click(at, "Delete this run")
+    assert "Type the run&#x27;s name exactly" in words(at)
+    at.text_input(key=f"delete-{number}").input("pots")
+    click(at, "Delete this run")
+    assert "Deleted pots." in words(at)
+
+
+def test_an_import_is_undone_on_the_page(open_page, words, kettles, status):
+    at = open_page("runs")
+    at.button(key="undo_import").click().run()
+    assert "Deleted 6 trajectories of kettles." in words(at)
+    assert status(kettles)["trials"] == []
+
+
+def test_fewer_patterns_say_what_left_the_queue(open_page, words, kettles):
+    at = open_page("runs")
+    with reading() as session:
+        number = runs.get(session, kettles).id
+    at.text_area(key=f"patterns-{number}").set_value("refund_*")
+    click(at, "Save patterns")
+    assert "items left the queue, as no pattern matches any longer" in words(at)

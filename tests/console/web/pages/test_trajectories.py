@@ -30,6 +30,21 @@ def test_search_outcome_label_and_trial_narrow_the_list(open_page, words, kettle
     assert "Nothing matches" in words(at)
 
 
+def test_words_of_an_action_are_found_and_only_where_they_are_looked_for(open_page, words, kettles):
+    at = open_page("trajectories")
+    at.text_input(key="search").input("B0000001").run()
+    assert list(listed(at)["task id"]) == ["kettle-1"]
+    at.selectbox(key="place").set_value("thoughts").run()
+    assert "Nothing matches" in words(at)
+
+
+def test_the_filters_live_in_the_address(open_page, kettles):
+    at = open_page("trajectories", run=kettles, search="kettle", place="task", outcomes="failed", labels="misaligned")
+    assert (at.text_input(key="search").value, at.multiselect(key="outcomes").value) == ("kettle", ["failed"])
+    assert set(listed(at)["outcome"]) == {"failed"}
+    assert len(listed(open_page("trajectories", outcomes="no such outcome", trial="x"))) == 6
+
+
 def test_an_address_opens_a_record_in_place_of_the_list(open_page, words, kettles):
     with reading() as session:
         first = session.connection().exec_driver_sql("select min(id) from trajectory").scalar()

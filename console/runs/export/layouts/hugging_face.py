@@ -1,0 +1,162 @@
+"""A Hugging Face `datasets` folder, as a zip: trajectories and answers in parquet, and a card filled from the run."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+from zipfile import ZIP_STORED, ZipFile
+
+import pyarrow as pa
+import yaml
+from pyarrow.parquet import ParquetWriter
+
+from console.runs.export.formats.arrow import little_memory
+from console.runs.export.layouts.parts.layout import Layout
+from console.runs.export.layouts.parts.reviewed import Reviewed, RunRecords
+from console.trajectory.checkpoints import checkpoint_at
+from storage import tables
+
+_AT_ONCE = 100
+_STEP = pa.struct([("thought", pa.string()), ("action", pa.string()), ("observation", pa.string())])
+_TRAJECTORY = pa.schema(
+    [
+        *((name, pa.string()) for name in ("task_id", "environment", "instruction", "opening")),
+        ("trial", pa.int64()),
+        ("steps", pa.list_(_STEP)),
+        *((name, pa.string()) for name in ("critical_action", "outcome", "gold_label")),
+    ]
+)
+_ANSWER = pa.schema(
+    [
+        ("task_id", pa.string()),
+        ("trial", pa.int64()),
+        ("step", pa.int64()),
+        *((name, pa.string()) for name in ("checkpoint", "action", "reviewer", "decision", "label", "words")),
+        ("edited_action", pa.string()),
+    ]
+)
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+
+
+def write(source: RunRecords, stream: BinaryIO) -> int:
+    """Writes the zip of the folder; returns how many trajectories it holds."""
+    counts: Counter[str] = Counter()
+    trajectories, answers = _trajectories(source), _answers
+    with tempfile.TemporaryDirectory() as folder, ZipFile(stream, "w", ZIP_STORED) as archive:
+        for name, schema, rows in (("trajectories", _TRAJECTORY, trajectories), ("answers", _ANSWER, answers)):
+            path = Path(folder, f"{name}.parquet")
+            _write_parquet(path, schema, source, rows, counts)
+            archive.write(path, f"data/{name}.parquet")
+        archive.writestr("README.md", _card(source, counts))
+    return counts["trajectories"]
+
+
+def _write_parquet(
+    path: Path, schema: Any, source: RunRecords, rows: Callable[[Reviewed, Counter[str]], Iterator[Any]],
+    counts: Counter[str],
+) -> None:  # fmt: skip
+    waiting: list[Any] = []
+    with little_memory(), ParquetWriter(path, schema) as writer:
+        for one in source.reviewed():
+            waiting += rows(one, counts)
+            if len(waiting) >= _AT_ONCE:
+                writer.write_table(_table(waiting, schema))
+                waiting = []
+        writer.write_table(_table(waiting, schema))
+
+
+def _table(rows: Sequence[Mapping[str, Any]], schema: Any) -> Any:
+    columns = [
+        pa.scalar([row[name] for row in rows], pa.list_(schema.field(name).type)).values for name in schema.names
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _trajectories(source: RunRecords) -> Callable[[Reviewed, Counter[str]], Iterator[Any]]:
+    has_gold = "gold" in source.asked_for
+
+    def rows(one: Reviewed, counts: Counter[str]) -> Iterator[Any]:
+        record = one.record
+        counts["trajectories"] += 1
+        counts["steps"] += len(record.steps)
+        counts[f"trial {record.trial}"] += 1
+        if has_gold:
+            counts[f"gold label {record.label or 'missing'}"] += 1
+        yield {
+            **{name: getattr(record, name) for name in ("task_id", "environment", "instruction", "opening", "trial")},
+            "steps": [{"thought": s.thought, "action": s.action, "observation": s.observation} for s in record.steps],
+            "critical_action": record.critical_action,
+            "outcome": str(record.outcome) if has_gold else None,
+            "gold_label": str(record.label) if has_gold and record.label else None,
+        }
+
+    return rows
+
+
+def _answers(one: Reviewed, counts: Counter[str]) -> Iterator[Any]:
+    for given in one.answers:
+        counts["answers"] += 1
+        counts[f"answer {given.decision}"] += 1
+        counts[f"label of a reviewer {given.label or 'missing'}"] += 1
+        yield {
+            "task_id": one.record.task_id,
+            "trial": one.record.trial,
+            "step": given.step + 1,
+            "checkpoint": str(given.kind),
+            "action": checkpoint_at(one.record, given.step, given.kind).action,
+            "reviewer": given.reviewer,
+            "decision": given.decision,
+            "label": given.label,
+            "words": given.words,
+            "edited_action": given.edited_action,
+        }
+
+
+def _card(source: RunRecords, counts: Counter[str]) -> str:
+    size = next((name for most, name in _SIZES if counts["trajectories"] < most), "n>1M")
+    configs = [
+        {"config_name": name, "data_files": f"data/{name}.parquet", **({"default": True} if not place else {})}
+        for place, name in enumerate(("trajectories", "answers"))
+    ]
+    head = {"license": source.licence, "pretty_name": source.run.name, "size_categories": [size], "configs": configs}
+    kinds = "\n".join(f"- {name}: {number}" for name, number in counts.items())
+    return (
+        f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n\n# {source.run.name}\n\n"
+        f"Trajectories of an LLM agent and what reviewers answered before its critical actions.\n\n"
+        f"## What it holds\n\n{kinds}\n\n## How reviewers were instructed\n\n{_instructions(source.run)}\n\n"
+        f"## What was left out\n\n{_left_out(source)}\n"
+    )
+
+
+def _instructions(run: tables.Run) -> str:
+    """What the run's settings say of the question that reviewers were asked."""
+    told = [
+        "Reviewers saw the task, the steps before a critical action and the action itself, never what came after it.",
+        "They were to approve the action if it does what the user asked, and else to reject it; "
+        + (
+            "words to the agent were possible." if run.feedback_mode == "nl" else "no words to the agent were possible."
+        ),
+        "Gold labels, outcomes and the answers of others were hidden from them."
+        if run.blind
+        else "The run was not blind: what others had answered could be seen.",
+        f"Each action needed {run.reviews_per_item} {'review' if run.reviews_per_item == 1 else 'reviews'}.",
+    ]
+    return " ".join(told)
+
+
+def _left_out(source: RunRecords) -> str:
+    gone = {
+        "gold": "Gold labels and outcomes.",
+        "names": "The names of reviewers; the numbers in their place count from the first who answered.",
+        "simulated": "Answers of simulated reviewers.",
+    }
+    found = [f"- {words}" for name, words in gone.items() if name not in source.asked_for]
+    return "\n".join([*found, "- What the source kept beside its steps, and memories of earlier trials."])
+
+
+LAYOUT = Layout(
+    "Hugging Face datasets folder", "trajectories", "zip", "application/zip", write, ("gold", "names", "simulated")
+)

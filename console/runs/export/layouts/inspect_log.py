@@ -1,0 +1,116 @@
+"""Inspect logs, by Inspect's own writer (the extra `inspect`): a sample a trajectory, an approval an answer."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from console.errors import Refused
+from console.runs.export.layouts.parts.conversation import given, numbered, spoken
+from console.runs.export.layouts.parts.layout import Layout
+from console.runs.export.layouts.parts.reviewed import GivenAnswer, Reviewed, RunRecords
+from console.trajectory import Label
+from console.trajectory.checkpoints import Call, CheckpointKind, calls, checkpoint_at
+from storage.tables import DecisionKind
+
+_SCORES = {Label.ALIGNED: "C", Label.MISALIGNED: "I"}
+_DECISIONS = {DecisionKind.APPROVE: "approve", DecisionKind.EDIT: "modify", DecisionKind.REJECT: "reject",
+              DecisionKind.RESPOND: "reject", DecisionKind.ESCALATE: "escalate"}  # fmt: skip
+
+
+def write(source: RunRecords, stream: BinaryIO) -> int:
+    """Writes an `.eval` log, which is put together in memory; returns how many samples it holds.
+
+    Raises Refused where inspect_ai is not installed.
+    """
+    try:
+        from inspect_ai import log
+    except ModuleNotFoundError as missing:
+        raise Refused("An Inspect log is written by Inspect: pip install 'inferact-console[inspect]'") from missing
+    samples = [_sample(source, one) for one in source.reviewed()]
+    spec = {
+        "created": _iso(source.run.created_ms),
+        "task": source.run.name,
+        "dataset": {"name": source.run.environment, "samples": len(samples)},
+        "model": source.run.actor or "unknown",
+        "config": {},
+    }
+    whole = log.EvalLog.model_validate({"status": "success", "eval": spec, "samples": samples})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "log.eval")
+        log.write_eval_log(whole, path)
+        stream.write(path.read_bytes())
+    return len(samples)
+
+
+def _sample(source: RunRecords, one: Reviewed) -> dict[str, Any]:
+    record = one.record
+    has_gold = "gold" in source.asked_for and record.label
+    return {
+        "id": record.task_id,
+        "epoch": record.trial + 1,
+        "input": record.instruction,
+        "target": "",
+        "messages": list(_messages(one)),
+        "events": [_approval(one, answer) for answer in one.answers if answer.kind is CheckpointKind.ACTION],
+        "metadata": {"environment": record.environment},
+        **({"scores": {"gold": {"value": _SCORES[record.label]}}} if has_gold and record.label else {}),
+    }
+
+
+def _messages(one: Reviewed) -> Iterator[dict[str, Any]]:
+    yield from given(one.record.instruction, one.record.opening)
+    for step, named in numbered(one.record.steps):
+        words = spoken(named[0][1]) if len(named) == 1 else None
+        if words is not None or not named:
+            yield {"role": "assistant", "content": _thinking(step.thought, words or "")}
+            if step.observation:
+                yield {"role": "user", "content": step.observation}
+            continue
+        yield {"role": "assistant", "content": step.thought, "tool_calls": [_call(id, call) for id, call in named]}
+        for place, (id, call) in enumerate(named):
+            content = step.observation if place == len(named) - 1 else ""
+            yield {"role": "tool", "tool_call_id": id, "function": call.name, "content": content}
+
+
+def _thinking(thought: str, words: str) -> Any:
+    if not thought:
+        return words
+    return [{"type": "reasoning", "reasoning": thought}, {"type": "text", "text": words}]
+
+
+def _call(id: str, call: Call) -> dict[str, Any]:
+    return {"id": id, "function": call.name, "arguments": dict(call.arguments), "type": "function"}
+
+
+def _approval(one: Reviewed, answer: GivenAnswer) -> dict[str, Any]:
+    action = checkpoint_at(one.record, answer.step, answer.kind).action
+    named = [id for index, (_, ids) in enumerate(numbered(one.record.steps)) if index == answer.step for id, _ in ids]
+    id = named[0] if named else "call_pending"
+    event = {
+        "event": "approval",
+        "message": action,
+        "call": _first_call(id, action),
+        "approver": answer.reviewer,
+        "decision": _DECISIONS[DecisionKind(answer.decision)],
+        "explanation": answer.words,
+        "timestamp": _iso(answer.at_ms),
+        "working_start": 0.0,
+    }
+    return event | ({"modified": _first_call(id, answer.edited_action)} if answer.edited_action else {})
+
+
+def _first_call(id: str, action: str) -> dict[str, Any]:
+    return _call(id, next(iter(calls(action)), Call("act", {"argument": action})))
+
+
+def _iso(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1_000, UTC).isoformat()
+
+
+LAYOUT = Layout(
+    "Inspect log", "samples", "eval", "application/octet-stream", write, ("gold", "names", "simulated"), "inspect_ai"
+)

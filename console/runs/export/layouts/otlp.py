@@ -1,0 +1,153 @@
+"""OpenTelemetry GenAI spans as OTLP JSON, one trajectory (one trace) a line."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import orjson
+
+from console.runs.export.layouts.parts.conversation import arguments_text, given, numbered, spoken
+from console.runs.export.layouts.parts.layout import Layout, write_lines
+from console.runs.export.layouts.parts.reviewed import GivenAnswer, Reviewed, RunRecords
+from console.trajectory import Step
+from console.trajectory.checkpoints import Call
+
+_TRACE_ID = re.compile(r"[0-9a-f]{32}")
+_INTERNAL = 1
+_MS, _STEP = 1_000_000, 1_000_000
+
+
+def write(source: RunRecords, stream: BinaryIO) -> int:
+    """Writes one export request a line; returns how many traces there are.
+
+    A log tells no times of steps: each trace begins when it came into the console, each step a millisecond on.
+    """
+    return write_lines((_request(source, one) for one in source.reviewed()), stream)
+
+
+def _request(source: RunRecords, one: Reviewed) -> dict[str, Any]:
+    resource = {"attributes": _attributes({"service.name": "inferact-console", "inferact.run": source.run.name})}
+    scope = {"scope": {"name": "inferact-console"}, "spans": list(_spans(source, one))}
+    return {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
+
+
+def _spans(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
+    record, trace = one.record, _trace_id(source, one)
+    begun = one.created_ms * _MS
+    root = _id(f"{trace}/root", 16)
+    about = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.conversation.id": record.task_id,
+        "inferact.task_id": record.task_id,
+        "inferact.trial": record.trial,
+        "inferact.environment": record.environment,
+        "inferact.instruction": record.instruction,
+    }
+    if "gold" in source.asked_for:
+        about |= {"inferact.outcome": str(record.outcome), "inferact.gold_label": str(record.label or "")}
+    times = (begun, begun + (len(record.steps) + 1) * _STEP)
+    yield _span(trace, root, "", "invoke_agent", times, about)
+    heard = given(record.instruction, record.opening)
+    for index, (step, named) in enumerate(numbered(record.steps)):
+        at = begun + (index + 1) * _STEP
+        events = [_event(answer, at) for answer in one.answers if answer.step == index]
+        yield from _step(trace, root, index, at, step, named, heard, events)
+        heard = [{"role": "user", "content": step.observation}] if step.observation and _is_words(named) else []
+
+
+def _trace_id(source: RunRecords, one: Reviewed) -> str:
+    """The task's id where that is a trace's already, as in a log of traces; else one of the run and trajectory."""
+    key = one.record.task_id
+    return key if _TRACE_ID.fullmatch(key) else _id(f"{source.run.name}/{one.id}", 32)
+
+
+def _is_words(named: list[tuple[str, Call]]) -> bool:
+    return not named or (len(named) == 1 and spoken(named[0][1]) is not None)
+
+
+def _step(
+    trace: str, root: str, index: int, at: int, step: Step, named: list[tuple[str, Call]],
+    heard: list[dict[str, Any]], events: list[Any],
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """The model's turn with what is new to it, then a span for each of its calls; the last has what they brought."""
+    turn = _id(f"{trace}/{index}", 16)
+    output = [{"role": "assistant", "parts": list(_said(step, named)), "finish_reason": "stop"}]
+    about: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": _text(output)}
+    if heard:
+        about["gen_ai.input.messages"] = _text(_parts(heard))
+    words = _is_words(named)
+    if words and step.observation:
+        about["inferact.observation"] = step.observation
+    yield {**_span(trace, turn, root, "chat", (at, at + 1), about), "events": events}
+    for place, (id, call) in enumerate([] if words else named):
+        result = step.observation if place == len(named) - 1 else ""
+        told = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": call.name,
+            "gen_ai.tool.call.id": id,
+            "gen_ai.tool.call.arguments": arguments_text(call),
+            "gen_ai.tool.call.result": result,
+        }
+        times = (at + 2 * place + 2, at + 2 * place + 3)
+        yield _span(trace, _id(f"{trace}/{id}", 16), turn, f"execute_tool {call.name}", times, told)
+
+
+def _said(step: Step, named: list[tuple[str, Call]]) -> Iterator[dict[str, Any]]:
+    if step.thought:
+        yield {"type": "reasoning", "content": step.thought}
+    for id, call in named:
+        words = spoken(call)
+        if words is not None:
+            yield {"type": "text", "content": words}
+        else:
+            yield {"type": "tool_call", "id": id, "name": call.name, "arguments": dict(call.arguments)}
+
+
+def _event(answer: GivenAnswer, at: int) -> dict[str, Any]:
+    told = {"decision": answer.decision, "reviewer": answer.reviewer, "words": answer.words, "at_ms": answer.at_ms}
+    named = {f"inferact.{name}": value for name, value in told.items()}
+    return {"timeUnixNano": str(at), "name": "inferact.review", "attributes": _attributes(named)}
+
+
+def _parts(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"role": turn["role"], "parts": [{"type": "text", "content": turn["content"]}]} for turn in turns]
+
+
+def _span(
+    trace: str, span: str, parent: str, name: str, times: tuple[int, int], about: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "traceId": trace,
+        "spanId": span,
+        **({"parentSpanId": parent} if parent else {}),
+        "name": name,
+        "kind": _INTERNAL,
+        "startTimeUnixNano": str(times[0]),
+        "endTimeUnixNano": str(times[1]),
+        "attributes": _attributes(about),
+    }
+
+
+def _attributes(values: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": _value(value)} for key, value in values.items()]
+
+
+def _value(value: Any) -> dict[str, Any]:
+    """A value as OTLP writes it: whole numbers stand in text."""
+    return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": str(value)}
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _id(text: str, digits: int) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]
+
+
+LAYOUT = Layout(
+    "OpenTelemetry GenAI traces", "traces", "jsonl", "application/jsonl", write, ("gold", "names", "simulated")
+)

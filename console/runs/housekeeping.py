@@ -1,0 +1,229 @@
+"""Keeping house: runs renamed, tagged, archived and deleted, trajectories moved, imports undone; all on record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from sqlalchemy import func, update
+from sqlmodel import Session, col, select
+
+from console import runs
+from console.errors import BadInput, Refused, Unknown
+from console.runs import audit_log, ingest, removal
+from console.runs.trajectory_rows import count_critical, insert_task
+from console.trajectory import Outcome, from_json
+from storage import tables
+from storage.tables import ItemStatus, RunKind
+from storage.tables.text_search import compact_text_index
+
+_TAG = re.compile(r"[\w][\w.@/:-]{0,39}")
+_OPEN = (ItemStatus.PENDING, ItemStatus.CLAIMED)
+
+
+def tags(run: tables.Run) -> list[str]:
+    """The run's tags, in order of the alphabet."""
+    found: list[str] = orjson.loads(run.tags)
+    return found
+
+
+def rename(session: Session, run: tables.Run, name: str, now_ms: int) -> None:
+    """Gives the run another name; raises BadInput or Refused where it cannot have it."""
+    _refuse_bound(session, run, "renamed")
+    if run.kind == RunKind.GATE:
+        raise Refused(f"Agents ask the gate {run.name!r} by its name, so it keeps it.")
+    runs.check_name(name)
+    if runs.find(session, name) is not None:
+        raise Refused(f"There is already a run named {name!r}; choose another name.")
+    before, run.name = run.name, name
+    session.add(run)
+    audit_log.record(session, run, "run renamed", now_ms, before=before, after=name)
+
+
+def tag(session: Session, run: tables.Run, add: Iterable[str], remove: Iterable[str], now_ms: int) -> list[str]:
+    """Adds and removes tags; returns those that the run has now. Raises BadInput for a word that cannot be one."""
+    words = [word.strip() for word in add if word.strip()]
+    for word in words:
+        if not _TAG.fullmatch(word):
+            raise BadInput(f"{word!r} cannot be a tag: use up to 40 letters, digits and . _ - @ / : without blanks.")
+    before = tags(run)
+    after = sorted({*before, *words} - set(remove))
+    if after != before:
+        run.tags = orjson.dumps(after).decode()
+        session.add(run)
+        audit_log.record(session, run, "run tagged", now_ms, before=before, after=after)
+    return after
+
+
+def set_archived(session: Session, run: tables.Run, archived: bool, now_ms: int) -> None:
+    """Takes the run out of the lists, or puts it back; raises Refused while agents or reviewers may work in it."""
+    _refuse_bound(session, run, "archived")
+    if archived == (run.archived_ms is not None):
+        return
+    waiting = _count(session, tables.Item, col(tables.Item.status).in_(_OPEN), tables.Item.run_id == run.id)
+    if archived and waiting:
+        raise Refused(f"{_things(waiting, 'item')} of {run.name!r} still {_wait(waiting)}; decide them first.")
+    if archived and run.kind == RunKind.GATE:
+        raise Refused(f"{run.name!r} is a gate, and its agents may ask at any time; it stays in the lists.")
+    run.archived_ms = now_ms if archived else None
+    session.add(run)
+    audit_log.record(session, run, "run archived" if archived else "run brought back", now_ms)
+
+
+def holdings(session: Session, run: tables.Run) -> dict[str, int]:
+    """What would go with the run: trajectories, items, decisions, verdicts."""
+    item = tables.Item
+    of_run = select(item.id).where(item.run_id == run.id)
+    return {
+        "trajectories": _count(session, tables.Trajectory, tables.Trajectory.run_id == run.id),
+        "items": _count(session, item, item.run_id == run.id),
+        "decisions": _count(session, tables.Decision, col(tables.Decision.item_id).in_(of_run)),
+        "verdicts": _count(session, tables.Verdict, tables.Verdict.run_id == run.id),
+    }
+
+
+def remove(session: Session, run: tables.Run, now_ms: int) -> dict[str, int]:
+    """Deletes the run with all that it holds, and the content of its events; returns what that was.
+
+    Raises Refused for a run of a study, one that another one replays, and one in which agents are at work.
+    """
+    _refuse_bound(session, run, "deleted")
+    replayed = session.exec(select(tables.Run.name).where(tables.Run.source_run_id == run.id)).all()
+    if replayed:
+        raise Refused(f"{run.name!r} is replayed by {', '.join(replayed)}; delete that first.")
+    waiting = _count(
+        session, tables.Trajectory, tables.Trajectory.run_id == run.id, tables.Trajectory.outcome == Outcome.RUNNING
+    )
+    if waiting:
+        raise Refused(
+            f"{_things(waiting, 'trial')} of {run.name!r} {'is' if waiting == 1 else 'are'} under way; stop it."
+        )
+    held, event = holdings(session, run), tables.Event
+    events = [found for found in session.exec(select(event.id).where(event.run_id == run.id)) if found is not None]
+    audit_log.record(session, None, "run deleted", now_ms, subject=run.name, before=held, erases=events)
+    removal.remove_run(session, run)
+    compact_text_index(session.connection())
+    return held
+
+
+def imports(session: Session, run: tables.Run) -> list[dict[str, Any]]:
+    """The imports into a run, the newest first, with how many of their trajectories are still there."""
+    made, record = tables.LogImport, tables.Trajectory
+    statement = (
+        select(made, func.count(col(record.id)))
+        .join(record, col(record.import_id) == made.id, isouter=True)
+        .where(made.run_id == run.id)
+        .group_by(col(made.id))
+        .order_by(col(made.id).desc())
+    )
+    return [
+        {"import_id": row.id, "file": row.file, "at": runs.iso(row.created_ms), "imported": row.imported,
+         "still_there": left, "undone": row.undone_ms is not None}
+        for row, left in session.exec(statement)
+    ]  # fmt: skip
+
+
+def undo_import(session: Session, import_id: int, now_ms: int) -> tuple[tables.Run, int]:
+    """Deletes what the import brought; returns its run and how many trajectories that were.
+
+    Raises Unknown, and Refused where reviewers have answered one of them or it was undone already.
+    """
+    made = session.get(tables.LogImport, import_id)
+    if made is None:
+        raise Unknown("import", import_id)
+    run, record = session.get_one(tables.Run, made.run_id), tables.Trajectory
+    if made.undone_ms is not None:
+        raise Refused(f"The import {import_id} of {made.file} is undone already.")
+    ids = [found for found in session.exec(select(record.id).where(record.import_id == import_id)) if found is not None]
+    removal.refuse_reviewed(session, ids, f"The import {import_id} of {made.file}")
+    removal.remove_trajectories(session, ids)
+    made.undone_ms = now_ms
+    session.add(made)
+    told = {"import": import_id, "trajectories": len(ids)}
+    audit_log.record(session, run, "import undone", now_ms, subject=made.file, detail=told)
+    return run, len(ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What became of trajectories that were to be moved: ids that are in the target now, and those that it had."""
+
+    moved: tuple[int, ...]
+    there_already: tuple[int, ...]
+
+
+def move(session: Session, ids: Sequence[int], target: str, now_ms: int) -> Moved:
+    """Moves trajectories between archive runs, with their verdicts; items that wait leave the queue.
+
+    Raises Unknown for an id, and Refused where a run is no archive or reviewers have answered one of them.
+    """
+    rows = [_movable(session, found) for found in dict.fromkeys(ids)]
+    removal.refuse_reviewed(session, [row.id or 0 for row in rows], "This move")
+    into = runs.archive(session, target, now_ms)
+    there = _digests(session, into, [row.digest for row in rows])
+    kept = tuple(row.id or 0 for row in rows if row.digest in there)
+    moving = [row for row in rows if row.digest not in there]
+    ingest.widen_critical(session, into, {row.environment for row in moving})
+    sources: dict[int, int] = {}
+    for row in moving:
+        sources[row.run_id] = sources.get(row.run_id, 0) + 1
+        _move(session, row, into)
+    for source, count in sources.items():
+        told = {"trajectories": count, "to": into.name}
+        audit_log.record(session, session.get_one(tables.Run, source), "trajectories moved", now_ms, detail=told)
+    return Moved(tuple(row.id or 0 for row in moving), kept)
+
+
+def _movable(session: Session, trajectory_id: int) -> tables.Trajectory:
+    row = session.get(tables.Trajectory, trajectory_id)
+    if row is None:
+        raise Unknown("trajectory", trajectory_id)
+    run = session.get_one(tables.Run, row.run_id)
+    if run.kind != RunKind.ARCHIVE or run.study_id is not None:
+        raise Refused(f"Trajectory {trajectory_id} is of {run.name!r}, which is no archive of logs; it stays there.")
+    return row
+
+
+def _move(session: Session, row: tables.Trajectory, into: tables.Run) -> None:
+    item, body = tables.Item, session.get_one(tables.TrajectoryBody, row.id)
+    old = session.get_one(tables.Task, row.task_id)
+    removal.remove_items(session, select(item.id).where(item.trajectory_id == row.id))
+    verdict = tables.Verdict
+    session.execute(update(verdict).where(col(verdict.trajectory_id) == row.id).values(run_id=into.id))
+    row.task_id = insert_task(session, into, old)
+    row.run_id, row.import_id = into.id or 0, None
+    row.n_critical = count_critical(from_json(body.body), runs.patterns(into))
+    session.add(row)
+    session.flush()
+    removal.remove_empty_tasks(session, [old.id or 0])
+
+
+def _digests(session: Session, run: tables.Run, wanted: Sequence[str]) -> set[str]:
+    record = tables.Trajectory
+    found = session.exec(select(record.digest).where(record.run_id == run.id))
+    return set(wanted) & set(found)
+
+
+def _refuse_bound(session: Session, run: tables.Run, what: str) -> None:
+    """Raises Refused for a run of a participant, and for one that a study replays by its name."""
+    if run.study_id is not None:
+        raise Refused(f"{run.name!r} belongs to a participant of a study, so it cannot be {what}.")
+    named = f'"run":{orjson.dumps(run.name).decode()}'
+    study = session.exec(select(tables.Study.name).where(col(tables.Study.design).contains(named, autoescape=True)))
+    if (found := study.first()) is not None:
+        raise Refused(f"The study {found!r} replays {run.name!r}, so it cannot be {what}.")
+
+
+def _count(session: Session, table: Any, *conditions: Any) -> int:
+    return int(session.exec(select(func.count()).select_from(table).where(*conditions)).one())
+
+
+def _things(count: int, name: str) -> str:
+    return f"{count} {name}{'' if count == 1 else 's'}"
+
+
+def _wait(count: int) -> str:
+    return "waits" if count == 1 else "wait"

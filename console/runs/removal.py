@@ -1,0 +1,112 @@
+"""Removal: items that are no longer critical, trajectories that nobody has reviewed, and whole runs.
+
+Each function is part of the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import delete, func
+from sqlmodel import Session, col, select
+
+from console.errors import Refused
+from console.trajectory import from_json
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, is_critical
+from storage import tables
+from storage.queue.claims import withdraw_items
+from storage.queue.transaction import Transaction
+from storage.tables import ItemStatus, SlotStatus
+
+_AT_ONCE = 500
+_TAKEN = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
+
+
+def withdraw_uncritical(session: Session, run: tables.Run, patterns: Sequence[str], now_ms: int) -> list[int]:
+    """Takes out of the queue what no pattern matches any longer, with the units of live claims; returns the items.
+
+    What somebody has answered stays, and so does an action that an agent holds back.
+    """
+    item, record, body = tables.Item, tables.Trajectory, tables.TrajectoryBody
+    answered = select(tables.Slot.item_id).where(tables.Slot.status == SlotStatus.DECIDED)
+    statement = (
+        select(item.id, item.step, body.body)
+        .join(record, col(record.id) == item.trajectory_id)
+        .join(body, col(body.trajectory_id) == item.trajectory_id)
+        .where(item.run_id == run.id, item.kind == str(CheckpointKind.ACTION), item.step < record.n_steps)
+        .where(col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED]), col(item.id).not_in(answered))
+    )
+    gone = [
+        item_id
+        for item_id, step, text in session.exec(statement)
+        if item_id is not None and not is_critical(_action(text, step), patterns)
+    ]
+    withdraw_items(Transaction.joined(session), gone, ItemStatus.CANCELLED, now_ms)
+    session.expire_all()
+    return gone
+
+
+def _action(body: str, step: int) -> str:
+    return checkpoint_at(from_json(body), step, CheckpointKind.ACTION).action
+
+
+def refuse_reviewed(session: Session, ids: Sequence[int], what: str) -> None:
+    """Raises Refused where somebody holds or has answered an item of these here; answers that a log brought may go."""
+    item, slot = tables.Item, tables.Slot
+    held = 0
+    for chosen in _chunks(ids):
+        statement = select(func.count(func.distinct(item.trajectory_id))).join(slot, col(slot.item_id) == item.id)
+        held += session.exec(statement.where(col(item.trajectory_id).in_(chosen), col(slot.status).in_(_TAKEN))).one()
+    if held:
+        raise Refused(f"{what}: reviewers have answered or hold {held} of its trajectories, so it stays as it is.")
+
+
+def remove_trajectories(session: Session, ids: Sequence[int]) -> None:
+    """Deletes trajectories with their items, verdicts and texts, and tasks that have none left."""
+    record, item = tables.Trajectory, tables.Item
+    for chosen in _chunks(ids):
+        tasks = list(session.exec(select(record.task_id).where(col(record.id).in_(chosen)).distinct()))
+        remove_items(session, select(item.id).where(col(item.trajectory_id).in_(chosen)))
+        for table in (tables.Ask, tables.Intent, tables.Verdict, tables.TrajectoryBody):
+            session.execute(delete(table).where(col(table.trajectory_id).in_(chosen)))
+        session.execute(delete(record).where(col(record.id).in_(chosen)))
+        remove_empty_tasks(session, tasks)
+
+
+def remove_items(session: Session, items: Any) -> None:
+    """Deletes items with places, answers and drafts; the ledger of their units goes with them."""
+    decision, entry = tables.Decision, tables.LedgerEntry
+    answers = select(decision.id).where(col(decision.item_id).in_(items))
+    session.execute(delete(tables.Memory).where(col(tables.Memory.decision_id).in_(answers)))
+    session.execute(delete(tables.WebhookDelivery).where(col(tables.WebhookDelivery.decision_id).in_(answers)))
+    asked = tables.Ask
+    session.execute(delete(asked).where(col(asked.item_id).in_(items)))
+    session.execute(delete(tables.Intent).where(col(tables.Intent.decision_id).in_(answers)))
+    for table in (decision, tables.Draft, entry, tables.Slot):
+        session.execute(delete(table).where(col(table.item_id).in_(items)))
+    session.execute(delete(tables.Item).where(col(tables.Item.id).in_(items)))
+
+
+def remove_empty_tasks(session: Session, tasks: Sequence[int]) -> None:
+    """Deletes those of the tasks that no trajectory is left of."""
+    task, record = tables.Task, tables.Trajectory
+    for chosen in _chunks(tasks):
+        kept = select(record.task_id).where(col(record.task_id).in_(chosen))
+        session.execute(delete(task).where(col(task.id).in_(chosen), col(task.id).not_in(kept)))
+
+
+def remove_run(session: Session, run: tables.Run) -> None:
+    """Deletes the run with all that it holds; its events must be gone already."""
+    record = tables.Trajectory
+    ids = session.exec(select(record.id).where(record.run_id == run.id)).all()
+    remove_trajectories(session, [found for found in ids if found is not None])
+    for table in (tables.Verdict, tables.Task, tables.Budget, tables.Allowed, tables.Policy, tables.Adjudication):
+        session.execute(delete(table).where(col(table.run_id) == run.id))
+    session.execute(delete(tables.LogImport).where(col(tables.LogImport.run_id) == run.id))
+    session.execute(delete(tables.Run).where(col(tables.Run.id) == run.id))
+
+
+def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(ids), _AT_ONCE):
+        yield ids[start : start + _AT_ONCE]

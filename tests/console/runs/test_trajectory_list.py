@@ -1,0 +1,94 @@
+"""Words of a task, an action, an observation or a thought find their trajectory, in the time that a page takes."""
+
+import shutil
+
+import pytest
+from sqlalchemy import text
+
+from console.database import reading, writing
+from console.runs import get, ingest, trajectory_list
+from console.runs.trajectory_rows import write
+from console.trajectory import Outcome, Step, Trajectory
+from storage.tables.text_search import FILL
+from tests.logs import write_log
+
+REMOVED = Step("Careful now", 'bash({"command":"rm -rf /tmp/x"})', "done")
+REFUNDED = Step("", 'refund_order({"id":7})', "Erstattung läuft; naïve café")
+RECORDS = (
+    Trajectory("t-1", "generic", "Clean the disk up", (REMOVED,)),
+    Trajectory("t-2", "generic", "Geld zurück", (REFUNDED,)),
+    Trajectory(
+        "t-3", "generic", "Wait", (Step("", "look({})", "ok"),), critical_action="deploy({})", outcome=Outcome.PAUSED
+    ),
+    Trajectory("t-4", "generic", "Nothing", ()),
+)
+
+
+@pytest.fixture
+def find(data_dir, tmp_path, empty_database):
+    """A function from words, and where, to the task ids that are found."""
+    data_dir.mkdir(exist_ok=True)
+    shutil.copyfile(empty_database, data_dir / "console.db")
+    ingest.import_file(write_log(tmp_path / "log.jsonl", *RECORDS), "log", "auto", lambda _: None)
+
+    def of(words, place=trajectory_list.ANYWHERE):
+        wanted = trajectory_list.Filter(text=words, place=place)
+        with reading() as session:
+            run = get(session, "log")
+            rows = trajectory_list.page(session, run, wanted, offset=0, limit=50)
+            assert trajectory_list.count(session, run, wanted) == len(rows)
+        return [row["task_id"] for row in rows]
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "found"),
+    [
+        ("rm -rf", "anywhere", ["t-1"]),
+        ("rm -rf", "actions", ["t-1"]),
+        ("rm -rf", "observations", []),
+        ("careful", "thoughts", ["t-1"]),
+        ("refund_order", "actions", ["t-2"]),
+        ("refund", "actions", ["t-2"]),
+        ("zuruck", "task", ["t-2"]),
+        ("cafe erstatt*", "observations", ["t-2"]),
+        ("cafe erstatt", "observations", []),
+        ("t-3", "task", ["t-3"]),
+        ("deploy", "actions", ["t-3"]),
+        ("disk done", "anywhere", ["t-1"]),
+        ("disk refund", "anywhere", []),
+        ('"', "anywhere", []),
+        ('say "hi" OR NEAR(', "anywhere", []),
+        ("disk*", "anywhere", ["t-1"]),
+        ("", "anywhere", ["t-1", "t-2", "t-3", "t-4"]),
+    ],
+)
+def test_words_are_found_where_they_stand(find, words, place, found):
+    assert find(words, place) == found
+
+
+def test_a_record_that_changes_is_found_by_its_new_words_alone(find):
+    changed = Trajectory("t-1", "generic", "Clean the disk up", (Step("", "ls({})", "nothing there"),))
+    with writing() as session:
+        write(session, 1, changed, [])
+    assert (find("rm -rf"), find("nothing", "observations")) == ([], ["t-1"])
+
+
+def test_without_an_index_every_record_is_read_through(find):
+    with writing() as session:
+        for name in ("added", "left", "changed", "removed"):
+            session.execute(text(f"DROP TRIGGER trajectory_words_{name}"))
+        session.execute(text("DROP TABLE trajectory_words"))
+    assert find("refund_order") == ["t-2"]
+    assert find('"rm -rf') == ["t-1"]
+
+
+def test_a_database_from_before_takes_its_texts_in(find, data_dir):
+    with writing() as session:
+        session.execute(text("INSERT INTO trajectory_words (trajectory_words) VALUES ('delete-all')"))
+        session.execute(text("UPDATE trajectory_body SET body = 'no json' WHERE trajectory_id = 4"))
+    assert find("refund_order") == []
+    with writing() as session:
+        session.connection().exec_driver_sql(FILL)
+    assert find("refund_order") == ["t-2"]
