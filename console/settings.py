@@ -26,6 +26,8 @@ class Settings(BaseSettings):
     prompts_dir: Path | None = None
     """A folder whose files take the place of the packaged prompt templates, file by file."""
     model: str | None = None
+    reasoning_effort: str | None = None
+    """How long reasoning models may think, in the endpoint's words (low, medium, high); left out where not taken."""
     concurrency: int = Field(default=8, ge=1)
     api_token: SecretStr | None = None
     """A token of the HTTP API beside those of the agents; it alone may import."""

@@ -41,6 +41,7 @@ def connect(
     concurrency: int | None = None,
     spending_cap_usd: float | None = None,
     account: str | None = None,
+    reasoning_effort: str | None = None,
 ) -> LLM:
     """The client of that model, or of the settings', its cache and its prices in the data directory.
 
@@ -54,4 +55,5 @@ def connect(
         spending_cap_usd=spending_cap_usd,
         account=account,
         prices=load_prices(chosen.data_dir / "prices.toml"),
+        reasoning_effort=reasoning_effort or chosen.reasoning_effort,
     )
