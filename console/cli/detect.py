@@ -47,12 +47,29 @@ def detect(
     concurrency: Annotated[int | None, typer.Option(min=1, help="Requests to a model at a time.")] = None,
     swap_labels: Swap = False,
     cost: Stated = None,
+    reasoning_effort: Annotated[
+        str | None, typer.Option(help="How long reasoning models may think: low, medium, high.")
+    ] = None,
+    why: Annotated[bool, typer.Option("--why", help="Let InferAct say why it flags; one more request each.")] = False,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="Ask and read replies as the paper's reference code does.")
+    ] = False,
     cap_usd: Annotated[float | None, typer.Option(min=0, help="Stop before spending more than this.")] = None,
     as_json: Json = False,
 ) -> None:
     """Judge every checkpoint of a run that is not judged yet, and queue what the routing detector flags."""
     methods = _names(method)
-    asking = Asking(model, infer_model, verify_model, concurrency, swap_labels, spending_cap_usd=cap_usd)
+    asking = Asking(
+        model,
+        infer_model,
+        verify_model,
+        concurrency,
+        swap_labels,
+        spending_cap_usd=cap_usd,
+        reasoning_effort=reasoning_effort,
+        paper=paper,
+        explain=why,
+    )
     with progress("judging") as (bar, task):
         detection = batch.detect_and_tell(
             run,
@@ -66,9 +83,12 @@ def detect(
         )
     rows = [asdict(report) for report in detection.reports]
     if as_json:
-        emit_json({"run": run, "detectors": rows, "asked": asdict(detection.tally)})
+        lacking = {model: list(names) for model, names in detection.asked.lacking.items()}
+        emit_json({"run": run, "detectors": rows, "asked": asdict(detection.asked.tally), "not_offered": lacking})
     else:
-        _print(rows, detection.tally)
+        _print(rows, detection.asked.tally)
+        for sentence in detection.lacks():
+            say(sentence)
     if missing := sum(report.errors for report in detection.reports):
         raise Refused(_without_verdict(missing, detection.reports, run))
     if not as_json:
@@ -86,7 +106,7 @@ def _print(rows: list[dict[str, Any]], tally: ClientUsage) -> None:
     columns = ["detector", "threshold", "checkpoints", "judged", "cached", "flagged", "halted", "excluded", "queued"]
     asked = any(row["model"] for row in rows)
     if asked:
-        columns[1:1], columns[7:7] = ["model"], ["unparsed", "errors"]
+        columns[1:1], columns[7:7] = ["model", "mode"], ["unparsed", "errors"]
     show_table(rows, columns, empty="")
     if asked:
         again = f", {tally.retries} of them sent again" if tally.retries else ""

@@ -10,7 +10,6 @@ import typer
 from console.cli.output import Json, by_default, emit_json, say, show_table
 from console.errors import BadInput
 from console.llm import prompts
-from console.settings import settings
 
 app = typer.Typer(
     help="See the prompts: list, show, render.", epilog="Example: inferact prompt list", invoke_without_command=True
@@ -64,8 +63,7 @@ def render(
 
 
 def _row(name: str) -> dict[str, Any]:
-    own = settings().prompts_dir
-    origin = "own" if own and own.resolve() in prompts.where(name).resolve().parents else "packaged"
+    origin = "own" if prompts.is_own(name) else "packaged"
     slots = sorted(prompts.slots(name))
     return {"prompt": name, "slots": slots, "origin": origin, "fingerprint": prompts.fingerprint(name)}
 

@@ -108,14 +108,13 @@ class LLM:
     ) -> Reply:
         """The model's reply with `n` choices: from the cache, or from the endpoint.
 
-        A reply that was cut by its length and does not say `enough` is asked for again with more tokens. Where the endpoint does not give n choices, the missing ones are asked one by one; where it gives no logprobs,
-        the reply says so. The same question asked twice at once is sent once; another `take` is another question.
-        Raises ModelError, SpendingCapReached and NoModel.
+        A reply that was cut by its length and does not say `enough` is asked for again with more tokens. Where the
+        endpoint does not give n choices, the missing ones are asked one by one; where it gives no logprobs or takes no
+        `schema` (JSON), the reply says so. The same question asked twice at once is sent once; another `take` is
+        another question. Raises ModelError, SpendingCapReached and NoModel.
         """
-        request = Request(
-            self.model, _sendable(messages), temperature, max_tokens, n, logprobs, top_logprobs, seed, take,
-            self.reasoning_effort, schema,
-        )  # fmt: skip
+        asked = (temperature, max_tokens, n, logprobs, top_logprobs, seed, take, self.reasoning_effort, schema)
+        request = Request(self.model, _sendable(messages), *asked)
         key = request.key(self.endpoint)
         kept = self._replies.get(key) if self._replies else None
         if kept is not None:

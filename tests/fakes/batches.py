@@ -14,7 +14,7 @@ _LINES = re.compile(rb"^\{.*\}\r?$", re.MULTILINE)
 
 @dataclass
 class Batches:
-    """What was uploaded and ordered. A batch is done at the `patience`-th look at it; `fails` names those that end so."""
+    """What was uploaded and ordered. A batch is done at the `patience`-th look at it, or `fails` with that status."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     orders: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -89,7 +89,7 @@ _OPENAI_REASONING = _refusing(
 _GEMINI = _refusing(
     _takes_no(
         "logprobs", "400", "",
-        document=[{"error": {"code": 400, "message": "Logprobs is not enabled for models/g", "status": "INVALID_ARGUMENT"}}],
+        document=[{"error": {"code": 400, "message": "Logprobs is not enabled for models/g", "status": "x"}}],
     ),
     _other_value("n", 1, "400", "Multiple candidates is not enabled for this model"),
 )  # fmt: skip
@@ -98,18 +98,24 @@ _GROQ = _refusing(
     _other_value("n", 1, "400", "'n' : number must be at most 1"),
     _takes_no("response_format", "400", "This model does not support response format `json_schema`."),
 )
+
+
+def _forbidden(name: str) -> dict[str, Any]:
+    return {"detail": [{"type": "extra_forbidden", "loc": ["body", name], "msg": "Extra inputs are not permitted"}]}
+
+
 _MISTRAL = _refusing(
     _takes_no(
         "logprobs", "422", "",
-        document={"detail": [{"type": "extra_forbidden", "loc": ["body", "logprobs"], "msg": "Extra inputs are not permitted"}]},
+        document=_forbidden("logprobs"),
     ),
     _takes_no(
         "top_logprobs", "422", "",
-        document={"detail": [{"type": "extra_forbidden", "loc": ["body", "top_logprobs"], "msg": "Extra inputs are not permitted"}]},
+        document=_forbidden("top_logprobs"),
     ),
     _takes_no(
         "seed", "422", "",
-        document={"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]},
+        document=_forbidden("seed"),
     ),
 )  # fmt: skip
 _LITELLM = _refusing(

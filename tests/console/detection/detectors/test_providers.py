@@ -1,4 +1,4 @@
-"""Detectors before endpoints that answer as the large providers do: every verdict can be read, and says what it lacked."""
+"""Detectors before endpoints that answer as the large providers do: every verdict can be read, and says its lacks."""
 
 from collections import Counter
 from dataclasses import replace
