@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,6 +18,8 @@ from console.detection import batch
 from console.detection.batch import DetectionReport
 from console.detection.detectors import DETECTORS, stacked
 from console.detection.detectors.shared.model_clients import Asking
+from console.detection.estimate import asks_models
+from console.detection.estimate import estimate as cost_estimate
 from console.errors import BadInput, Refused
 from console.llm import ClientUsage
 from console.runs import costs
@@ -55,9 +58,16 @@ def detect(
         bool, typer.Option("--paper", help="Ask and read replies as the paper's reference code does.")
     ] = False,
     cap_usd: Annotated[float | None, typer.Option(min=0, help="Stop before spending more than this.")] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what it would cost; judges a few checkpoints to count.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before models are paid.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Judge every checkpoint of a run that is not judged yet, and queue what the routing detector flags."""
+    """Judge every checkpoint of a run that is not judged yet, and queue what the routing detector flags.
+
+    On a terminal it says first what models will cost, and asks.
+    """
     methods = _names(method)
     asking = Asking(
         model,
@@ -70,6 +80,9 @@ def detect(
         paper=paper,
         explain=why,
     )
+    asks = estimate or (not yes and not as_json and sys.stdin.isatty() and asks_models(methods))
+    if asks and not _agreed(run, methods, asking, seed, only_told=estimate, as_json=as_json):
+        return
     with progress("judging") as (bar, task):
         detection = batch.detect_and_tell(
             run,
@@ -93,6 +106,17 @@ def detect(
         raise Refused(_without_verdict(missing, detection.reports, run))
     if not as_json:
         say("Next: inferact serve")
+
+
+def _agreed(run: str, methods: list[str], asking: Asking, seed: int | None, *, only_told: bool, as_json: bool) -> bool:
+    """Whether the detection may go on once it was said what it costs."""
+    found = cost_estimate(run, methods, asking=asking, seed=seed)
+    if only_told and as_json:
+        told = {"requests": found.requests, "cost_usd": found.cost_usd}
+        emit_json({"run": run, **asdict(found), **told})
+        return False
+    say(found.in_words())
+    return not only_told and (not found.requests or typer.confirm("Ask them?"))
 
 
 def _names(methods: str) -> list[str]:

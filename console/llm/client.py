@@ -28,7 +28,8 @@ class LLM:
     `concurrency` requests at a time; a request may take `timeout_s`, a call with all its retries `deadline_s`.
     Replies are kept under `cache_dir` (None: nowhere). `spending_cap_usd` is checked before each call; with an
     `account` it covers every process that uses that account. `reasoning_effort` (low, medium, high ...) is asked of
-    models that take it. Close it, or use it as `async with LLM(...) as llm`.
+    models that take it. Another `transport` may answer in the endpoint's place; without `keep` its replies do not enter
+    the cache. Close it, or use it as `async with LLM(...) as llm`.
     """
 
     def __init__(
@@ -46,13 +47,16 @@ class LLM:
         account: str | None = None,
         prices: dict[str, Price] | None = None,
         reasoning_effort: str | None = None,
+        transport: Callable[[Endpoint, Limits], Transport] = Transport,
+        keep: bool = True,
     ) -> None:
         if not model:
             raise NoModel("No model is named: set INFERACT_MODEL, or give --model.")
         self.model = model
         self.reasoning_effort = reasoning_effort
         self._room = 0
-        self._transport = Transport(Endpoint(base_url, api_key), Limits(concurrency, timeout_s, deadline_s, retries))
+        self._keep = keep
+        self._transport = transport(Endpoint(base_url, api_key), Limits(concurrency, timeout_s, deadline_s, retries))
         self._price = price_of(load_prices() if prices is None else prices, model)
         self._replies = Replies(cache_dir) if cache_dir else None
         self._purse = Purse(spending_cap_usd, account, self._replies)
@@ -69,6 +73,11 @@ class LLM:
     def tally(self) -> ClientUsage:
         """What this client has done so far."""
         return self._transport.tally
+
+    @property
+    def price(self) -> Price | None:
+        """What the model's tokens cost, None where nobody knows."""
+        return self._price
 
     @property
     def lacking(self) -> tuple[str, ...]:
@@ -140,7 +149,7 @@ class LLM:
         except ModelError:
             self.tally.failed += 1
             raise
-        if self._replies is not None and not reply.is_empty:
+        if self._replies is not None and self._keep and not reply.is_empty:
             self._replies.put(key, reply)
         return reply
 

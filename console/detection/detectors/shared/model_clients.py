@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from types import TracebackType
 
@@ -13,7 +14,10 @@ from console.detection.detectors.shared.explanation import explained
 from console.detection.detectors.shared.query_cache import Models, QueryCache
 from console.detection.detectors.verdict import MODE, PAPER_MODE, Detector, Verdict
 from console.llm import LLM, ClientUsage, connect, prompts
+from console.llm.budget import Price
+from console.llm.endpoint import Endpoint
 from console.llm.errors import NoModel
+from console.llm.transport import Limits, Transport
 from console.settings import settings
 
 _READING = 2
@@ -110,13 +114,25 @@ def _fingerprint(judge: Detector, environment: str) -> str:
 
 
 class Clients:
-    """The clients of one concurrent judging, one for each model, opened when first needed."""
+    """The clients of one concurrent judging, one for each model, opened when first needed.
 
-    def __init__(self, asking: Asking) -> None:
+    Another `transport` answers in the endpoint's place; without `keep` its replies do not enter the cache, without
+    `cached` none comes from it.
+    """
+
+    def __init__(
+        self,
+        asking: Asking,
+        transport: Callable[[Endpoint, Limits], Transport] = Transport,
+        *,
+        keep: bool = True,
+        cached: bool = True,
+    ) -> None:
         if asking.spending_cap_usd is not None and asking.account is None:
             # Two models under one cap need one account.
             asking = replace(asking, account=f"panel {secrets.token_hex(8)}")
         self.asking = asking
+        self._transport, self._keep, self._cached = transport, keep, cached
         self._opened: dict[str, LLM] = {}
 
     async def __aenter__(self) -> Clients:
@@ -131,6 +147,10 @@ class Clients:
         infer, verify = map(self._client, names)
         asking = self.asking
         return Models(infer, verify, asking.swap_labels and not asking.paper, asking.with_thoughts, asking.paper)
+
+    def prices(self) -> dict[str, Price | None]:
+        """The price of each model that was asked for, None where nobody knows it."""
+        return {model: llm.price for model, llm in self._opened.items()}
 
     def lacking(self) -> dict[str, tuple[str, ...]]:
         """By model what its endpoint did not give of what was wanted."""
@@ -154,5 +174,8 @@ class Clients:
                 spending_cap_usd=asking.spending_cap_usd,
                 account=asking.account,
                 reasoning_effort=asking.reasoning_effort,
+                transport=self._transport,
+                keep=self._keep,
+                cached=self._cached,
             )
         return self._opened[model]

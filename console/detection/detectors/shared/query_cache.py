@@ -43,17 +43,22 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A call of a model: its reply and the name of the prompt that asked for it."""
+    """A call of a model: its reply, the name of the prompt that asked for it, and the model's own as it was asked."""
 
     prompt: str
     reply: Reply
+    model: str = ""
 
 
 class QueryCache:
-    """The cache of one checkpoint's queries, for its detectors. Errors of the endpoint go up; a refusal has no text."""
+    """The cache of one checkpoint's queries, for its detectors. Errors of the endpoint go up; a refusal has no text.
+
+    `calls` are all that were made, in the order of their replies.
+    """
 
     def __init__(self, checkpoint: Checkpoint, models: Models, seed: int = 0) -> None:
         self.checkpoint, self.models, self.seed = checkpoint, models, seed
+        self.calls: list[ModelCall] = []
         self._answers: dict[str, asyncio.Task[Any]] = {}
 
     @cached_property
@@ -115,8 +120,10 @@ class QueryCache:
         try:
             reply = await llm.complete(chat, enough=enough, schema=None if plain else schema, **options)
         except ModelRefused as refused:
-            return ModelCall(prompt, Reply(("",), (None,), llm.model, finish=(str(refused),)))
-        return ModelCall(prompt, reply if plain else replace(reply, texts=tuple(map(as_lines, reply.texts))))
+            reply = Reply(("",), (None,), llm.model, finish=(str(refused),))
+        read_as = reply if plain else replace(reply, texts=tuple(map(as_lines, reply.texts)))
+        self.calls.append(ModelCall(prompt, read_as, llm.model))
+        return self.calls[-1]
 
     async def sample(
         self,
