@@ -72,7 +72,7 @@ def served(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "dialect"),
-    zip(TOKENIZERS, [None, "Anthropic, compatible", None, "OpenAI, reasoning"], strict=True),
+    list(zip(TOKENIZERS, [None, "Anthropic, compatible", None, "OpenAI, reasoning"], strict=True)),
 )
 def test_the_estimate_is_within_a_fifth_of_the_bill(kettles, served, monkeypatch, name, dialect):
     kettles(16)
