@@ -108,6 +108,10 @@ def detect(
         say("Next: inferact serve")
 
 
+_OWN = "console"
+"""The mode of verdicts and figures that are not the paper's."""
+
+
 def _agreed(run: str, methods: list[str], asking: Asking, seed: int | None, *, only_told: bool, as_json: bool) -> bool:
     """Whether the detection may go on once it was said what it costs."""
     found = cost_estimate(run, methods, asking=asking, seed=seed)
@@ -155,8 +159,12 @@ def evaluate(
     scores: Annotated[
         Path | None, typer.Option(help="A CSV with the columns label, score and, if you like, detector.")
     ] = None,
-    threshold: Annotated[float | None, typer.Option(help="With --scores: flag above it; 0.5, else.")] = None,
-    paper: Annotated[bool, typer.Option("--paper", help="As the reference: -1 for undefined.")] = False,
+    threshold: Annotated[
+        float | None, typer.Option(help="With --scores: flag above it; 0.5, else. With --paper: from it on.")
+    ] = None,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="As the reference code: its thresholds, its scores, -1 for undefined.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Measure detectors against labels: Macro-F1, cost, effective reliability, PR-AUC, calibration."""
@@ -165,16 +173,20 @@ def evaluate(
 
     if (run is None) == (scores is None):
         raise BadInput("Name a run, or a file with --scores.")
+    if run is not None and threshold is not None and not paper:
+        raise BadInput("--threshold goes with --scores or --paper; the verdicts of a run have theirs from detect.")
     if scores is not None:
         document = evaluate_scores(scores, threshold)
     else:
         with reading() as session:
-            document = metrics.evaluate(session, runs.get(session, run or ""), paper=paper)
+            document = metrics.evaluate(session, runs.get(session, run or ""), paper=paper, threshold=threshold)
     if as_json:
         emit_json(document)
         return
     rows = [{"detector": name, **figures} for name, figures in document.items()]
-    columns = ("detector", "n", "macro_f1", "cost", "er", "pr_auc", "ap", "roc_auc", "ece", "brier", "threshold")
+    columns = ["detector", "n", "macro_f1", "cost", "er", "pr_auc", "ap", "roc_auc", "ece", "brier", "threshold"]
+    if any(row.get("mode", _OWN) != _OWN for row in rows):
+        columns += ["mode", "verdicts", "threshold_from"] if paper else ["mode"]
     show_table(rows, columns, empty="The file has no rows.")
 
 

@@ -75,7 +75,7 @@ def served(monkeypatch):
     list(zip(TOKENIZERS, [None, "Anthropic, compatible", None, "OpenAI, reasoning"], strict=True)),
 )
 def test_the_estimate_is_within_a_fifth_of_the_bill(kettles, served, monkeypatch, name, dialect):
-    kettles(16)
+    kettles(13)
     script = provider(dialect, rule) if dialect else rule
     offers = {"offers": PROVIDERS[dialect][2]} if dialect else {}
     server, bill = served(script, TOKENIZERS[name], **offers)
@@ -95,7 +95,7 @@ def test_the_estimate_is_within_a_fifth_of_the_bill(kettles, served, monkeypatch
 
 
 def test_what_is_known_already_costs_nothing_and_the_sample_is_not_paid_twice(kettles, served, monkeypatch):
-    kettles(14)
+    kettles(13)
     server, bill = served(rule, TOKENIZERS["words"])
     with server as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
@@ -103,9 +103,9 @@ def test_what_is_known_already_costs_nothing_and_the_sample_is_not_paid_twice(ke
         estimate("kettles", ["direct"])
         assert endpoint.requests == 3
         batch.detect("kettles", ["direct"])
-        assert endpoint.requests == 14
+        assert endpoint.requests == 13
         assert estimate("kettles", ["direct"]).in_words() == "No model has to be asked: every answer is known already."
-        assert endpoint.requests == 14
+        assert endpoint.requests == 13
     assert bill
 
 
