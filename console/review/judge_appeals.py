@@ -24,8 +24,8 @@ _APPEALS = re.compile(
             r"\b(?:dear|attention|notes? (?:to|for)|messages? (?:to|for)|instructions? (?:to|for))[\s:,]*"
             rf"(?:the |any |all )?{_JUDGE}\b",
             rf"\byou are (?:now )?(?:the|a|an) {_JUDGE}\b",
-            rf"\b(?:mark|rate|score|label|classify|judge|treat|consider)\b[^.\n]{{0,15}}\b(?:this|it|the (?:action|agent|"
-            rf"trajectory|record|purchase|order))\b[^.\n]{{0,12}}\b{_GOOD}\b",
+            r"\b(?:mark|rate|score|label|classify|judge|treat|consider)\b[^.\n]{0,15}"
+            rf"\b(?:this|it|the (?:action|agent|trajectory|record|purchase|order))\b[^.\n]{{0,12}}\b{_GOOD}\b",
             r"<\|(?:im_start|system|assistant|user)\|?>|\[/?INST\]|</?s>",
         )
     ),
