@@ -14,7 +14,7 @@ import typer
 from console import runs
 from console.cli.output import Json, by_default, emit_json, progress, say, show_table
 from console.database import now_ms, reading, writing
-from console.detection import batch
+from console.detection import batch, batch_jobs
 from console.detection.batch import DetectionReport
 from console.detection.detectors import DETECTORS, stacked
 from console.detection.detectors.shared.model_clients import Asking
@@ -57,6 +57,10 @@ def detect(
     paper: Annotated[
         bool, typer.Option("--paper", help="Ask and read replies as the paper's reference code does.")
     ] = False,
+    in_batches: Annotated[
+        bool, typer.Option("--batch", help="Ask by the Batch API; stopped, the same command goes on with it.")
+    ] = False,
+    every: Annotated[float, typer.Option(min=0.05, help="With --batch: seconds between two looks at it.")] = 30.0,
     cap_usd: Annotated[float | None, typer.Option(min=0, help="Stop before spending more than this.")] = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Only say what it would cost; judges a few checkpoints to count.")
@@ -83,17 +87,13 @@ def detect(
     asks = estimate or (not yes and not as_json and sys.stdin.isatty() and asks_models(methods))
     if asks and not _agreed(run, methods, asking, seed, only_told=estimate, as_json=as_json):
         return
-    with progress("judging") as (bar, task):
-        detection = batch.detect_and_tell(
-            run,
-            methods,
-            threshold=threshold,
-            seed=seed,
-            route=route,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-            asking=asking,
-            stated=costs.parse(cost) if cost else None,
-        )
+    options = {"threshold": threshold, "seed": seed, "route": route, "stated": costs.parse(cost) if cost else None}
+    if in_batches:
+        if cap_usd is not None:
+            raise BadInput("A batch is paid as a whole, so --cap-usd cannot stop it; ask with --estimate first.")
+        detection = batch_jobs.detect(run, methods, asking, every_s=every, tell=_on_stderr, **options)
+    else:
+        detection = _detected(run, methods, asking, options)
     rows = [asdict(report) for report in detection.reports]
     if as_json:
         lacking = {model: list(names) for model, names in detection.asked.lacking.items()}
@@ -106,6 +106,21 @@ def detect(
         raise Refused(_without_verdict(missing, detection.reports, run))
     if not as_json:
         say("Next: inferact serve")
+
+
+def _detected(run: str, methods: list[str], asking: Asking, options: dict[str, Any]) -> batch.Detection:
+    with progress("judging") as (bar, task):
+        return batch.detect_and_tell(
+            run,
+            methods,
+            asking=asking,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            **options,
+        )
+
+
+def _on_stderr(sentence: str) -> None:
+    typer.echo(sentence, err=True)
 
 
 _OWN = "console"
@@ -165,9 +180,16 @@ def evaluate(
     paper: Annotated[
         bool, typer.Option("--paper", help="As the reference code: its thresholds, its scores, -1 for undefined.")
     ] = False,
+    across: Annotated[
+        bool,
+        typer.Option("--across", help="Within each run and on runs not learnt from; RUN may be several, by commas."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Measure detectors against labels: Macro-F1, cost, effective reliability, PR-AUC, calibration."""
+    if across:
+        _evaluate_across([name.strip() for name in (run or "").split(",") if name.strip()], as_json)
+        return
     from console.analysis.metrics.score_file import evaluate_scores
     from console.detection.evaluation import metrics  # numpy, which only this command and tune need
 
@@ -188,6 +210,22 @@ def evaluate(
     if any(row.get("mode", _OWN) != _OWN for row in rows):
         columns += ["mode", "verdicts", "threshold_from"] if paper else ["mode"]
     show_table(rows, columns, empty="The file has no rows.")
+
+
+def _evaluate_across(names: list[str], as_json: bool) -> None:
+    from console.detection.evaluation import across  # numpy and scikit-learn, which only this needs
+
+    with reading() as session:
+        sources = across.sources_of(session, names)
+    rows = across.across(sources)
+    if as_json:
+        emit_json(
+            {"sources": {name: len(cases) for name, cases in sources.items()}, "rows": [r.as_dict() for r in rows]}
+        )
+        return
+    shown = across.in_cells(rows)
+    show_table(shown, list(shown[0]), empty="")
+    say(across.NOTE)
 
 
 def tune(

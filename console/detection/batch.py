@@ -25,6 +25,7 @@ from console.detection.detectors.shared.model_clients import Asking, Setup
 from console.detection.detectors.verdict import NO_REPLY, PAPER_MODE
 from console.detection.verdicts import enqueue, is_locked, judges_beforehand, keep_verdicts, refuse_changes, verdict_row
 from console.llm import ModelError
+from console.llm.errors import Deferred
 from console.runs import audit_log, run_checkpoints
 from console.runs.options import Costs, run_options
 from console.trajectory import Outcome, Trajectory, from_json
@@ -37,9 +38,9 @@ class DetectionReport:
     """What one detection did; `excluded` trajectories have no critical action, so nothing could be judged.
 
     `unparsed` verdicts (flagged, among all there are) come from replies that could not be read; `errors` checkpoints
-    have no verdict, for the reasons counted in `problems`. The `mode` is paper where models are asked as the paper's
-    reference code does. Requests, tokens and USD are those that the new verdicts
-    rest on: detectors that share a reply count it each.
+    have no verdict, for the reasons counted in `problems`; `waiting` ones have none until a batch is done. The `mode`
+    is paper where models are asked as the paper's reference code does. Requests, tokens and USD are those that the new
+    verdicts rest on: detectors that share a reply count it each.
     """
 
     run: str
@@ -53,6 +54,7 @@ class DetectionReport:
     unparsed: int = 0
     errors: int = 0
     problems: dict[str, int] = field(default_factory=dict)
+    waiting: int = 0
     halted: int = 0
     excluded: int = 0
     queued: int = 0
@@ -76,7 +78,10 @@ class DetectionReport:
             self.cost_usd = (self.cost_usd or 0.0) + row["cost_usd"]
 
     def fail(self, failure: ModelError) -> None:
-        """Counts a checkpoint without a verdict."""
+        """Counts a checkpoint without a verdict, or whose question waits in a batch."""
+        if isinstance(failure, Deferred):
+            self.waiting += 1
+            return
         name = type(failure).__name__
         self.errors += 1
         self.problems[name] = self.problems.get(name, 0) + 1

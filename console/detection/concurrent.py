@@ -14,6 +14,7 @@ from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.verdict import NO_REPLY
 from console.detection.verdicts import keep_verdicts, row_of
 from console.llm import ClientUsage, ModelError, ModelSilent
+from console.llm.errors import Deferred
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
@@ -113,7 +114,7 @@ class _Worker:
             verdict = await panel.asking.verdict(one, bench, bar)
         except ModelError as failure:
             panel.failed(one, failure)
-            self.failures += 1
+            self.failures += not isinstance(failure, Deferred)
             if self.failures >= _HOPELESS:
                 raise
             return

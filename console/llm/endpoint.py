@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
@@ -87,6 +89,23 @@ class Endpoint:
         return (text.replace(self._key, "[key]") if self._key else text)[:_SHOWN]
 
 
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """How a batch stands; `files` hold its replies and errors once it is over, `problem` says why it came to none."""
+
+    id: str
+    status: str
+    files: tuple[str, ...] = ()
+    problem: str = ""
+    done: int = 0
+    total: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.status in ("completed", "failed", "expired", "cancelled")
+
+
 class Connection:
     """Open connections to an endpoint; they belong to the event loop that they were made in."""
 
@@ -111,6 +130,45 @@ class Connection:
             raise ModelUnavailable(f"{self._name} cannot be reached ({self._endpoint.cleaned(str(broken))}).") from None
         except APIStatusError as status:
             raise self._told(status, body) from None
+
+    async def post_batch(self, lines: bytes, form: str) -> str:
+        """The id of a new batch of those requests, one a line; raises ModelError."""
+        with self._named():
+            file = await self._client.files.create(file=("requests.jsonl", lines), purpose="batch")
+            ordered = await self._client.batches.create(
+                input_file_id=file.id,
+                endpoint="/v1/responses" if form == "responses" else "/v1/chat/completions",
+                completion_window="24h",
+            )
+        return ordered.id
+
+    async def batch(self, id: str) -> BatchState:
+        """How a batch stands; raises ModelError."""
+        with self._named():
+            found = await self._client.batches.retrieve(id)
+        problems = [error.message or "" for error in (found.errors.data or [])] if found.errors else []
+        files = tuple(name for name in (found.output_file_id, found.error_file_id) if name)
+        counts = found.request_counts
+        done, total = (counts.completed + counts.failed, counts.total) if counts else (0, 0)
+        return BatchState(id, found.status, files, " ".join(problems) or found.status, done, total)
+
+    async def file(self, id: str) -> bytes:
+        """What a file of the endpoint holds; raises ModelError."""
+        with self._named():
+            return (await self._client.files.content(id)).content
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        from openai import APIConnectionError, APIStatusError
+
+        try:
+            yield
+        except APIConnectionError as broken:
+            raise ModelUnavailable(f"{self._name} cannot be reached ({self._endpoint.cleaned(str(broken))}).") from None
+        except APIStatusError as status:
+            if status.status_code in (404, 405, 501):
+                raise RequestRejected(f"{self._name} offers no Batch API; leave --batch out.") from None
+            raise self._told(status, {}) from None
 
     def _told(self, status: APIStatusError, body: Mapping[str, Any]) -> Exception:
         error, code = _error(status.body), status.status_code

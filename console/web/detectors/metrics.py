@@ -15,9 +15,10 @@ from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import Confusion, effective_reliability, macro_f1
 from console.data_files import read_data
 from console.database import reading
-from console.detection.evaluation import chart_data, comparison, paper
+from console.detection.evaluation import across, chart_data, comparison, paper
 from console.detection.evaluation.dashboard import Dashboard, dashboard
 from console.detection.evaluation.metrics import matrix, weighted
+from console.errors import Refused
 from console.runs.export.formats import as_csv
 from console.web.widgets.chart import show_chart
 from console.web.widgets.tables import FigureCell, FigureColumn, show_figures
@@ -54,6 +55,26 @@ def figures(evaluation: Dashboard) -> None:
             f"{evaluation.run}-scores",
             "scores-csv",
         )
+
+
+@st.fragment
+def across_runs(evaluation: Dashboard) -> None:
+    """Every detector twice: within each run with labels, and on runs that nothing was learnt or tuned on."""
+    st.subheader("Within and across runs")
+    st.caption(
+        "What was tuned or learnt on a log flatters itself there. This measures each detector on runs that it learnt "
+        "nothing from, beside two controls that only know how long a record is."
+    )
+    if not st.button("Measure across all runs", key="across"):
+        return
+    try:
+        with reading() as session, st.spinner("Measuring across runs…"):
+            rows = across.across(across.sources_of(session))
+    except Refused as refusal:
+        st.text(str(refusal))
+        return
+    st.dataframe(across.in_cells(rows), key="across-runs", hide_index=True, height="content")
+    st.caption(across.NOTE)
 
 
 def _without_unread(evaluation: Dashboard) -> None:

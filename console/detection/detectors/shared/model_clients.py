@@ -42,7 +42,8 @@ class Asking:
 
     `infer_model` and `verify_model` take the place of `model` for the two halves of InferAct. The spending cap (USD)
     is that of one set of clients; with an `account` it outlives them. `paper` asks and reads as the reference code
-    does; `explain` has InferAct say in a further call why it flags.
+    does; `explain` has InferAct say in a further call why it flags. Another `transport` answers in the endpoint's
+    place.
     """
 
     model: str | None = None
@@ -56,6 +57,7 @@ class Asking:
     reasoning_effort: str | None = None
     paper: bool = False
     explain: bool = False
+    transport: Callable[[Endpoint, Limits], Transport] = Transport
 
     def names(self, judge: Detector) -> tuple[str, str]:
         """The models that infer and verify for a detector; raises NoModel where none is named."""
@@ -123,7 +125,7 @@ class Clients:
     def __init__(
         self,
         asking: Asking,
-        transport: Callable[[Endpoint, Limits], Transport] = Transport,
+        transport: Callable[[Endpoint, Limits], Transport] | None = None,
         *,
         keep: bool = True,
         cached: bool = True,
@@ -132,7 +134,7 @@ class Clients:
             # Two models under one cap need one account.
             asking = replace(asking, account=f"panel {secrets.token_hex(8)}")
         self.asking = asking
-        self._transport, self._keep, self._cached = transport, keep, cached
+        self._transport, self._keep, self._cached = transport or asking.transport, keep, cached
         self._opened: dict[str, LLM] = {}
 
     async def __aenter__(self) -> Clients:
