@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def print_across(paths: Sequence[Path]) -> int:
     """Prints the table of all sources, once within and once across, and one line of JSON; returns 0."""
     sources = {f"{path.parent.name}/{path.stem}": [_case(one) for one in usable(path)] for path in paths}
-    rows = across.across({name: cases for name, cases in sources.items() if cases}, stacked=INPUTS)
+    rows = across.across({name: cases for name, cases in sources.items() if cases})
     for side, title in (("within", "Within each log"), ("across", "Learnt on the other logs alone")):
         print("\n".join(_readme_table(rows, side, title)) + "\n")
     print(json.dumps({"benchmark": "logs across", "rows": [row.as_dict() for row in rows]}))

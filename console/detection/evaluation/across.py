@@ -23,6 +23,7 @@ from console import runs
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import confusion, macro_f1
 from console.analysis.metrics.ranking_curves import best_macro_f1, ranking, roc_auc
+from console.detection.detectors.shared.calibration_curve import CURVES
 from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, fit
 from console.errors import Refused
 from console.trajectory import Label, Outcome, from_json
@@ -33,6 +34,7 @@ LENGTH_ONLY, STEPS_ONLY, STACKED = "length-only", "steps-only", "stacked"
 CHANCE = 0.5
 _SEED = 0
 _EVEN = 0.5
+_RESAMPLES = 500
 
 Cases = Sequence[LabelledCheckpoint]
 Scorer = Callable[[LabelledCheckpoint], float]
@@ -73,10 +75,11 @@ class Row:
         return {"detector": self.detector, "source": self.source, **told}
 
 
-def across(sources: Mapping[str, Cases], stacked: Sequence[str] = ()) -> list[Row]:
-    """The rows of every detector that judged all sources, of what is `stacked` on some, and of the controls.
+def across(sources: Mapping[str, Cases]) -> list[Row]:
+    """The rows of every detector that judged all sources, of all these stacked, and of the controls.
 
-    Raises Refused with fewer than two sources.
+    What was fitted before (stacks, recalibrated scores) is left out, since it may have learnt from any of the sources;
+    the stack here is learnt anew each time. Raises Refused with fewer than two sources.
     """
     if len(sources) < 2:
         raise Refused(
@@ -84,15 +87,19 @@ def across(sources: Mapping[str, Cases], stacked: Sequence[str] = ()) -> list[Ro
             "to measure across sources there must be two."
         )
     names = set.intersection(*({name for case in cases for name in case.scores} for cases in sources.values()))
-    learners: dict[str, Learner] = {name: tuned(name) for name in sorted(names)}
-    if stacked:
-        learners[STACKED] = _stacked(stacked)
+    inputs = sorted(name for name in names if not _was_fitted(name))
+    learners: dict[str, Learner] = {name: tuned(name) for name in inputs}
+    learners |= {STACKED: _stacked(inputs)} if inputs else {}
     learners |= {LENGTH_ONLY: only(characters), STEPS_ONLY: only(steps)}
     return [
         Row(name, source, _within(learner, cases), _across(learner, sources, source))
         for name, learner in learners.items()
         for source, cases in sources.items()
     ]
+
+
+def _was_fitted(name: str) -> bool:
+    return name.startswith(STACKED) or name.rpartition("+")[2] in CURVES
 
 
 def sources_of(session: Session, names: Sequence[str] = ()) -> dict[str, list[LabelledCheckpoint]]:
@@ -122,9 +129,8 @@ def _cases(session: Session, run: tables.Run) -> list[LabelledCheckpoint]:
         last[id] = (step, kind, label == Label.MISALIGNED, key)
     judged = Counter(name for known in scores.values() for name in known)
     most = {name for name, count in judged.items() if count == max(judged.values())}
-    whole = [id for id, known in scores.items() if most <= known.keys()]
     found = []
-    for id in whole:
+    for id in (id for id, known in scores.items() if most <= known.keys()):
         step, kind, bad, key = last[id]
         text = session.execute(select(col(body.body)).where(col(body.trajectory_id) == id)).scalar_one()
         seen = checkpoint_at(from_json(text), step, CheckpointKind(kind))
@@ -213,7 +219,7 @@ def _half(case: LabelledCheckpoint) -> int:
 def _measured(cases: Cases, scores: Floats, above: Floats) -> Measured:
     bad = np.array([case.misaligned for case in cases])
     matrix = confusion(bad, above > 0)
-    span = bootstrap.of_confusion(matrix, macro_f1)
+    span = bootstrap.of_confusion(matrix, macro_f1, resamples=_RESAMPLES)
     ranked = bootstrap.Ranked(bad, scores)
     drawn = bootstrap.drawn(len(cases), lambda weights: {"auc": roc_auc(ranked.under(weights))})
     auc = bootstrap.interval(drawn["auc"])
@@ -229,8 +235,8 @@ def _measured(cases: Cases, scores: Floats, above: Floats) -> Measured:
 
 NOTE = (
     "Within: learnt on one half of a source's tasks, measured on the other, both ways. Across: learnt on the other "
-    "sources alone. AUC with its 95% interval; at chance: the interval does not lie above .5. length-only and "
-    "steps-only know nothing but how long the record is."
+    "sources alone. Learnt are thresholds, the stack and the controls. AUC with its 95% interval; at chance: the "
+    "interval does not lie above .5. length-only and steps-only know nothing but how long the record is."
 )
 
 

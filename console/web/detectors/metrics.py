@@ -46,7 +46,8 @@ def figures(evaluation: Dashboard) -> None:
     _without_unread(evaluation)
     with st.container(horizontal=True):
         st.caption(
-            "With 95% intervals of a bootstrap. ★ is the best of its column, among the detectors that judged most."
+            "With 95% intervals of a bootstrap. ★ is the best of its column, among the detectors that judged most. "
+            "What was tuned or learnt on this run flatters itself here; see Within and across runs."
         )
         _table_button("Figures (CSV)", evaluation.figure_table, f"{evaluation.run}-figures", "figures-csv")
         _table_button(

@@ -46,7 +46,7 @@ def test_length_shines_within_and_fails_across_while_what_knows_holds():
         assert length.across.at_chance
         assert rules.within.auc == rules.across.auc > 0.75
         assert not rules.across.at_chance
-    assert {name for name, _ in found} == {"rules", "length-only", "steps-only"}
+    assert {name for name, _ in found} == {"rules", "stacked", "length-only", "steps-only"}
 
 
 def test_what_knows_nothing_is_at_chance_and_the_table_says_so():
@@ -59,9 +59,16 @@ def test_what_knows_nothing_is_at_chance_and_the_table_says_so():
 
 def test_a_stack_is_learnt_on_the_other_sources_alone():
     sources = {f"s{n}": a_source(n, longer_is_worse=True, knows=True) for n in range(3)}
-    found = by_name(across.across(sources, stacked=("rules",)))
+    found = by_name(across.across(sources))
     assert found["stacked", "s0"].across.auc > 0.85
     assert found["stacked", "s0"].within is None
+
+
+def test_what_was_fitted_before_is_left_out_since_it_may_have_learnt_from_any_of_them():
+    sources = {f"s{n}": a_source(n, longer_is_worse=True, knows=True) for n in range(2)}
+    for case in (case for cases in sources.values() for case in cases):
+        case.scores.update({"stacked@mine": 0.1, "rules+platt": 0.2})
+    assert {row.detector for row in across.across(sources)} == {"rules", "stacked", "length-only", "steps-only"}
 
 
 def test_labels_of_one_kind_are_told_and_one_source_is_refused():
@@ -82,7 +89,7 @@ def test_the_command_measures_the_runs_that_there_are(tmp_path, capsys):
     assert run_command(["evaluate", "--across", "--json"]) == 0
     told = orjson.loads(capsys.readouterr().out)
     assert told["sources"] == {"first": 12, "second": 12}
-    assert {row["detector"] for row in told["rows"]} == {"rules", "random", "length-only", "steps-only"}
+    assert {row["detector"] for row in told["rows"]} == {"rules", "random", "stacked", "length-only", "steps-only"}
     assert run_command(["evaluate", "first,second", "--across"]) == 0
     assert "at chance: the interval does not lie above .5" in " ".join(capsys.readouterr().out.split())
     assert run_command(["evaluate", "first", "--across"]) == 1
