@@ -73,6 +73,8 @@ def detect(
     On a terminal it says first what models will cost, and asks.
     """
     methods = _names(method)
+    if paper and (swap_labels or why):
+        raise BadInput("The paper asks each question once and asks for no why; leave --swap-labels and --why out.")
     asking = Asking(
         model,
         infer_model,

@@ -37,10 +37,12 @@ def list_prompts(
 def show(name: Name, as_json: Json = False) -> None:
     """Print a template as it is written, with its file and fingerprint."""
     row = _row(name) | {"file": str(prompts.where(name)), "text": prompts.source(name)}
+    row["reply_form"] = prompts.reply_form(name)
     if as_json:
         emit_json(row)
         return
-    say(f"{row['file']} ({row['fingerprint'][:12]})\nslots: {', '.join(row['slots']) or 'none'}\n\n{row['text']}")
+    form = "".join(f"\nreply: {field} = {value}" for field, value in row["reply_form"].items())
+    say(f"{row['file']} ({row['fingerprint'][:12]})\nslots: {', '.join(row['slots']) or 'none'}{form}\n\n{row['text']}")
 
 
 @app.command("render", epilog="Example: inferact prompt render token/webshop/progress --slot option_a=True")

@@ -38,7 +38,8 @@ def reading(cache: QueryCache, prompt: str) -> tuple[ReplyForm, Callable[[str], 
 
 def why(text: str, form: ReplyForm) -> str:
     """The reason that a verdict gives."""
-    return reply_parsing.labelled(text, form.reason, form.patterns.get("reason"))
+    told = reply_parsing.labelled(text, form.reason, form.patterns.get("reason"))
+    return told or "The model gives no reason."
 
 
 DIRECT = Detector("direct", "Direct prompt", ask=ask, prompts=(PROMPT,))

@@ -79,6 +79,9 @@ def across_runs(evaluation: Dashboard) -> None:
 
 
 def _without_unread(evaluation: Dashboard) -> None:
+    for name, one in evaluation.known.items():
+        if one.mode != "console":
+            st.text(f"{name}: {'all' if one.mode == 'paper' else 'some'} of its verdicts were made the paper's way.")
     for name, known in evaluation.figures.items():
         if known["parsed_only"]:
             read = known["parsed_only"]

@@ -70,7 +70,7 @@ class QueryCache:
     def masked_view(self) -> PromptView:
         """The view without the user's words, and without thoughts unless the models may see them."""
         thoughts = self.models.with_thoughts or (self.models.paper and self.checkpoint.environment in _PAPER_THOUGHTS)
-        return masked(self.checkpoint, with_thoughts=thoughts)
+        return masked(self.checkpoint, with_thoughts=thoughts, paper=self.models.paper)
 
     @property
     def midway(self) -> bool:
