@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -34,38 +35,47 @@ Stated = Annotated[
 Swap = Annotated[
     bool, typer.Option("--swap-labels", help="Ask true-or-false questions both ways round; costs one more each.")
 ]
+Bar = Annotated[float | None, typer.Option("--threshold", help="Flag above this score.")]
+DrawSeed = Annotated[int | None, typer.Option("--seed", help="For detectors that draw.")]
+Route = Annotated[str | None, typer.Option(help="The detector that flags and ranks; the first one used, else.")]
+Model = Annotated[str | None, typer.Option(help="The model to ask; INFERACT_MODEL, else.")]
+InferModel = Annotated[str | None, typer.Option(help="Another model to infer the agent's task.")]
+VerifyModel = Annotated[str | None, typer.Option(help="Another model to compare it, and for all else.")]
+Concurrency = Annotated[int | None, typer.Option(min=1, help="Requests to a model at a time.")]
+Effort = Annotated[str | None, typer.Option(help="How long reasoning models may think: low, medium, high.")]
+Why = Annotated[bool, typer.Option("--why", help="Let InferAct say why it flags; one more request each.")]
+Paper = Annotated[bool, typer.Option("--paper", help="Ask and read replies as the paper's reference code does.")]
+Batches = Annotated[
+    bool, typer.Option("--batch", help="Ask by the Batch API; stopped, the same command goes on with it.")
+]
+Every = Annotated[float, typer.Option(min=0.05, help="With --batch: seconds between two looks at it.")]
+Cap = Annotated[float | None, typer.Option(min=0, help="Stop before spending more than this.")]
+OnlyCost = Annotated[
+    bool, typer.Option("--estimate", help="Only say what it would cost; judges a few checkpoints to count.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before models are paid.")]
 
 
 def detect(
     run: Annotated[str, typer.Argument(help="The run's name.")],
     method: Methods,
-    threshold: Annotated[float | None, typer.Option(help="Flag above this score.")] = None,
-    seed: Annotated[int | None, typer.Option(help="For detectors that draw.")] = None,
-    route: Annotated[
-        str | None, typer.Option(help="The detector that flags and ranks; the first one used, else.")
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="The model to ask; INFERACT_MODEL, else.")] = None,
-    infer_model: Annotated[str | None, typer.Option(help="Another model to infer the agent's task.")] = None,
-    verify_model: Annotated[str | None, typer.Option(help="Another model to compare it, and for all else.")] = None,
-    concurrency: Annotated[int | None, typer.Option(min=1, help="Requests to a model at a time.")] = None,
+    threshold: Bar = None,
+    seed: DrawSeed = None,
+    route: Route = None,
+    model: Model = None,
+    infer_model: InferModel = None,
+    verify_model: VerifyModel = None,
+    concurrency: Concurrency = None,
     swap_labels: Swap = False,
     cost: Stated = None,
-    reasoning_effort: Annotated[
-        str | None, typer.Option(help="How long reasoning models may think: low, medium, high.")
-    ] = None,
-    why: Annotated[bool, typer.Option("--why", help="Let InferAct say why it flags; one more request each.")] = False,
-    paper: Annotated[
-        bool, typer.Option("--paper", help="Ask and read replies as the paper's reference code does.")
-    ] = False,
-    in_batches: Annotated[
-        bool, typer.Option("--batch", help="Ask by the Batch API; stopped, the same command goes on with it.")
-    ] = False,
-    every: Annotated[float, typer.Option(min=0.05, help="With --batch: seconds between two looks at it.")] = 30.0,
-    cap_usd: Annotated[float | None, typer.Option(min=0, help="Stop before spending more than this.")] = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only say what it would cost; judges a few checkpoints to count.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before models are paid.")] = False,
+    reasoning_effort: Effort = None,
+    why: Why = False,
+    paper: Paper = False,
+    in_batches: Batches = False,
+    every: Every = 30.0,
+    cap_usd: Cap = None,
+    estimate: OnlyCost = False,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Judge every checkpoint of a run that is not judged yet, and queue what the routing detector flags.
@@ -75,27 +85,26 @@ def detect(
     methods = _names(method)
     if paper and (swap_labels or why):
         raise BadInput("The paper asks each question once and asks for no why; leave --swap-labels and --why out.")
-    asking = Asking(
-        model,
-        infer_model,
-        verify_model,
-        concurrency,
-        swap_labels,
-        spending_cap_usd=cap_usd,
-        reasoning_effort=reasoning_effort,
-        paper=paper,
-        explain=why,
-    )
+    if in_batches and cap_usd is not None:
+        raise BadInput("A batch is paid as a whole, so --cap-usd cannot stop it; ask with --estimate first.")
+    models: dict[str, Any] = {"model": model, "infer_model": infer_model, "verify_model": verify_model}
+    models |= {"concurrency": concurrency, "spending_cap_usd": cap_usd, "reasoning_effort": reasoning_effort}
+    # What is judged to count the cost is under the same cap.
+    account = f"detection {secrets.token_hex(8)}" if cap_usd is not None else None
+    asking = Asking(**models, account=account, swap_labels=swap_labels, paper=paper, explain=why)
     asks = estimate or (not yes and not as_json and sys.stdin.isatty() and asks_models(methods))
     if asks and not _agreed(run, methods, asking, seed, only_told=estimate, as_json=as_json):
         return
     options = {"threshold": threshold, "seed": seed, "route": route, "stated": costs.parse(cost) if cost else None}
     if in_batches:
-        if cap_usd is not None:
-            raise BadInput("A batch is paid as a whole, so --cap-usd cannot stop it; ask with --estimate first.")
         detection = batch_jobs.detect(run, methods, asking, every_s=every, tell=_on_stderr, **options)
     else:
         detection = _detected(run, methods, asking, options)
+    _tell(run, detection, as_json)
+
+
+def _tell(run: str, detection: batch.Detection, as_json: bool) -> None:
+    """Prints what a detection did; raises Refused where verdicts are missing."""
     rows = [asdict(report) for report in detection.reports]
     if as_json:
         lacking = {model: list(names) for model, names in detection.asked.lacking.items()}
@@ -131,6 +140,7 @@ _OWN = "console"
 
 def _agreed(run: str, methods: list[str], asking: Asking, seed: int | None, *, only_told: bool, as_json: bool) -> bool:
     """Whether the detection may go on once it was said what it costs."""
+    _on_stderr("Counting what the models will cost; up to three checkpoints are judged for it.")
     found = cost_estimate(run, methods, asking=asking, seed=seed)
     if only_told and as_json:
         told = {"requests": found.requests, "cost_usd": found.cost_usd}

@@ -39,7 +39,7 @@ class ModelCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """What judging `checkpoints` will take, by model; it includes the `sampled` ones that were really judged for it."""
 
     checkpoints: int
@@ -81,7 +81,7 @@ def asks_models(methods: Iterable[str]) -> bool:
 
 def estimate(
     run_name: str, methods: Sequence[str], *, asking: Asking | None = None, seed: int | None = None
-) -> Estimate:
+) -> CostEstimate:
     """What judging the run's pending checkpoints by those detectors will cost; changes nothing in the run.
 
     Raises NoModel, SpendingCapReached, and ModelError where the endpoint cannot be asked.
@@ -93,7 +93,7 @@ def estimate(
         session.expunge(run)
     run.seed = run.seed if seed is None else seed
     jobs = _pending(run, asking, judges)
-    return asyncio.run(_estimated(run, asking, jobs)) if jobs else Estimate(0, 0, ())
+    return asyncio.run(_estimated(run, asking, jobs)) if jobs else CostEstimate(0, 0, ())
 
 
 def _pending(run: tables.Run, asking: Asking, judges: Sequence[Detector]) -> list[Job]:
@@ -106,7 +106,7 @@ Tally = dict[str, ClientUsage]
 """What each model was asked; a reply that was known already counts only where it is measured."""
 
 
-async def _estimated(run: tables.Run, asking: Asking, jobs: Sequence[Job]) -> Estimate:
+async def _estimated(run: tables.Run, asking: Asking, jobs: Sequence[Job]) -> CostEstimate:
     rehearsed = _spread(jobs, _REHEARSED)
     async with Clients(asking, Rehearsal, keep=False) as clients:
         totals, prices = await _counted(run, clients, rehearsed, known=False), clients.prices()
@@ -129,7 +129,7 @@ async def _estimated(run: tables.Run, asking: Asking, jobs: Sequence[Job]) -> Es
                 cost_usd=total.cost_usd * share * by["cost_usd"] if prices[model] else None,
             )
         )
-    return Estimate(len(jobs), len(sample) if sent else 0, tuple(found))
+    return CostEstimate(len(jobs), len(sample) if sent else 0, tuple(found))
 
 
 def _ratios(guessed: ClientUsage | None, real: ClientUsage | None) -> Mapping[str, float]:

@@ -1,4 +1,7 @@
-"""A rehearsal: requests are counted and answered as a model might, and nothing is sent."""
+"""A rehearsal: requests are counted and answered as a model might, and nothing is sent.
+
+It stands apart from what counts with it, since it is a transport, and the room above knows no requests.
+"""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def print_across(paths: Sequence[Path]) -> int:
     return 0
 
 
-def _readme_table(rows: Sequence[across.Row], side: str, title: str) -> list[str]:
+def _readme_table(rows: Sequence[across.SourceRow], side: str, title: str) -> list[str]:
     names = list(dict.fromkeys(row.detector for row in rows))
     lines = [f"| {title} | misaligned | {' | '.join(names)} |", "|---" * (len(names) + 2) + "|"]
     for source in sorted({row.source for row in rows}):

@@ -60,7 +60,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SourceRow:
     """One detector or control on one source, within it and across; None where there was too little to learn from."""
 
     detector: str
@@ -75,7 +75,7 @@ class Row:
         return {"detector": self.detector, "source": self.source, **told}
 
 
-def across(sources: Mapping[str, Cases]) -> list[Row]:
+def across(sources: Mapping[str, Cases]) -> list[SourceRow]:
     """The rows of every detector that judged all sources, of all these stacked, and of the controls.
 
     What was fitted before (stacks, recalibrated scores) is left out, since it may have learnt from any of the sources;
@@ -92,7 +92,7 @@ def across(sources: Mapping[str, Cases]) -> list[Row]:
     learners |= {STACKED: _stacked(inputs)} if inputs else {}
     learners |= {LENGTH_ONLY: only(characters), STEPS_ONLY: only(steps)}
     return [
-        Row(name, source, _within(learner, cases), _across(learner, sources, source))
+        SourceRow(name, source, _within(learner, cases), _across(learner, sources, source))
         for name, learner in learners.items()
         for source, cases in sources.items()
     ]
@@ -240,7 +240,7 @@ NOTE = (
 )
 
 
-def in_cells(rows: Sequence[Row]) -> list[dict[str, str]]:
+def in_cells(rows: Sequence[SourceRow]) -> list[dict[str, str]]:
     """The rows as cells of text, for a table that people read."""
     return [
         {

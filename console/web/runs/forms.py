@@ -38,7 +38,7 @@ def detector_form(run: tables.Run) -> None:
 
 
 def _tell_cost(run_name: str, methods: list[str], routing: str, threshold: float) -> None:
-    with st.spinner("Counting what the models will cost…"):
+    with st.spinner("Counting what the models will cost; up to three checkpoints are judged for it…"):
         found = estimate(run_name, methods)
     st.session_state["cost"] = (run_name, found.in_words(), methods, routing, threshold)
 
