@@ -26,6 +26,10 @@ class Settings(BaseSettings):
     prompts_dir: Path | None = None
     """A folder whose files take the place of the packaged prompt templates, file by file."""
     model: str | None = None
+    reasoning_effort: str | None = None
+    """How long reasoning models may think, in the endpoint's words (low, medium, high); left out where not taken."""
+    explain: bool = False
+    """Whether InferAct says in one further call why it flags."""
     concurrency: int = Field(default=8, ge=1)
     api_token: SecretStr | None = None
     """A token of the HTTP API beside those of the agents; it alone may import."""

@@ -12,8 +12,9 @@ from typing import Annotated
 
 import typer
 
-from console.cli.output import Json, by_default, emit, emit_json, show_table
+from console.cli.output import Json, by_default, emit, emit_json, say, show_table
 from console.database import database_url, now_ms, writing
+from console.detection.fitness import fitness_of
 from console.errors import Refused
 from console.llm.capabilities import capabilities_of
 from console.runs import audit_log
@@ -72,7 +73,7 @@ def restore_database(source: Annotated[Path, typer.Argument(help="A backup.")], 
 
 
 def doctor(as_json: Json = False) -> None:
-    """Tell what this installation is and whether it is sound."""
+    """Tell what this installation is, whether it is sound, and which detectors its model can serve."""
     url = database_url()
     facts = {
         "version": version("inferact-console"),
@@ -84,15 +85,23 @@ def doctor(as_json: Json = False) -> None:
         "data_dir_writable": os.access(settings().data_dir, os.W_OK),
         **_model_facts(),
     }
+    detectors = _fitness(str(facts["model"])) if facts.get("model_answers") else []
     if as_json:
-        emit_json(facts)
+        emit_json({**facts, "detectors": detectors})
         return
     rows = [{"what": key, "found": value if value != [] else "none"} for key, value in facts.items()]
     show_table(rows, ("what", "found"), empty="")
+    if detectors:
+        say(f"\nWhich detectors {facts['model']} can serve, each tried on one small checkpoint:")
+        show_table(detectors, ("detector", "serves", "how", "requests", "prompt_tokens", "completion_tokens"), empty="")
+
+
+def _fitness(model: str) -> list[dict[str, object]]:
+    return [asdict(one) for one in asyncio.run(fitness_of(settings().model or model))]
 
 
 def _model_facts() -> dict[str, object]:
-    if not (os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_KEY")):
+    if not any(map(os.environ.get, ("OPENAI_BASE_URL", "OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"))):
         return {"model": "none set: OPENAI_BASE_URL, OPENAI_API_KEY, INFERACT_MODEL"}
     offered = asyncio.run(capabilities_of())
     known = {name: value for name, value in asdict(offered).items() if value not in (None, ())}

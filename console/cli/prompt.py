@@ -10,7 +10,6 @@ import typer
 from console.cli.output import Json, by_default, emit_json, say, show_table
 from console.errors import BadInput
 from console.llm import prompts
-from console.settings import settings
 
 app = typer.Typer(
     help="See the prompts: list, show, render.", epilog="Example: inferact prompt list", invoke_without_command=True
@@ -38,10 +37,12 @@ def list_prompts(
 def show(name: Name, as_json: Json = False) -> None:
     """Print a template as it is written, with its file and fingerprint."""
     row = _row(name) | {"file": str(prompts.where(name)), "text": prompts.source(name)}
+    row["reply_form"] = prompts.reply_form(name)
     if as_json:
         emit_json(row)
         return
-    say(f"{row['file']} ({row['fingerprint'][:12]})\nslots: {', '.join(row['slots']) or 'none'}\n\n{row['text']}")
+    form = "".join(f"\nreply: {field} = {value}" for field, value in row["reply_form"].items())
+    say(f"{row['file']} ({row['fingerprint'][:12]})\nslots: {', '.join(row['slots']) or 'none'}{form}\n\n{row['text']}")
 
 
 @app.command("render", epilog="Example: inferact prompt render token/webshop/progress --slot option_a=True")
@@ -64,8 +65,7 @@ def render(
 
 
 def _row(name: str) -> dict[str, Any]:
-    own = settings().prompts_dir
-    origin = "own" if own and own.resolve() in prompts.where(name).resolve().parents else "packaged"
+    origin = "own" if prompts.is_own(name) else "packaged"
     slots = sorted(prompts.slots(name))
     return {"prompt": name, "slots": slots, "origin": origin, "fingerprint": prompts.fingerprint(name)}
 

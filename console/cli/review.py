@@ -198,11 +198,14 @@ def simulate_reviewer(
     false_reject: Annotated[float, typer.Option(help="noisy: share of aligned actions that are turned down.")] = 0.1,
     seconds: Annotated[float, typer.Option(help="noisy: mean seconds that an item takes.")] = 30.0,
     seed: Annotated[int, typer.Option(help="For orders, errors and wordings.")] = 0,
+    model: Annotated[
+        str | None, typer.Option(help="model-user: the model that plays the user; INFERACT_MODEL, else.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Let a simulated reviewer, who knows the gold, decide all that the budget allows."""
     noise = Noise(false_accept, false_reject, seconds) if reviewer == "noisy" else Noise()
-    plan = SimulationPlan(reviewer, policy, noise, seed)
+    plan = SimulationPlan(reviewer, policy, noise, seed, model=model)
     with progress(f"{run}: reviewing") as (bar, task):
         tally = simulate(run, plan, lambda done, total: bar.update(task, completed=done, total=total))
     if as_json:
@@ -211,5 +214,6 @@ def simulate_reviewer(
     say(
         f"{reviewer} inspected {tally.inspected} of {tally.waiting} waiting items: {tally.approved} approved, "
         f"{tally.rejected} rejected, {tally.responded} halted ones answered; {tally.left} were beyond the budget. "
+        f"{f'A model was asked {tally.requests} times. ' if tally.requests else ''}"
         f"Then: inferact run next {run}"
     )

@@ -19,11 +19,13 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.database import now_ms, reading, writing
 from console.detection import concurrent
-from console.detection.concurrent import Job
+from console.detection.concurrent import Asked, Job
 from console.detection.detectors import UNPARSED, Detector, detector
 from console.detection.detectors.shared.model_clients import Asking, Setup
+from console.detection.detectors.verdict import NO_REPLY, PAPER_MODE
 from console.detection.verdicts import enqueue, is_locked, judges_beforehand, keep_verdicts, refuse_changes, verdict_row
-from console.llm import ClientUsage, ModelError
+from console.llm import ModelError
+from console.llm.errors import Deferred
 from console.runs import audit_log, run_checkpoints
 from console.runs.options import Costs, run_options
 from console.trajectory import Outcome, Trajectory, from_json
@@ -36,8 +38,9 @@ class DetectionReport:
     """What one detection did; `excluded` trajectories have no critical action, so nothing could be judged.
 
     `unparsed` verdicts (flagged, among all there are) come from replies that could not be read; `errors` checkpoints
-    have no verdict, for the reasons counted in `problems`. Requests, tokens and USD are those that the new verdicts
-    rest on: detectors that share a reply count it each.
+    have no verdict, for the reasons counted in `problems`; `waiting` ones have none until a batch is done. The `mode`
+    is paper where models are asked as the paper's reference code does. Requests, tokens and USD are those that the new
+    verdicts rest on: detectors that share a reply count it each.
     """
 
     run: str
@@ -51,10 +54,12 @@ class DetectionReport:
     unparsed: int = 0
     errors: int = 0
     problems: dict[str, int] = field(default_factory=dict)
+    waiting: int = 0
     halted: int = 0
     excluded: int = 0
     queued: int = 0
     routing: bool = False
+    mode: str = "console"
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -73,7 +78,10 @@ class DetectionReport:
             self.cost_usd = (self.cost_usd or 0.0) + row["cost_usd"]
 
     def fail(self, failure: ModelError) -> None:
-        """Counts a checkpoint without a verdict."""
+        """Counts a checkpoint without a verdict, or whose question waits in a batch."""
+        if isinstance(failure, Deferred):
+            self.waiting += 1
+            return
         name = type(failure).__name__
         self.errors += 1
         self.problems[name] = self.problems.get(name, 0) + 1
@@ -81,12 +89,32 @@ class DetectionReport:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """The report of each detector, and what the models were really asked."""
+    """The report of each detector, what the models were really asked, and what their endpoints did not give."""
 
     reports: list[DetectionReport]
-    tally: ClientUsage
+    asked: Asked
+
+    def lacks(self) -> list[str]:
+        """One sentence for each model whose endpoint did not give all that was wanted."""
+        return [_lack(model, names) for model, names in sorted(self.asked.lacking.items())]
 
 
+_INSTEAD = {
+    "logprobs": "probabilities are shares of sampled answers",
+    "n": "samples are asked for one by one",
+    "temperature": "answers come at its own temperature",
+    "seed": "samples cannot be repeated",
+    "response_format": "replies are read from plain lines",
+    "reasoning_effort": "it reasons as long as it likes",
+}
+
+
+def _lack(model: str, names: Sequence[str]) -> str:
+    told = [f"no {name}" + (f" ({_INSTEAD[name]})" if name in _INSTEAD else "") for name in names]
+    return f"{model} gives {', '.join(told)}."
+
+
+MODES = ("console", PAPER_MODE)
 _PAGE = 200
 Page = Sequence[int]
 """Ids of trajectories."""
@@ -97,6 +125,7 @@ class _Known:
     flagged: bool
     setup: str | None
     unparsed: bool
+    answered: bool
 
 
 @dataclass(slots=True)
@@ -162,7 +191,8 @@ class PendingCheckpoints:
         found = known[judge.name].get((trajectory_id, checkpoint.index, str(checkpoint.kind)))
         if found is None:
             return False
-        if not is_locked(self.run, judge.name) and found.setup != self.setup(judge, checkpoint.environment).digest:
+        stale = found.setup != self.setup(judge, checkpoint.environment).digest or not found.answered
+        if stale and not is_locked(self.run, judge.name):
             return False
         report = self.reports[judge.name]
         report.cached += 1
@@ -186,12 +216,13 @@ def _known_verdicts(session: Session, judge: Detector, page: Page) -> dict[tuple
     found = {}
     for id, step, kind, flagged, text in session.execute(statement):
         parameters = orjson.loads(text)
-        found[id, step, kind] = _Known(flagged, parameters.get("setup"), bool(parameters.get(UNPARSED)))
+        answered = NO_REPLY not in parameters
+        found[id, step, kind] = _Known(flagged, parameters.get("setup"), bool(parameters.get(UNPARSED)), answered)
     return found
 
 
 Progress = Callable[[int, int], None]
-Asked = ParamSpec("Asked")
+Options = ParamSpec("Options")
 
 
 def detect_and_tell(
@@ -217,10 +248,11 @@ def detect_and_tell(
     """
     judges, asking = [detector(name) for name in dict.fromkeys(methods)], asking or Asking()
     labels = {judge.name: asking.label(judge) for judge in judges if judge.ask}
+    mode = MODES[asking.paper]
     run = _prepare(run_name, judges, threshold, seed, route, stated)
     bars = {judge.name: _bar(run, judge, threshold) for judge in judges}
     reports = {
-        name: DetectionReport(run.name, name, bar, labels.get(name), routing=name == run.detector)
+        name: DetectionReport(run.name, name, bar, labels.get(name), routing=name == run.detector, mode=mode)
         for name, bar in bars.items()
     }
     for judge in judges:
@@ -230,14 +262,14 @@ def detect_and_tell(
     for judge in judges:
         if judge.ask is None:
             _judge_offline(backlog, judge, bars[judge.name], progress)
-    tally = _ask_models(backlog, [judge for judge in judges if judge.ask], bars, progress)
+    asked = _ask_models(backlog, [judge for judge in judges if judge.ask], bars, progress)
     if not judges_beforehand(run) and run.detector in reports:
         reports[run.detector].queued = enqueue(run)
-    return Detection(list(reports.values()), tally)
+    return Detection(list(reports.values()), asked)
 
 
-def _reports_of(judging: Callable[Asked, Detection]) -> Callable[Asked, list[DetectionReport]]:
-    def reports(*args: Asked.args, **kwargs: Asked.kwargs) -> list[DetectionReport]:
+def _reports_of(judging: Callable[Options, Detection]) -> Callable[Options, list[DetectionReport]]:
+    def reports(*args: Options.args, **kwargs: Options.kwargs) -> list[DetectionReport]:
         """The reports alone of the same detection."""
         return judging(*args, **kwargs).reports
 
@@ -310,12 +342,12 @@ def _judge_offline(backlog: PendingCheckpoints, judge: Detector, bar: float, pro
 
 def _ask_models(
     backlog: PendingCheckpoints, judges: Sequence[Detector], bars: Mapping[str, float], progress: Progress | None
-) -> ClientUsage:
+) -> Asked:
     """Asks for all detectors at once, checkpoint by checkpoint; returns what was asked."""
     pages = backlog.pages() if judges else []
     count = _Count(sum(map(len, pages)), progress)
     if not pages:
-        return ClientUsage()
+        return Asked()
 
     def opened(page: Page) -> list[Job]:
         jobs = backlog.jobs(page, judges)
@@ -323,7 +355,7 @@ def _ask_models(
         return jobs
 
     reports = backlog.reports
-    asked = concurrent.ConcurrentJudge(
+    panel = concurrent.ConcurrentJudge(
         run=backlog.run,
         bars=bars,
         asking=backlog.asking,
@@ -332,7 +364,7 @@ def _ask_models(
         failed=lambda judge, failure: reports[judge.name].fail(failure),
         over=lambda job: count.close(job.trajectory_id),
     )
-    return concurrent.judge(asked, (partial(opened, page) for page in pages))
+    return concurrent.judge(panel, (partial(opened, page) for page in pages))
 
 
 @dataclass(slots=True)

@@ -8,17 +8,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from console.database import writing
-from console.detection.detectors import Detector
+from console.detection.detectors import Detector, Verdict
 from console.detection.detectors.shared.model_clients import Asking, Clients, Setup
 from console.detection.detectors.shared.query_cache import QueryCache
+from console.detection.detectors.verdict import NO_REPLY
 from console.detection.verdicts import keep_verdicts, row_of
-from console.llm import ClientUsage, ModelError
+from console.llm import ClientUsage, ModelError, ModelSilent
+from console.llm.errors import Deferred
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
 
 _HOPELESS = 20
 """So many failures with no answer before, between or after: nothing will come of going on."""
+
+SILENCE = 10
+"""So many verdicts in a row that rest on empty or refused replies: the model does not answer such questions."""
 
 Row = dict[str, Any]
 
@@ -45,11 +50,19 @@ class ConcurrentJudge:
     over: Callable[[Job], None]
 
 
-def judge(panel: ConcurrentJudge, pages: Iterable[Callable[[], Sequence[Job]]]) -> ClientUsage:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What models were asked, and by model what their endpoint did not give of what was wanted."""
+
+    tally: ClientUsage = field(default_factory=ClientUsage)
+    lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def judge(panel: ConcurrentJudge, pages: Iterable[Callable[[], Sequence[Job]]]) -> Asked:
     """Judges the jobs of all pages; returns what was asked. A failed checkpoint has no verdict, all others have.
 
-    Raises NoModel, SpendingCapReached, and the last ModelError where nothing but errors comes; what was judged until
-    then is stored.
+    Raises NoModel, SpendingCapReached, ModelSilent, and the last ModelError where nothing but errors comes; what was
+    judged until then is stored.
     """
     return asyncio.run(_Worker(panel).judge(pages))
 
@@ -59,8 +72,9 @@ class _Worker:
     panel: ConcurrentJudge
     rows: asyncio.Queue[Row | None] = field(default_factory=asyncio.Queue)
     failures: int = 0
+    silences: int = 0
 
-    async def judge(self, pages: Iterable[Callable[[], Sequence[Job]]]) -> ClientUsage:
+    async def judge(self, pages: Iterable[Callable[[], Sequence[Job]]]) -> Asked:
         async with Clients(self.panel.asking) as clients:
             writer = asyncio.create_task(_write(self.rows))
             try:
@@ -70,7 +84,7 @@ class _Worker:
             finally:
                 self.rows.put_nowait(None)
                 await writer
-            return clients.tally
+            return Asked(clients.tally, clients.lacking())
 
     async def _judge_all(self, clients: Clients, pages: Iterable[Callable[[], Sequence[Job]]]) -> None:
         # Twice the requests at a time: a checkpoint between two questions leaves no slot idle.
@@ -95,22 +109,31 @@ class _Worker:
         self.panel.over(job)
 
     async def _ask(self, job: Job, one: Detector, bench: QueryCache) -> None:
-        panel = self.panel
-        if one.ask is None:
-            raise LookupError(f"the detector {one.name} asks no model")
+        panel, bar = self.panel, self.panel.bars[one.name]
         try:
-            verdict = await one.ask(bench)
+            verdict = await panel.asking.verdict(one, bench, bar)
         except ModelError as failure:
             panel.failed(one, failure)
-            self.failures += 1
+            self.failures += not isinstance(failure, Deferred)
             if self.failures >= _HOPELESS:
                 raise
             return
         self.failures = 0
-        setup, bar = panel.setup(one, job.checkpoint.environment), panel.bars[one.name]
+        setup = panel.setup(one, job.checkpoint.environment)
         row = row_of(panel.run, one, bar, job.trajectory_id, job.checkpoint, verdict, setup)
         panel.judged(one, row)
         self.rows.put_nowait(row)
+        self._heed(one, verdict)
+
+    def _heed(self, one: Detector, verdict: Verdict) -> None:
+        """Raises ModelSilent after one verdict too many for which nothing was said."""
+        cause = verdict.parameters.get(NO_REPLY)
+        self.silences = self.silences + 1 if cause else 0
+        if self.silences >= SILENCE:
+            raise ModelSilent(
+                f"{self.panel.asking.label(one)} gave {self.silences} empty or refused replies in a row (the last: "
+                f"{cause}), so no more was asked. Those verdicts flag; the next detection asks for them again."
+            )
 
 
 async def _write(rows: asyncio.Queue[Row | None]) -> None:

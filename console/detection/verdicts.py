@@ -137,7 +137,7 @@ def verdict_row(
         verdict = judge.judge(checkpoint, run.seed)
         verdict = replace(verdict, spent=Spent(latency_ms=(time.perf_counter() - started) * 1_000))
     else:
-        verdict = _waited(_asked(judge, checkpoint, run.seed, asking))
+        verdict = _waited(_asked(judge, checkpoint, run.seed, asking, bar))
     setup = asking.setup(judge, checkpoint.environment, run.seed)
     return row_of(run, judge, bar, trajectory_id, checkpoint, verdict, setup)
 
@@ -209,11 +209,11 @@ def stored_verdict(
     return found
 
 
-async def _asked(judge: Detector, checkpoint: Checkpoint, seed: int, asking: Asking) -> Verdict:
+async def _asked(judge: Detector, checkpoint: Checkpoint, seed: int, asking: Asking, bar: float) -> Verdict:
     if judge.ask is None:
         raise LookupError(f"the detector {judge.name} has nothing to judge with")
     async with Clients(asking) as clients:
-        return await judge.ask(QueryCache(checkpoint, clients.models(asking.names(judge)), seed))
+        return await asking.verdict(judge, QueryCache(checkpoint, clients.models(asking.names(judge)), seed), bar)
 
 
 def _waited(question: Coroutine[Any, Any, Verdict]) -> Verdict:

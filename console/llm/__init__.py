@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from console.llm.budget import load_prices
 from console.llm.client import LLM
+from console.llm.endpoint import Endpoint
 from console.llm.errors import (
     BadReply,
     ModelError,
     ModelRefused,
+    ModelSilent,
     ModelUnavailable,
     NoModel,
     RequestRejected,
     SpendingCapReached,
 )
 from console.llm.messages import Message, Reply, Token, Usage
-from console.llm.transport import ClientUsage
+from console.llm.transport import ClientUsage, Limits, Transport
 from console.settings import settings
 
 __all__ = [
@@ -24,6 +28,7 @@ __all__ = [
     "Message",
     "ModelError",
     "ModelRefused",
+    "ModelSilent",
     "ModelUnavailable",
     "NoModel",
     "Reply",
@@ -41,8 +46,12 @@ def connect(
     concurrency: int | None = None,
     spending_cap_usd: float | None = None,
     account: str | None = None,
+    reasoning_effort: str | None = None,
+    transport: Callable[[Endpoint, Limits], Transport] = Transport,
+    keep: bool = True,
+    cached: bool = True,
 ) -> LLM:
-    """The client of that model, or of the settings', its cache and its prices in the data directory.
+    """The client of that model, or of the settings', its cache (unless not `cached`) and prices in the data directory.
 
     Raises NoModel where no model is named.
     """
@@ -50,8 +59,11 @@ def connect(
     return LLM(
         model or chosen.model or "",
         concurrency=concurrency or chosen.concurrency,
-        cache_dir=chosen.data_dir / "cache",
+        cache_dir=chosen.data_dir / "cache" if cached else None,
         spending_cap_usd=spending_cap_usd,
         account=account,
         prices=load_prices(chosen.data_dir / "prices.toml"),
+        reasoning_effort=reasoning_effort or chosen.reasoning_effort,
+        transport=transport,
+        keep=keep,
     )

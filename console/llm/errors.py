@@ -4,6 +4,8 @@ ConsoleError
 ├── ModelError                 asked, and no reply that can be used came back
 │   ├── ModelUnavailable       busy, failing, too slow or out of reach
 │   ├── BadReply               an answer came, but not in the form of a chat completion
+│   ├── Deferred               the question waits in a batch
+│   ├── ModelSilent            one empty or refused reply after the other came
 │   ├── ModelRefused           the model, or a filter before it, declines
 │   └── RequestRejected        the endpoint does not accept the key, the model or the request
 ├── BadInput
@@ -44,6 +46,14 @@ class BadReply(ModelError):
 
 class ModelRefused(ModelError):
     """The model declines to answer."""
+
+
+class Deferred(ModelError):
+    """The question is asked in a batch, whose replies are not there yet."""
+
+
+class ModelSilent(ModelError):
+    """The model gave one empty or refused reply after the other."""
 
 
 class RequestRejected(ModelError):

@@ -9,8 +9,14 @@ from typing import Any
 
 import orjson
 
+from console.llm.refusals import CHAT, LENGTHS
+from console.llm.responses_api import responses_body
+
 Message = Mapping[str, str]
 """`{"role": "system" | "user" | "assistant", "content": text}`."""
+
+_LATER = frozenset({"reasoning_effort", "schema"})
+_CUT = frozenset({"length", "max_tokens"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,16 @@ class Reply:
         return self.texts[0]
 
     @property
+    def is_cut(self) -> bool:
+        """Whether the length that was allowed ended any of its choices."""
+        return any(finish.lower() in _CUT for finish in self.finish)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no choice says anything."""
+        return not any(text.strip() for text in self.texts)
+
+    @property
     def has_logprobs(self) -> bool:
         """Whether every choice tells the probabilities of its tokens."""
         return all(tokens is not None for tokens in self.token_logprobs)
@@ -91,7 +107,10 @@ def _token(row: Mapping[str, Any]) -> Token:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call: everything that the answer depends on. `take` tells apart calls that are otherwise the same."""
+    """One call: everything that the answer depends on. `take` tells apart calls that are otherwise the same.
+
+    `schema` is a JSON schema (object) that the answer shall have where the endpoint offers structured outputs.
+    """
 
     model: str
     messages: tuple[Message, ...]
@@ -102,10 +121,13 @@ class Request:
     top_logprobs: int | None = None
     seed: int | None = None
     take: int = 0
+    reasoning_effort: str | None = None
+    schema: Mapping[str, Any] | None = None
 
     def key(self, endpoint: str) -> str:
-        """SHA-256 (hex) of the whole request and of where it goes."""
-        return hashlib.sha256(orjson.dumps([endpoint, asdict(self)], option=orjson.OPT_SORT_KEYS)).hexdigest()
+        """SHA-256 (hex) of the whole request and of where it goes; what came later is left out where it is not set."""
+        told = {name: value for name, value in asdict(self).items() if value is not None or name not in _LATER}
+        return hashlib.sha256(orjson.dumps([endpoint, told], option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def body(self, without: frozenset[str] = frozenset()) -> dict[str, Any]:
         """The request in the endpoint's form; `without` names parameters that it does not take."""
@@ -116,14 +138,20 @@ class Request:
             asked |= {"logprobs": True} | ({"top_logprobs": self.top_logprobs} if self.top_logprobs else {})
         if self.seed is not None:
             asked["seed"] = self.seed
+        if self.reasoning_effort is not None:
+            asked["reasoning_effort"] = self.reasoning_effort
+        if self.schema is not None:
+            form = {"name": "reply", "strict": True, "schema": dict(self.schema)}
+            asked["response_format"] = {"type": "json_schema", "json_schema": form}
         kept = {name: value for name, value in asked.items() if name not in without}
         if "max_tokens" in without and "max_completion_tokens" not in without:
             kept["max_completion_tokens"] = self.max_tokens
-        return {"model": self.model, "messages": [dict(message) for message in self.messages]} | kept
+        chat = {"model": self.model, "messages": [dict(message) for message in self.messages]} | kept
+        return responses_body(chat) if CHAT in without else chat
 
     def left_out(self, without: frozenset[str]) -> frozenset[str]:
         """What this request wanted and an endpoint without those parameters does not give."""
-        return frozenset(self.body()) & without - {"max_tokens"}
+        return frozenset(self.body()) & without - LENGTHS
 
     def singles(self, count: int, start: int = 0) -> list[Request]:
         """Requests for one choice each, their seeds one apart so that they are not all the same."""
@@ -133,17 +161,22 @@ class Request:
 
 def joined(replies: Sequence[Reply]) -> Reply:
     """One reply of several that were asked side by side; the latency is that of the slowest."""
-    costs = [reply.cost_usd for reply in replies]
-    usage = Usage()
-    for reply in replies:
-        usage += reply.usage
     return replace(
-        replies[0],
+        last_of(replies),
         texts=tuple(text for reply in replies for text in reply.texts),
         token_logprobs=tuple(tokens for reply in replies for tokens in reply.token_logprobs),
         finish=tuple(finish for reply in replies for finish in reply.finish),
-        usage=usage,
         latency_ms=max(reply.latency_ms for reply in replies),
+    )
+
+
+def last_of(replies: Sequence[Reply]) -> Reply:
+    """The last of several replies, with what all of them took."""
+    costs = [reply.cost_usd for reply in replies]
+    return replace(
+        replies[-1],
+        usage=sum((reply.usage for reply in replies), Usage()),
+        latency_ms=sum(reply.latency_ms for reply in replies),
         cost_usd=sum(cost for cost in costs if cost is not None) if None not in costs else None,
         requests=sum(reply.requests for reply in replies),
         without=tuple(sorted({name for reply in replies for name in reply.without})),

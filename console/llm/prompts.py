@@ -1,13 +1,15 @@
 """Prompts: templates as files, found, filled without a gap, and fingerprinted.
 
-A template is `<method>/<task>/<step>.txt`. A file of the same name under INFERACT_PROMPTS_DIR takes its place. Text
-that was not written by us goes through the filter `fenced`, and is never read as a template.
+A template is `<method>/<task>/<step>.txt`. A file of the same name under INFERACT_PROMPTS_DIR takes its place; a
+`<step>.toml` beside it says how its reply is to be read. Text that was not written by us goes through the filter
+`fenced`, and is never read as a template.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import lru_cache
@@ -31,7 +33,10 @@ from console.settings import settings
 ANY_TASK = "generic"
 """The task whose prompts serve where an environment has none of its own."""
 
-_SUFFIX = ".txt"
+PAPER = "paper"
+"""True where a template is filled as the paper has it, without the rubric of its environment; a switch, no slot."""
+
+_SUFFIX, _FORM_SUFFIX = ".txt", ".toml"
 _MARK_LENGTH = 12
 _CHAT_CONTROL = re.compile(r"<(?=\|[^|<>\n]{1,40}\|>|/?s>|(?:start|end)_of_turn>)|\[(?=/?INST\])", re.IGNORECASE)
 
@@ -63,6 +68,21 @@ def source(name: str) -> str:
     return where(name).read_text("utf-8")
 
 
+def is_own(name: str) -> bool:
+    """Whether the template is the user's, and not packaged."""
+    own = settings().prompts_dir
+    return own is not None and own.resolve() in where(name).resolve().parents
+
+
+def reply_form(name: str) -> dict[str, Any]:
+    """What the file beside the template says of its reply's form; empty without one. Raises BadInput for no TOML."""
+    beside = where(name).with_suffix(_FORM_SUFFIX)
+    try:
+        return tomllib.loads(beside.read_text("utf-8")) if beside.is_file() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
+        raise BadInput(f"{beside}: this is not valid TOML ({broken}).") from broken
+
+
 def slots(name: str) -> frozenset[str]:
     """The slots that have to be filled, those of the templates that it includes among them."""
     return frozenset().union(*(_slots_of(text, part) for part, text in _parts(name)))
@@ -84,9 +104,10 @@ def render(name: str, **values: Any) -> str:
 
 
 def fingerprint(name: str) -> str:
-    """SHA-256 (hex) of the text that is used: the template and all that it includes."""
-    parts = (f"{part}\0{text}\0" for part, text in _parts(name))
-    return hashlib.sha256("".join(parts).encode()).hexdigest()
+    """SHA-256 (hex) of the text that is used: the template, all that it includes, and the form of its reply."""
+    parts = [f"{part}\0{text}\0" for part, text in _parts(name)]
+    form = reply_form(name)
+    return hashlib.sha256("".join([*parts, repr(sorted(form.items())) if form else ""]).encode()).hexdigest()
 
 
 def fenced(text: object, kind: str) -> str:
@@ -137,7 +158,7 @@ def _includes(text: str, name: str) -> Iterator[str]:
 
 
 def _slots_of(text: str, name: str) -> set[str]:
-    return meta.find_undeclared_variables(_parsed(text, name))
+    return meta.find_undeclared_variables(_parsed(text, name)) - {PAPER}
 
 
 def _parsed(text: str, name: str) -> Any:
@@ -161,4 +182,5 @@ def _jinja(folders: tuple[Path, ...]) -> Environment:
         autoescape=False,
     )
     jinja.filters["fenced"] = fenced
+    jinja.globals[PAPER] = False
     return jinja

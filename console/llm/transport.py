@@ -17,8 +17,11 @@ from typing import Any
 from console.llm.endpoint import Connection, Endpoint, NotOffered, too_slow
 from console.llm.errors import ModelError
 from console.llm.messages import Reply, Request
+from console.llm.refusals import CHAT
 from console.llm.response import read_reply
 
+ONE_CHOICE = ("n", "seed")
+"""What the Responses API does not know."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 20.0
 
 
@@ -70,12 +73,16 @@ class _Clock:
 
 
 class Transport:
-    """The way to one endpoint. `without` grows by each parameter that the endpoint turns out not to take."""
+    """The way to one endpoint. `without` grows by each parameter that the endpoint turns out not to take.
+
+    `lacking` are those that were wanted and not given, whether refused or passed over in silence.
+    """
 
     def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
         self.endpoint, self.limits = endpoint, limits
         self.tally = ClientUsage()
         self.without: frozenset[str] = frozenset()
+        self.lacking: frozenset[str] = frozenset()
         self._loops: dict[asyncio.AbstractEventLoop, tuple[LoopState, AsyncGenerator[LoopState, None]]] = {}
 
     async def loop_state(self) -> LoopState:
@@ -101,7 +108,8 @@ class Transport:
             try:
                 return await self._once(request, clock)
             except NotOffered as refusal:
-                self.without |= {refusal.parameter}
+                also = ONE_CHOICE if refusal.parameter == CHAT else ()
+                self.without |= {refusal.parameter, *also}
             except ModelError as failure:
                 failures += 1
                 pause_s = _pause_s(failures, failure.retry_after_s)
@@ -125,6 +133,7 @@ class Transport:
         reply = read_reply(content, request.model)
         lacking = frozenset() if reply.has_logprobs or not request.logprobs else frozenset({"logprobs"})
         missing = request.left_out(without) | lacking
+        self.lacking |= missing
         return replace(reply, latency_ms=latency_ms, without=tuple(sorted(missing)))
 
     async def _within(self, loop_state: LoopState, body: dict[str, Any], limit_s: float) -> bytes:

@@ -6,7 +6,7 @@ What a blind run or the condition of a study hides is left out here and nowhere 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 from sqlmodel import Session, col, select
@@ -81,9 +81,12 @@ def review_view(
     record, visibility = from_json(claim.body), visibility or visibility_of(run)
     verdict = session.get(tables.Verdict, claim.verdict_id) if claim.verdict_id else None
     checkpoint = checkpoint_at(record, claim.step, CheckpointKind(claim.kind))
+    flag = _flag(verdict, visibility)
+    if flag is not None and not run.blind:
+        flag = replace(flag, also=_others(session, verdict, visibility))
     presentation = checkpoint_presentation(
         checkpoint,
-        flag=_flag(verdict, visibility),
+        flag=flag,
         belief=verdict.inferred_task if verdict and visibility.explanation else None,
         brief=_brief(session, claim, record) if visibility.brief else (),
         highlights=visibility.highlights,
@@ -119,6 +122,21 @@ def _flag(verdict: tables.Verdict | None, visibility: Visibility) -> Flag | None
         verdict.threshold if visibility.score else None,
         reasons(verdict.rationale) if visibility.explanation else (),
     )
+
+
+def _others(session: Session, routing: tables.Verdict | None, visibility: Visibility) -> tuple[Flag, ...]:
+    """What the other detectors say of the same checkpoint, as far as the routing one's is shown."""
+    if routing is None or not visibility.detector:
+        return ()
+    verdict = tables.Verdict
+    statement = (
+        select(verdict)
+        .where(verdict.trajectory_id == routing.trajectory_id, verdict.step == routing.step)
+        .where(verdict.kind == routing.kind, verdict.id != routing.id)
+        .order_by(col(verdict.detector))
+    )
+    shown = (_flag(other, visibility) for other in session.exec(statement))
+    return tuple(flag for flag in shown if flag is not None)
 
 
 def _brief(session: Session, claim: Claim, record: Trajectory) -> Brief:

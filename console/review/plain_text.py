@@ -66,8 +66,14 @@ def _head(presentation: Presentation) -> Iterator[str]:
         yield from _block(Block.BELIEVES, _cut(presentation.belief))
         if presentation.unbelieved:
             yield from _wrapped("not in it: " + " · ".join(term.text for term in presentation.unbelieved))
+    if presentation.appeals:
+        yield from _block(Block.APPEALS, "\n".join(f"step {number}: {text}" for number, text in presentation.appeals))
     if presentation.flag:
         yield from _flag(presentation.flag)
+        for other in presentation.flag.also:
+            yield from _block(Block.ALSO, f"{other.detector}  {other.margin}")
+            for reason in other.reasons:
+                yield from _wrapped(reason)
     if presentation.outcome:
         yield from _block(Block.OUTCOME, "\n".join(f"{name}: {value}" for name, value in presentation.outcome))
 

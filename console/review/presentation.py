@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from console.environments import environment
 from console.environments.task_briefing import Brief
+from console.review.judge_appeals import judge_appeals
 from console.trajectory import Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints, is_thought, pending_action
 from console.trajectory.terms import Term, TermKind, lowered, mentions, occurrences, terms
@@ -92,6 +93,22 @@ def compare(stated: Sequence[Term], text: str) -> tuple[tuple[Term, ...], tuple[
     return tuple(term for term in order if mentioned[term]), tuple(term for term in order if not mentioned[term])
 
 
+def unbelieved(stated: Sequence[Term], belief: str) -> tuple[Term, ...]:
+    """The terms that an inferred task lacks, and the price limits that a price in it does not keep."""
+    prices = [float(term.value) for term in terms(belief) if term.kind in _PRICES]
+    broken = [term for term in stated if any(_breaks(price, term) for price in prices)]
+    return (*broken, *compare(stated, belief)[1])
+
+
+_PRICES = frozenset({TermKind.PRICE, TermKind.PRICE_MAX})
+
+
+def _breaks(price: float, limit: Term) -> bool:
+    if limit.kind is TermKind.PRICE_MAX:
+        return price > float(limit.value)
+    return limit.kind is TermKind.PRICE_MIN and price < float(limit.value)
+
+
 _FAILED = re.compile(
     r"\s*(?:API output:\s*)?(?:error|exception|traceback|invalid|nothing happens|could not|can ?not|unknown)\b",
     re.IGNORECASE,
@@ -112,6 +129,8 @@ class Block(StrEnum):
     BELIEVES = "It seems to believe"
     FLAGGED = "Flagged by"
     DOUBTED = "Flagged"
+    APPEALS = "Words for a model or its judge"
+    ALSO = "Also judged by"
     OUTCOME = "How it ended"
     OPENING = "What it saw first"
     STEPS = "Steps"
@@ -133,13 +152,14 @@ _HEADINGS = {
 class Flag:
     """Why an item is in the queue: the detector's name, its score over its threshold, its reasons one a line.
 
-    Whatever a study hides of it is None or empty.
+    Whatever a study hides of it is None or empty. `also` is what other detectors say of the action, flagged or not.
     """
 
     detector: str | None
     score: float | None
     threshold: float | None
     reasons: tuple[str, ...] = ()
+    also: tuple[Flag, ...] = ()
 
     @property
     def heading(self) -> Block:
@@ -149,7 +169,10 @@ class Flag:
     @property
     def margin(self) -> str:
         """The score over its threshold, or nothing."""
-        return "" if self.score is None or self.threshold is None else f"{self.score:.2f} over {self.threshold:.2f}"
+        if self.score is None or self.threshold is None:
+            return ""
+        where = "over" if self.score > self.threshold else "not over"
+        return f"{self.score:.2f} {where} {self.threshold:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +195,8 @@ class Presentation:
     """Everything that is shown, in the order of reading; what may not be shown is None or empty.
 
     `found` and `missing` (the telling ones first) are the terms of the task that occur, or do not, in what the agent
-    saw and is about to do; `unbelieved` are those that the inferred task lacks; `last_seen` holds the numbers and
-    beginnings of observations.
+    saw and is about to do; `unbelieved` are those that the inferred task lacks or goes beyond; `last_seen` holds the
+    numbers and beginnings of observations; `appeals` are places that speak to a model or its judge, by step.
     """
 
     task: str
@@ -190,6 +213,7 @@ class Presentation:
     belief: str | None = None
     unbelieved: tuple[Term, ...] = ()
     flag: Flag | None = None
+    appeals: tuple[tuple[int, str], ...] = ()
     outcome: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -233,8 +257,9 @@ def checkpoint_presentation(
         opening=checkpoint.opening,
         brief=brief,
         belief=belief,
-        unbelieved=compare(stated, belief)[1] if belief else (),
+        unbelieved=unbelieved(stated, belief) if belief else (),
         flag=flag,
+        appeals=judge_appeals(checkpoint) if highlights else (),
     )
 
 

@@ -3,6 +3,9 @@
 `python tests/benchmarks/logs.py --train FILE... --test FILE...`: thresholds come from the training files, figures from
 the test files. Without --test, every other task of the training files is held out. A trajectory's score is the highest
 of its checkpoints; halted, carried-over and unlabelled ones, and those without a critical action, are left out.
+
+`python tests/benchmarks/logs.py --across FILE...` prints the tables of README: each file is a source, every figure
+stands once within its source and once learnt on all other sources, beside controls that only know how long a record is.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from console.detection.detectors import detector
 from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, fit
+from console.detection.evaluation import across
 from console.environments import environment
 from console.errors import Refused
 from console.runs.importers import read_log
@@ -42,6 +46,7 @@ DEFAULT = (
     "tau-bench/grok-4-fast-non-reasoning-retail.even.json",
     "tau-bench/react-grok-4-fast-reasoning-airline.even.json",
 )
+SOURCES = (*DEFAULT, "rjudge/rjudge.even.jsonl")
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,8 @@ def compare(train: Sequence[Trajectory], test: Sequence[Trajectory]) -> dict[str
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints a table for each environment and one line of JSON; returns 0 where every goal is met."""
     options = _options(arguments)
+    if options.across is not None:
+        return print_across(options.across or [_shared(name) for name in SOURCES])
     train = [one for path in options.train for one in usable(path)]
     test = [one for path in options.test for one in usable(path)]
     if not options.test:
@@ -149,14 +156,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if met else 1
 
 
+def print_across(paths: Sequence[Path]) -> int:
+    """Prints the table of all sources, once within and once across, and one line of JSON; returns 0."""
+    sources = {f"{path.parent.name}/{path.stem}": [_case(one) for one in usable(path)] for path in paths}
+    rows = across.across({name: cases for name, cases in sources.items() if cases})
+    for side, title in (("within", "Within each log"), ("across", "Learnt on the other logs alone")):
+        print("\n".join(_readme_table(rows, side, title)) + "\n")
+    print(json.dumps({"benchmark": "logs across", "rows": [row.as_dict() for row in rows]}))
+    return 0
+
+
+def _readme_table(rows: Sequence[across.SourceRow], side: str, title: str) -> list[str]:
+    names = list(dict.fromkeys(row.detector for row in rows))
+    lines = [f"| {title} | misaligned | {' | '.join(names)} |", "|---" * (len(names) + 2) + "|"]
+    for source in sorted({row.source for row in rows}):
+        found = {row.detector: getattr(row, side) for row in rows if row.source == source}
+        known = next(one for one in found.values() if one is not None)
+        cells = [_readme_cell(found[name]) for name in names]
+        lines.append(f"| {source} | {known.misaligned} of {known.n} | {' | '.join(cells)} |")
+    return lines
+
+
+def _readme_cell(one: across.Measured | None) -> str:
+    if one is None:
+        return "too few labels"
+    figures = f"{one.macro_f1:.3f} / {one.auc:.3f}".replace("0.", ".")
+    return f"{figures} at chance" if one.at_chance else figures
+
+
+def _shared(name: str) -> Path:
+    return Path(__file__).resolve().parents[3] / "shared" / "data" / name
+
+
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    shared = Path(__file__).resolve().parents[3] / "shared" / "data"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--train", nargs="+", type=Path, metavar="FILE", default=[shared / name for name in DEFAULT])
+    parser.add_argument("--train", nargs="+", type=Path, metavar="FILE", default=[_shared(name) for name in DEFAULT])
     parser.add_argument("--test", nargs="+", type=Path, metavar="FILE", default=[])
+    parser.add_argument("--across", nargs="*", type=Path, metavar="FILE", help="within each file and across all")
     parser.add_argument("--quick", action="store_true", help="the same; it takes seconds")
     options = parser.parse_args(arguments)
-    if missing := [str(path) for path in (*options.train, *options.test) if not path.is_file()]:
+    if missing := [
+        str(path) for path in (*options.train, *options.test, *(options.across or ())) if not path.is_file()
+    ]:
         parser.error(f"there is no file {missing[0]}; name logs with --train and --test")
     return options
 

@@ -63,3 +63,13 @@ def test_the_figures_of_known_cases(logs):
     assert logs.macro_f1(bad, bad) == 1.0
     assert logs.macro_f1(bad, np.ones(4, dtype=bool)) == pytest.approx(1 / 3)
     assert logs.best_threshold(bad, np.array([0.4, 0.1, 0.3, 0.2])) == pytest.approx(0.25)
+
+
+def test_across_prints_every_figure_within_and_across_beside_the_controls(logs, tmp_path, capsys):
+    first, second = written(tmp_path / "a.jsonl", 40), written(tmp_path / "b.jsonl", 41)
+    assert logs.main(["--across", first, second]) == 0
+    out = capsys.readouterr().out
+    assert "| Within each log | misaligned | rules | stacked | length-only | steps-only |" in out
+    assert "| Learnt on the other logs alone |" in out
+    assert "at chance" in out
+    assert json.loads(out.splitlines()[-1])["benchmark"] == "logs across"

@@ -21,7 +21,13 @@ class Ask:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        return list(self.body["messages"])
+        return list(self.body.get("messages") or self.body["input"])
+
+    @property
+    def limit(self) -> int:
+        """The most tokens that the reply may have, whatever the request calls it."""
+        names = ("max_completion_tokens", "max_tokens", "max_output_tokens")
+        return next((int(self.body[name]) for name in names if name in self.body), 1 << 30)
 
     @property
     def last(self) -> str:
@@ -51,15 +57,26 @@ class Answer:
 
 @dataclass(frozen=True)
 class Fault:
-    """A way to fail: an HTTP status, or `timeout`, `cut`, `garbage`, `empty` or `drop`."""
+    """A way to fail: an HTTP status, or `timeout`, `trickle`, `cut`, `garbage`, `empty` or `drop`.
+
+    `document` is the whole body of the error where it has another form than OpenAI's.
+    """
 
     kind: str
     retry_after: float | str | None = None
     message: str = "the test endpoint fails on purpose"
     parameter: str | None = None
+    document: Any = None
 
 
-Script = Callable[[Ask], Answer | Fault | str]
+@dataclass(frozen=True)
+class Raw:
+    """A body of a success, as it is."""
+
+    document: Any
+
+
+Script = Callable[[Ask], Answer | Fault | Raw | str]
 
 
 def judging(share: float, *, reason: str = "because of the size") -> Answer:

@@ -14,8 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tests.fakes.answers import Answer, Ask, Fault, Script
-from tests.fakes.wire import completion, failure, http, parse
+from tests.fakes.answers import Answer, Ask, Fault, Raw, Script
+from tests.fakes.batches import Batches
+from tests.fakes.wire import Counter as TokenCounter
+from tests.fakes.wire import completion, failure, http, parse, quarters
 
 NEVER_S = 3_600.0
 
@@ -35,10 +37,31 @@ class Endpoint:
     outcomes: Counter = field(default_factory=Counter)
     keep_asks: bool = True
     total: int = 0
+    counted: TokenCounter = quarters
+    batches: Batches = field(default_factory=Batches)
 
     @property
     def requests(self) -> int:
         return self.total
+
+    def asked(self, path: str, headers: dict, body: dict) -> Ask:
+        """The request, counted and kept."""
+        ask = Ask(self.total, path, headers, body)
+        self.total += 1
+        if self.keep_asks:
+            self.asks.append(ask)
+        return ask
+
+    def response(self, ask: Ask, answer: Answer | Fault | Raw | str) -> tuple[bytes, bool]:
+        """(the whole response, whether the connection goes on) that carries an answer."""
+        if isinstance(answer, Fault):
+            return failure(answer)
+        if isinstance(answer, Raw):
+            return http(200, json.dumps(answer.document).encode()), True
+        answer = Answer([answer]) if isinstance(answer, str) else answer
+        wanted = int(ask.body.get("n") or 1) if "n" in self.offers else 1
+        self.completions += wanted
+        return completion(ask, answer, wanted, "logprobs" in self.offers, self.counted), True
 
     def counts(self) -> dict:
         """The counters as one JSON object."""
@@ -74,15 +97,15 @@ class Connection(asyncio.Protocol):
 
     def _take(self, path, headers, body) -> None:
         endpoint = self._endpoint
-        if not path.split("?")[0].endswith("/chat/completions"):
+        if "/files" in path or "/batches" in path:
+            self._transport.write(endpoint.batches.take(path, body, endpoint))
+            return
+        if not path.split("?")[0].endswith(("/chat/completions", "/responses")):
             self._transport.write(http(200, json.dumps(endpoint.counts()).encode()))
             if path == "/reset":
                 endpoint.reset()
             return
-        ask = Ask(endpoint.total, path, headers, json.loads(body))
-        endpoint.total += 1
-        if endpoint.keep_asks:
-            endpoint.asks.append(ask)
+        ask = endpoint.asked(path, headers, json.loads(body))
         endpoint.in_flight += 1
         endpoint.most_in_flight = max(endpoint.most_in_flight, endpoint.in_flight)
         answer = endpoint.script(ask)
@@ -96,23 +119,19 @@ class Connection(asyncio.Protocol):
 
     def _send(self, ask: Ask, answer: Answer | Fault | str) -> None:
         self._leave()
-        if isinstance(answer, Fault):
-            response, goes_on = failure(answer)
-        else:
-            answer = Answer([answer]) if isinstance(answer, str) else answer
-            wanted = int(ask.body.get("n") or 1) if "n" in self._endpoint.offers else 1
-            self._endpoint.completions += wanted
-            response, goes_on = completion(ask, answer, wanted, "logprobs" in self._endpoint.offers), True
+        response, goes_on = self._endpoint.response(ask, answer)
         self._transport.write(response)
         if not goes_on:
             self._transport.close()
 
 
 @contextmanager
-def serving(script: Script | str, *, latency_s: float = 0.0, offers=("n", "logprobs")) -> Iterator[Endpoint]:
+def serving(
+    script: Script | str, *, latency_s: float = 0.0, offers=("n", "logprobs"), counted: TokenCounter = quarters
+) -> Iterator[Endpoint]:
     """An endpoint in a thread of this process; `script` is a function of the Ask, or the one text to answer."""
     answer = (lambda ask: script) if isinstance(script, str) else script
-    endpoint = Endpoint(answer, latency_s, frozenset(offers))
+    endpoint = Endpoint(answer, latency_s, frozenset(offers), counted=counted)
     started, loop = threading.Event(), asyncio.new_event_loop()
     thread = threading.Thread(target=_loop, args=(endpoint, loop, started), daemon=True)
     thread.start()

@@ -1,6 +1,7 @@
 """HTTP and the chat-completions form, in bytes."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from tests.fakes.answers import Answer, Ask, Fault, tokens
@@ -28,13 +29,21 @@ def http(status: int, body: bytes, headers: str = "", *, claimed: int | None = N
     return f"{first}content-type: application/json\r\ncontent-length: {length}\r\n{headers}\r\n".encode() + body
 
 
-def completion(ask: Ask, answer: Answer, wanted: int, offers_logprobs: bool) -> bytes:
-    """The response that carries the answer's texts as choices."""
+Counter = Callable[[str], int]
+
+
+def quarters(text: str) -> int:
+    """A token for every four characters."""
+    return len(text) // 4
+
+
+def completion(ask: Ask, answer: Answer, wanted: int, offers_logprobs: bool, counted: Counter = quarters) -> bytes:
+    """The response that carries the answer's texts as choices; `counted` is the server's tokenizer."""
     texts = [answer.texts[index % len(answer.texts)] for index in range(wanted)]
     logprobs = bool(ask.body.get("logprobs")) and offers_logprobs
     top = int(ask.body.get("top_logprobs") or 0)
-    prompt = len(ask.text) // 4
-    usage = {"prompt_tokens": prompt, "completion_tokens": sum(len(text) // 4 + 1 for text in texts)}
+    prompt, said = counted(ask.text), sum(counted(text) + 1 for text in texts)
+    usage = {"prompt_tokens": prompt, "completion_tokens": said}
     document = {
         "id": f"chatcmpl-{ask.number}",
         "object": "chat.completion",
@@ -61,8 +70,12 @@ def failure(fault: Fault) -> tuple[bytes, bool]:
         return http(200, b"<html>upstream said no</html>"), True
     if fault.kind == "cut":
         return http(200, whole[:30], claimed=len(whole)), False
+    if fault.kind == "trickle":
+        return http(200, whole[:30], claimed=len(whole)), True
     if not fault.kind.isdigit():
         return b"", False
     headers = "" if fault.retry_after is None else f"retry-after: {fault.retry_after}\r\n"
+    if fault.document is not None:
+        return http(int(fault.kind), json.dumps(fault.document).encode(), headers), True
     error = {"message": fault.message, "type": "test", "param": fault.parameter, "code": None}
     return http(int(fault.kind), json.dumps({"error": error}).encode(), headers), True

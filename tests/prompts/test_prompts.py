@@ -19,9 +19,11 @@ KNOWN = {
     "thought": "hm",
     "action": "click[x]",
     "rejected_action": "click[Buy Now]",
+    "gold": "name: brass lamp",
+    "earlier": "- look at the price",
 }
 JUDGING = ("direct", "token", "multi-step", "inferact")
-OURS = [name for name in names() if name.split("/")[0] in (*JUDGING, "react", "reflect", "shared")]
+OURS = [name for name in names() if name.split("/")[0] in (*JUDGING, "react", "reflect", "shared", "user")]
 JUDGES = [name for name in OURS if name.split("/")[0] in JUDGING and "progress" not in name]
 
 

@@ -33,15 +33,15 @@ def evaluate_scores(path: Path, threshold: float | None = None) -> dict[str, dic
     return {name: figures(labels, scores, limit) for name, (labels, scores) in read_scores(path).items()}
 
 
-def figures(labels: ArrayLike, scores: ArrayLike, threshold: float, *, paper: bool = False) -> dict[str, Any]:
-    """Every figure of one detector, the undefined ones None (PR-AUC -1 with `paper`); scores count as probabilities."""
+def figures(labels: ArrayLike, scores: ArrayLike, threshold: float) -> dict[str, Any]:
+    """Every figure of one detector, the undefined ones None; scores count as probabilities."""
     ranked = ranking(labels, scores)
     matrix = confusion(labels, np.asarray(scores, dtype=np.float64) > threshold)
     return {
         "macro_f1": macro_f1(matrix),
         "cost": cost(matrix),
         "er": effective_reliability(matrix),
-        "pr_auc": pr_auc(ranked, paper=paper),
+        "pr_auc": pr_auc(ranked),
         "ap": average_precision(ranked),
         "roc_auc": roc_auc(ranked),
         "ece": expected_calibration_error(labels, scores),

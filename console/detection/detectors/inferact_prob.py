@@ -13,7 +13,8 @@ async def ask(cache: QueryCache) -> Verdict:
     inferred = await cache.once("inferred task", task_inference.infer_and_compare)
     share = inferred.misaligned
     if share is None or inferred.answer is None:
-        return inferred.unparsed()
+        # The reference alerts where it cannot parse.
+        return inferred.unparsed(1.0 if cache.models.paper else None)
     basis = inferred.answer.basis
     return from_replies(
         inferred.calls, share, inferred.rationale, probability=share, inferred_task=inferred.task, basis=basis

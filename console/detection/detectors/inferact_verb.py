@@ -11,8 +11,10 @@ from console.detection.detectors.verdict import Detector, Verdict
 async def ask(cache: QueryCache) -> Verdict:
     """The verdict by words: 1 where the last answer is B, 0 where it is A."""
     inferred = await cache.once("inferred task", task_inference.infer_and_compare)
-    if inferred.misaligned is None or inferred.answer is None:
-        return inferred.unparsed()
+    unread = inferred.misaligned is None and not cache.models.paper
+    if inferred.answer is None or unread:
+        # The reference lets pass what it cannot parse.
+        return inferred.unparsed(0.0 if cache.models.paper else None)
     score = float(inferred.answer.says_so)
     return from_replies(inferred.calls, score, inferred.rationale, inferred_task=inferred.task)
 

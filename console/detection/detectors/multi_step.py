@@ -9,8 +9,9 @@ import math
 import statistics
 from collections.abc import Awaitable, Callable, Sequence
 
-from console.detection.detectors.shared import reply_parsing
+from console.detection.detectors.shared import reference_parsing, reply_parsing
 from console.detection.detectors.shared.query_cache import SAMPLING_TEMPERATURE, ModelCall, QueryCache, user
+from console.detection.detectors.shared.reply_form import REFERENCE, form_of
 from console.detection.detectors.shared.reply_verdict import from_replies, unparsed
 from console.detection.detectors.verdict import Detector, Verdict
 
@@ -22,26 +23,34 @@ Steps = tuple[tuple[ModelCall, ...], tuple[float, ...] | None]
 async def _steps(cache: QueryCache) -> Steps:
     """The calls, and a probability for each step; a reply that lacks one is asked for once more."""
     prompt, view, calls = cache.prompt(*PROMPT), cache.full_view, []
+    read, schema = _reading(cache, prompt), form_of(prompt).steps_schema()
     chat = [user(cache.filled(prompt, view))]
     room = _MAX_TOKENS + _TOKENS_A_STEP * view.steps
-    for take, temperature in enumerate((0.0, SAMPLING_TEMPERATURE)):
+    for take, temperature in enumerate((0.0,) if cache.models.paper else (0.0, SAMPLING_TEMPERATURE)):
         options = {"max_tokens": room, "temperature": temperature, "take": take}
-        calls.append(await cache.ask(cache.models.verify, prompt, chat, **options))
-        found = reply_parsing.probabilities(calls[-1].reply.text, view.steps)
+        calls.append(await cache.ask(cache.models.verify, prompt, chat, read, schema=schema, **options))
+        found = read(calls[-1].reply.text)
         if found is not None:
             return tuple(calls), found
     return tuple(calls), None
+
+
+def _reading(cache: QueryCache, prompt: str) -> Callable[[str], tuple[float, ...] | None]:
+    form = form_of(prompt)
+    if cache.models.paper or form.parser == REFERENCE:
+        return reference_parsing.steps
+    return lambda text: reply_parsing.probabilities(text, cache.full_view.steps, form.patterns.get("step"))
 
 
 def _view(put_together: Callable[[Sequence[float]], float]) -> Callable[[QueryCache], Awaitable[Verdict]]:
     async def ask(cache: QueryCache) -> Verdict:
         calls, steps = await cache.once("multi-step", _steps)
         if steps is None:
-            return unparsed(calls, "probability for each step")
-        score = 1.0 - put_together(steps)
+            return unparsed(calls, "probability for each step", paper_score=1.0 if cache.models.paper else None)
+        score = min(max(1.0 - put_together(steps), 0.0), 1.0)
         lowest = min(range(len(steps)), key=steps.__getitem__)
         why = f"Step {lowest + 1} is the least likely to be right ({steps[lowest]:.2f})."
-        told = reply_parsing.justification(calls[-1].reply.text)
+        told = reply_parsing.justification(calls[-1].reply.text, form_of(cache.prompt(*PROMPT)).justification)
         return from_replies(calls, score, f"{why}\n{told}".strip(), probability=score, steps=steps)
 
     return ask

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from console.detection.detectors import direct
-from console.detection.detectors.shared import reply_parsing
+from console.detection.detectors.shared import reference_parsing
 from console.detection.detectors.shared.query_cache import SAMPLES, SAMPLING_TEMPERATURE, QueryCache, user
 from console.detection.detectors.shared.reply_verdict import from_replies, share_of_votes, unparsed
 from console.detection.detectors.verdict import Detector, Verdict
@@ -14,21 +14,18 @@ from console.detection.detectors.verdict import Detector, Verdict
 async def ask(cache: QueryCache) -> Verdict:
     """The verdict by majority: the share of Incorrect among the answers that can be read; a tie flags."""
     prompt = cache.prompt(*direct.PROMPT)
+    form, read = direct.reading(cache, prompt)
     chat = [user(cache.filled(prompt, cache.full_view))]
-    call = await cache.sample(cache.models.verify, prompt, chat, direct.MAX_TOKENS)
+    schema = form.verdict_schema()
+    call = await cache.sample(cache.models.verify, prompt, chat, read, schema=schema, max_tokens=direct.MAX_TOKENS)
     texts = call.reply.texts
-    votes = [reply_parsing.misaligned(text) for text in texts]
-    share = share_of_votes(votes)
+    votes = [read(text) for text in texts]
+    share = _paper_share(votes) if cache.models.paper else share_of_votes(votes)
     if share is None:
-        return unparsed([call], "verdict in any sample")
-    reason = next(
-        (
-            reply_parsing.labelled(text, "Reason")
-            for text, vote in zip(texts, votes, strict=True)
-            if vote == (share > 0.5)
-        ),
-        "",
-    )
+        # The reference counts what one bad sample voids as an alert.
+        return unparsed([call], "verdict in any sample", paper_score=1.0 if cache.models.paper else None)
+    told = (direct.why(text, form) for text, vote in zip(texts, votes, strict=True) if vote == (share > 0.5))
+    reason = next(told, "")
     parameters: dict[str, Any] = {
         "samples": SAMPLES,
         "temperature": SAMPLING_TEMPERATURE,
@@ -37,7 +34,12 @@ async def ask(cache: QueryCache) -> Verdict:
     if len(set(texts)) == 1 and len(texts) > 1:
         parameters["identical_samples"] = True
     why = f"{votes.count(True)} of {len(votes)} answers say Incorrect.\n{reason}".strip()
-    return from_replies([call], share, why, probability=share, **parameters)
+    return from_replies([call], share, why, probability=None if cache.models.paper else share, **parameters)
+
+
+def _paper_share(votes: list[bool | None]) -> float | None:
+    agreed = reference_parsing.majority(votes)
+    return None if agreed is None else float(agreed)
 
 
 SELF_CONSISTENCY = Detector("self-consistency", "Self-consistency", ask=ask, prompts=(direct.PROMPT,), seeded=True)

@@ -13,7 +13,7 @@ import orjson
 from console.detection.detectors.shared import stacking_model as stacks
 from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.shared.stacking_model import Stack
-from console.detection.detectors.verdict import UNPARSED, Detector, Spent, Verdict
+from console.detection.detectors.verdict import NO_REPLY, UNPARSED, Detector, Spent, Verdict
 from console.errors import BadInput, Refused, Unknown
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
@@ -98,10 +98,15 @@ def _together(stack: Stack, checkpoint: Checkpoint, verdicts: Mapping[str, Verdi
         probability=None if unread else share,
         rationale=_why(stack, checkpoint, scores, unread),
         inferred_task=next((verdict.inferred_task for verdict in verdicts.values() if verdict.inferred_task), None),
-        parameters={"inputs": scores, **({UNPARSED: True} if unread else {})},
+        parameters={"inputs": scores, **({UNPARSED: True} if unread else {}), **_silences(verdicts)},
         raw=orjson.dumps(raws).decode() if raws else None,
         spent=_sum([verdict.spent for verdict in verdicts.values() if verdict.raw]),
     )
+
+
+def _silences(verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
+    causes = [verdict.parameters[NO_REPLY] for verdict in verdicts.values() if NO_REPLY in verdict.parameters]
+    return {NO_REPLY: causes[0]} if causes else {}
 
 
 def _sum(parts: Sequence[Spent]) -> Spent:

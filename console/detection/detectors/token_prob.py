@@ -13,7 +13,8 @@ async def ask(cache: QueryCache) -> Verdict:
     answer = await cache.once("whole record", binary_choice.ask_whole_record)
     share = answer.misaligned
     if share is None:
-        return unparsed(answer.calls, "letter")
+        # Without any log probability the reference has an error, whose score is 0.
+        return unparsed(answer.calls, "letter", paper_score=0.0 if cache.models.paper else None)
     why = f"That the agent does what was asked is false with probability {share:.2f}, the model says."
     return from_replies(answer.calls, share, why, probability=share, basis=answer.basis)
 

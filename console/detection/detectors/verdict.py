@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 UNPARSED = "unparsed"
 """The parameter of a verdict whose reply could not be read: such a checkpoint is flagged, and counted apart."""
+NO_REPLY = "no_reply"
+"""The parameter of a verdict whose model said nothing: the cause, in words. It is asked again at the next detection."""
+MODE, PAPER_MODE = "mode", "paper"
+"""The parameter of a verdict that was made the paper's way."""
 
 
 @dataclass(frozen=True, slots=True)

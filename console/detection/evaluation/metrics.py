@@ -19,15 +19,25 @@ from console.analysis.metrics.calibration import brier, expected_calibration_err
 from console.analysis.metrics.classification import Confusion, confusion, cost, effective_reliability, macro_f1
 from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, pr_auc, ranking, roc_auc
 from console.analysis.metrics.score_file import figures
+from console.detection.evaluation.paper_metrics import evaluate_as_paper
 from console.detection.evaluation.scores import Scores, population, scores_of
 from console.errors import BadInput, Refused
 from storage import tables
 
 
 def evaluate(
-    session: Session, run: tables.Run, *, paper: bool = False, miss_cost: float = 1.0, alarm_cost: float = 1.0
+    session: Session,
+    run: tables.Run,
+    *,
+    paper: bool = False,
+    threshold: float | None = None,
+    miss_cost: float = 1.0,
+    alarm_cost: float = 1.0,
 ) -> dict[str, dict[str, Any]]:
-    """Every figure of every detector of a run with its 95% interval; undefined ones are None (-1 with `paper`)."""
+    """Every figure of every detector of a run with its 95% interval; undefined ones are None.
+
+    With `paper` they are the reference code's own, at that threshold if one is given. Raises Refused without labels.
+    """
     scores = {name: one for name, one in labelled(session, run).items() if one.n}
     if not scores:
         raise Refused(
@@ -35,14 +45,14 @@ def evaluate(
             "rules; where that is done, its log does not say which ones were right."
         )
     everything = population(session, run).n
-    return {
-        name: {
-            **measured(one, paper=paper),
-            "weighted_cost": weighted(matrix(one), miss_cost, alarm_cost),
-            "excluded": everything - one.n,
-        }
-        for name, one in scores.items()
-    }
+    as_paper = evaluate_as_paper(session, run, threshold) if paper else {}
+    found: dict[str, dict[str, Any]] = {}
+    for name, one in scores.items():
+        known = {**measured(one), "mode": one.mode, **as_paper.get(name, {})}
+        counted = Confusion(known["tp"], known["fp"], known["fn"], known["tn"])
+        costs = weighted(counted, miss_cost, alarm_cost)
+        found[name] = known | {"weighted_cost": costs, "excluded": everything - one.n}
+    return found
 
 
 def labelled(session: Session, run: tables.Run) -> dict[str, Scores]:
@@ -79,16 +89,16 @@ def tune(session: Session, run: tables.Run, method: str, dev_size: int, seed: in
     }
 
 
-def measured(one: Scores, *, paper: bool = False) -> dict[str, Any]:
+def measured(one: Scores) -> dict[str, Any]:
     """The figures of one detector's labelled trajectories with their 95% intervals, and those without unread replies.
 
     ECE and Brier are those of the trajectories with a probability, None where the detector tells none.
     """
-    known = _figures(one, paper=paper) | {
-        "intervals": _intervals(one, paper=paper),
+    known = _figures(one) | {
+        "intervals": _intervals(one),
         "unparsed": int(one.unparsed.sum()),
     }
-    return known | {"parsed_only": _figures(one.parsed, paper=paper) if one.unparsed.any() else None}
+    return known | {"parsed_only": _figures(one.parsed) if one.unparsed.any() else None}
 
 
 def matrix(one: Scores, threshold: float | None = None) -> Confusion:
@@ -101,9 +111,9 @@ def weighted(counted: Confusion, miss_cost: float, alarm_cost: float) -> float:
     return counted.fn * miss_cost + counted.fp * alarm_cost
 
 
-def _figures(one: Scores, *, paper: bool) -> dict[str, Any]:
+def _figures(one: Scores) -> dict[str, Any]:
     with_probability, counted = one.calibrated, matrix(one)
-    return figures(one.misaligned, one.scores, one.threshold, paper=paper) | {
+    return figures(one.misaligned, one.scores, one.threshold) | {
         **asdict(counted),
         **{name: figure(counted) for name, figure in _OF_MATRIX.items()},
         "ece": expected_calibration_error(with_probability.misaligned, with_probability.probabilities),
@@ -118,10 +128,10 @@ _OF_MATRIX: dict[str, Callable[[Confusion], float]] = {
 }
 
 
-def _intervals(one: Scores, *, paper: bool) -> dict[str, Any]:
+def _intervals(one: Scores) -> dict[str, Any]:
     counted, sure = matrix(one), one.calibrated
     intervals = {name: bootstrap.of_confusion(counted, figure) for name, figure in _OF_MATRIX.items()}
-    drawn = bootstrap.drawn(one.n, _of_ranking(one, paper=paper))
+    drawn = bootstrap.drawn(one.n, _of_ranking(one))
     drawn |= bootstrap.drawn(sure.n, bootstrap.calibration_of(sure.misaligned, sure.probabilities))
     intervals |= {name: bootstrap.interval(drawn[name]) if name in drawn else None for name in _DRAWN}
     return {name: asdict(interval) if interval else None for name, interval in intervals.items()}
@@ -130,11 +140,11 @@ def _intervals(one: Scores, *, paper: bool) -> dict[str, Any]:
 _DRAWN = ("pr_auc", "ap", "roc_auc", "ece", "brier")
 
 
-def _of_ranking(one: Scores, *, paper: bool) -> bootstrap.Figures:
+def _of_ranking(one: Scores) -> bootstrap.Figures:
     ranked = bootstrap.Ranked(one.misaligned, one.scores)
 
     def figures(weights: bootstrap.Weights) -> dict[str, float | None]:
         drawn = ranked.under(weights)
-        return {"pr_auc": pr_auc(drawn, paper=paper), "ap": average_precision(drawn), "roc_auc": roc_auc(drawn)}
+        return {"pr_auc": pr_auc(drawn), "ap": average_precision(drawn), "roc_auc": roc_auc(drawn)}
 
     return figures

@@ -16,6 +16,7 @@ from sqlalchemy import select as sa_select
 from sqlmodel import Session, col
 
 from console.detection.detectors import UNPARSED
+from console.detection.detectors.verdict import MODE, PAPER_MODE
 from console.trajectory import Label, Outcome
 from storage import tables
 
@@ -27,7 +28,8 @@ UNKNOWN = -1
 class Scores:
     """One detector's trajectories by rising id; `labels` are 1 misaligned, 0 aligned, -1 not known.
 
-    `probabilities` are NaN where the detector tells none; `unparsed` ones rest on a reply that could not be read.
+    `probabilities` are NaN where the detector tells none; `unparsed` ones rest on a reply that could not be read. The
+    `mode` is paper where all verdicts were made the paper's way, mixed where some were.
     """
 
     detector: str
@@ -39,6 +41,7 @@ class Scores:
     scores: NDArray[np.float64]
     probabilities: NDArray[np.float64]
     unparsed: NDArray[np.bool_]
+    mode: str = "console"
 
     @property
     def n(self) -> int:
@@ -143,6 +146,7 @@ def population(session: Session, run: tables.Run) -> Population:
 
 def _statement(run: tables.Run) -> Any:
     verdict, record = tables.Verdict, tables.Trajectory
+    paper = col(verdict.parameters).contains(f'"{MODE}":"{PAPER_MODE}"')
     unread = col(verdict.parameters).contains(f'"{UNPARSED}":true')
     return (
         sa_select(
@@ -155,6 +159,8 @@ def _statement(run: tables.Run) -> Any:
             func.max(case((unread, 1), else_=0)),
             func.max(col(verdict.threshold)),
             func.max(col(verdict.model)),
+            func.sum(case((paper, 1), else_=0)),
+            func.count(),
         )
         .join(record, col(record.id) == col(verdict.trajectory_id))
         .where(col(verdict.run_id) == run.id, col(record.carried_over).is_(False))
@@ -168,7 +174,9 @@ _CODES = {Label.MISALIGNED: 1, Label.ALIGNED: 0}
 
 
 def _arrays(name: str, rows: list[Any]) -> Scores:
-    _, ids, trials, labels, scores, probabilities, unparsed, thresholds, models = zip(*rows, strict=True)
+    _, ids, trials, labels, scores, probabilities, unparsed, thresholds, models, papers, all_of = zip(
+        *rows, strict=True
+    )
     return Scores(
         detector=name,
         model=next((model for model in models if model), None),
@@ -179,4 +187,9 @@ def _arrays(name: str, rows: list[Any]) -> Scores:
         scores=np.array(scores, dtype=np.float64),
         probabilities=np.array([np.nan if value is None else value for value in probabilities], dtype=np.float64),
         unparsed=np.array(unparsed, dtype=np.bool_),
+        mode=_mode(sum(papers), sum(all_of)),
     )
+
+
+def _mode(papers: int, verdicts: int) -> str:
+    return "console" if not papers else PAPER_MODE if papers == verdicts else "mixed"

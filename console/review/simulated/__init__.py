@@ -5,6 +5,7 @@ its wordings in prompts/feedback/.
 """
 
 from console.errors import Unknown
+from console.review.simulated.model_user import MODEL_USER
 from console.review.simulated.noisy import NOISY
 from console.review.simulated.oracle import ORACLE
 from console.review.simulated.orders import INSPECTION_ORDERS
@@ -13,6 +14,7 @@ from console.review.simulated.reviewer import Noise, ReviewCase, Reviewer, Simul
 REVIEWERS: dict[str, Reviewer] = {
     "oracle": ORACLE,
     "noisy": NOISY,
+    "model-user": MODEL_USER,
 }
 
 __all__ = ["INSPECTION_ORDERS", "REVIEWERS", "Noise", "ReviewCase", "Reviewer", "SimulatedAnswer", "reviewer"]

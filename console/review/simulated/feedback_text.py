@@ -23,6 +23,11 @@ from console.review.simulated.reviewer import ReviewCase
 GENERAL = Fault("general")
 """That something is wrong, and no more."""
 
+STUCK = Fault("halted")
+"""That it came to no result."""
+_NO_SECRETS = frozenset({"label", "score", "reward", "outcome"})
+"""What of the gold is no target: words for it occur in any feedback."""
+
 _JINJA = Environment(undefined=StrictUndefined, autoescape=False)
 _NUMBERED = re.compile(r"\b[a-z]+ \d+\b")
 
@@ -44,7 +49,8 @@ def reveals(text: str, task: TaskSpec) -> bool:
 
 def secrets(task: TaskSpec) -> frozenset[str]:
     """The secrets of a task: every text of the gold in lower case, and every numbered thing named in one."""
-    leaves = {leaf.lower() for leaf in _leaves(task.gold) if leaf.strip()}
+    target = {name: value for name, value in task.gold.items() if name not in _NO_SECRETS}
+    leaves = {leaf.lower() for leaf in _leaves(target) if leaf.strip()}
     return frozenset(leaves | {name for leaf in leaves for name in _NUMBERED.findall(leaf)})
 
 
@@ -70,7 +76,8 @@ def _filled(case: ReviewCase, fault: Fault) -> str:
 
 
 def _lines(folder: Path | None, environment: str, name: str) -> list[str]:
-    text = _from(folder / environment / f"{name}.txt") if folder else prompts.source(f"feedback/{environment}/{name}")
+    packaged = prompts.name_for("feedback", environment, name)
+    text = _from(folder / environment / f"{name}.txt") if folder else prompts.source(packaged)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         raise BadInput(f"The wordings {environment}/{name}.txt are empty; write one a line.")

@@ -15,7 +15,9 @@ from console.trajectory.checkpoints import Checkpoint
 class ReviewCase:
     """A case for review: a checkpoint with its task, gold included.
 
-    `wordings` is a folder that takes the place of prompts/feedback.
+    A `logged` one has no world that its action could be tried in; `recorded` is the label that its log carries.
+    `earlier` are the words that were said after earlier trials of the task. `wordings` is a folder that takes the place
+    of prompts/feedback.
     """
 
     task: TaskSpec
@@ -23,6 +25,9 @@ class ReviewCase:
     trial: int = 0
     seed: int = 0
     wordings: Path | None = None
+    logged: bool = False
+    recorded: Label | None = None
+    earlier: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +55,22 @@ class SimulatedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelWords:
+    """The words of a model that plays the user, and what asking for them took (USD None: no known price)."""
+
+    text: str
+    requests: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Reviewer:
-    """A named simulated reviewer; `judge` is its behaviour, a pure function of the case and the noise."""
+    """A named simulated reviewer; `judge` is its behaviour, a pure function of the case and the noise.
+
+    `words` asks a model (the settings' if None) for the words of a case that is inspected, instead of those of `judge`.
+    """
 
     name: str
     title: str
     judge: Callable[[ReviewCase, Noise], SimulatedAnswer]
+    words: Callable[[ReviewCase, str | None], ModelWords] | None = None

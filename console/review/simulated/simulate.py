@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from sqlmodel import Session, col, func, select
 from console import runs
 from console.auth.origin import Door
 from console.database import now_ms, reading, review_queue
-from console.errors import BadInput, Unknown
+from console.errors import BadInput, ConsoleError, Unknown
 from console.review import decisions
 from console.review.simulated import INSPECTION_ORDERS, Noise, ReviewCase, SimulatedAnswer, reviewer
 from console.review.simulated.orders import Candidate
@@ -23,7 +23,7 @@ from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
 from storage.queue import Claim, NoClaimReason, Queue
-from storage.tables import DecisionKind
+from storage.tables import DecisionKind, RunKind
 
 Progress = Callable[[int, int], None]
 """Called with (items looked at, items that wait)."""
@@ -38,7 +38,7 @@ _KINDS = {Label.ALIGNED: DecisionKind.APPROVE, Label.MISALIGNED: DecisionKind.RE
 class SimulationPlan:
     """The plan of a simulated review: who reviews, in which inspection order, how well.
 
-    `wordings` is a folder that takes the place of prompts/feedback.
+    `wordings` is a folder that takes the place of prompts/feedback; `model` plays the user where a model does.
     """
 
     reviewer: str = "oracle"
@@ -46,11 +46,15 @@ class SimulationPlan:
     noise: Noise = field(default_factory=Noise)
     seed: int = 0
     wordings: Path | None = None
+    model: str | None = None
 
 
 @dataclass(slots=True)
 class SimulationResult:
-    """The result of a simulated review, counted; `left` are the items that the budget did not reach."""
+    """The result of a simulated review, counted; `left` are the items that the budget did not reach.
+
+    `cost_usd` is None where no model was asked, or at no known price.
+    """
 
     run: str
     reviewer: str
@@ -62,11 +66,14 @@ class SimulationResult:
     responded: int = 0
     left: int = 0
     seconds: float = 0.0
+    requests: int = 0
+    cost_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     item: tables.Item
+    case: ReviewCase
     answer: SimulatedAnswer
     expected_cost: float | None
 
@@ -113,21 +120,46 @@ def _judged(session: Session, run: tables.Run, plan: SimulationPlan) -> list[_Wa
         .order_by(col(item.trial), col(item.id))
     )
     judge, stated = reviewer(plan.reviewer).judge, run_options(run).costs
+    told = _told_before(session, run)
     found = []
     for waiting, asked, text, chance in session.exec(statement).all():
         session.expunge(waiting)
-        case = _case(waiting, asked, text, plan)
+        case = _case(run, waiting, asked, text, plan)
+        case = replace(case, earlier=tuple(words for trial, words in told.get(asked.id, ()) if trial < waiting.trial))
         worth = None if chance is None else chance * costs.cost(stated, case.checkpoint)
-        found.append(_Waiting(waiting, judge(case, plan.noise), worth))
+        found.append(_Waiting(waiting, case, judge(case, plan.noise), worth))
     return found
 
 
-def _case(item: tables.Item, asked: tables.Task, text: str, plan: SimulationPlan) -> ReviewCase:
-    spec = task_spec(asked)
-    if not spec.gold:
+def _told_before(session: Session, run: tables.Run) -> dict[int | None, list[tuple[int, str]]]:
+    """By task the (trial, words) of the feedback so far, in order."""
+    item, record, decision = tables.Item, tables.Trajectory, tables.Decision
+    statement = (
+        select(record.task_id, item.trial, decision.feedback_text)
+        .join(item, col(item.id) == decision.item_id)
+        .join(record, col(record.id) == item.trajectory_id)
+        .where(item.run_id == run.id, decision.feedback_text != "")
+        .order_by(col(item.trial), col(decision.id))
+    )
+    told: dict[int | None, list[tuple[int, str]]] = {}
+    for task_id, trial, words in session.exec(statement):
+        told.setdefault(task_id, []).append((trial, words))
+    return told
+
+
+_LOGGED = (RunKind.ARCHIVE, RunKind.REPLAY)
+"""Runs whose trajectories carry their own labels: there is no world to try an action in."""
+
+
+def _case(run: tables.Run, item: tables.Item, asked: tables.Task, text: str, plan: SimulationPlan) -> ReviewCase:
+    record, spec = from_json(text), task_spec(asked)
+    logged = run.kind in _LOGGED
+    spec = replace(spec, gold={**record.gold, **spec.gold}) if logged else spec
+    if not spec.gold and not logged:
         raise BadInput(f"Task {asked.task_key!r} has no gold, so no simulated reviewer can judge it.")
-    seen = checkpoint_at(from_json(text), item.step, CheckpointKind(item.kind))
-    return ReviewCase(spec, seen, item.trial, plan.seed, plan.wordings)
+    seen = checkpoint_at(record, item.step, CheckpointKind(item.kind))
+    recorded = record.label if logged else None
+    return ReviewCase(spec, seen, item.trial, plan.seed, plan.wordings, logged, recorded)
 
 
 def _ordered(waiting: Sequence[_Waiting], plan: SimulationPlan) -> list[_Waiting]:
@@ -154,13 +186,30 @@ def _inspect(queue: Queue, run: tables.Run, found: _Waiting, plan: SimulationPla
     if not isinstance(claimed, Claim):
         result.left += claimed.reason == NoClaimReason.BUDGET_SPENT
         return
-    decided = answer_to(found.answer, run.feedback_mode)
+    try:
+        answer = _in_words(run, found, plan, result)
+    except ConsoleError:
+        queue.release(item_id=claimed.item_id, reviewer=plan.reviewer, token=claimed.token, now_ms=now_ms())
+        raise
+    decided = answer_to(answer, run.feedback_mode)
     decisions.submit(queue, run, claimed, plan.reviewer, decided, decided_ms)
     result.inspected += 1
     result.approved += decided.decision == DecisionKind.APPROVE
     result.rejected += decided.decision == DecisionKind.REJECT
     result.responded += decided.decision == DecisionKind.RESPOND
     result.seconds += found.answer.seconds
+
+
+def _in_words(run: tables.Run, found: _Waiting, plan: SimulationPlan, result: SimulationResult) -> SimulatedAnswer:
+    """The answer, its words by a model where that plays the user and words are wanted."""
+    words = reviewer(plan.reviewer).words
+    if words is None or run.feedback_mode == "binary" or found.answer.label is Label.ALIGNED:
+        return found.answer
+    said = words(found.case, plan.model)
+    result.requests += said.requests
+    if said.cost_usd is not None:
+        result.cost_usd = (result.cost_usd or 0.0) + said.cost_usd
+    return replace(found.answer, words=said.text)
 
 
 def answer_to(answer: SimulatedAnswer, feedback_mode: str) -> decisions.Answer:

@@ -15,9 +15,10 @@ from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import Confusion, effective_reliability, macro_f1
 from console.data_files import read_data
 from console.database import reading
-from console.detection.evaluation import chart_data, comparison, paper
+from console.detection.evaluation import across, chart_data, comparison, paper
 from console.detection.evaluation.dashboard import Dashboard, dashboard
 from console.detection.evaluation.metrics import matrix, weighted
+from console.errors import Refused
 from console.runs.export.formats import as_csv
 from console.web.widgets.chart import show_chart
 from console.web.widgets.tables import FigureCell, FigureColumn, show_figures
@@ -45,7 +46,8 @@ def figures(evaluation: Dashboard) -> None:
     _without_unread(evaluation)
     with st.container(horizontal=True):
         st.caption(
-            "With 95% intervals of a bootstrap. ★ is the best of its column, among the detectors that judged most."
+            "With 95% intervals of a bootstrap. ★ is the best of its column, among the detectors that judged most. "
+            "What was tuned or learnt on this run flatters itself here; see Within and across runs."
         )
         _table_button("Figures (CSV)", evaluation.figure_table, f"{evaluation.run}-figures", "figures-csv")
         _table_button(
@@ -56,7 +58,30 @@ def figures(evaluation: Dashboard) -> None:
         )
 
 
+@st.fragment
+def across_runs(evaluation: Dashboard) -> None:
+    """Every detector twice: within each run with labels, and on runs that nothing was learnt or tuned on."""
+    st.subheader("Within and across runs")
+    st.caption(
+        "What was tuned or learnt on a log flatters itself there. This measures each detector on runs that it learnt "
+        "nothing from, beside two controls that only know how long a record is."
+    )
+    if not st.button("Measure across all runs", key="across"):
+        return
+    try:
+        with reading() as session, st.spinner("Measuring across runs…"):
+            rows = across.across(across.sources_of(session))
+    except Refused as refusal:
+        st.text(str(refusal))
+        return
+    st.dataframe(across.in_cells(rows), key="across-runs", hide_index=True, height="content")
+    st.caption(across.NOTE)
+
+
 def _without_unread(evaluation: Dashboard) -> None:
+    for name, one in evaluation.known.items():
+        if one.mode != "console":
+            st.text(f"{name}: {'all' if one.mode == 'paper' else 'some'} of its verdicts were made the paper's way.")
     for name, known in evaluation.figures.items():
         if known["parsed_only"]:
             read = known["parsed_only"]

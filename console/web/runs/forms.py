@@ -11,6 +11,7 @@ from console import runs
 from console.database import now_ms, writing
 from console.detection import batch
 from console.detection.detectors import DETECTORS
+from console.detection.estimate import asks_models, estimate
 from console.runs import ingest
 from console.trials import replay
 from console.web.flash import flash, guarded
@@ -28,8 +29,32 @@ def detector_form(run: tables.Run) -> None:
         routing = route.selectbox("Flags and ranks", names, index=names.index(run.detector or "rules"), key="route")
         threshold = bar.number_input("Flag above", 0.0, 1.0, run.threshold or 0.5, 0.05, key="threshold")
         sent = st.form_submit_button("Judge this run", type="primary")
-    if sent:
-        guarded(_detect, run.name, list(dict.fromkeys([*methods, routing])), routing, threshold)
+    wanted = (list(dict.fromkeys([*methods, routing])), routing, threshold)
+    if sent and asks_models(wanted[0]):
+        guarded(_tell_cost, run.name, *wanted)
+    elif sent:
+        guarded(_detect, run.name, *wanted)
+    _confirm_cost(run)
+
+
+def _tell_cost(run_name: str, methods: list[str], routing: str, threshold: float) -> None:
+    with st.spinner("Counting what the models will cost; up to three checkpoints are judged for it…"):
+        found = estimate(run_name, methods)
+    st.session_state["cost"] = (run_name, found.in_words(), methods, routing, threshold)
+
+
+def _confirm_cost(run: tables.Run) -> None:
+    """What the detection that waits will cost, and whether it may begin."""
+    told = st.session_state.get("cost")
+    if told is None or told[0] != run.name:
+        return
+    _, words, *wanted = told
+    st.text(words)
+    with st.container(horizontal=True):
+        agreed = st.button("Ask the models", key="cost-agreed", type="primary")
+        if agreed or st.button("Leave it", key="cost-declined"):
+            del st.session_state["cost"]
+            guarded(_detect, run.name, *wanted) if agreed else st.rerun()
 
 
 def _detect(run_name: str, methods: list[str], routing: str, threshold: float) -> None:
@@ -40,10 +65,11 @@ def _detect(run_name: str, methods: list[str], routing: str, threshold: float) -
             bar.progress((number + done / max(total, 1)) / len(methods), text=f"{method}: {done} of {total}")
 
         limit = threshold if method == routing else None
-        (report,) = batch.detect(run_name, [method], threshold=limit, route=routing, progress=show)
+        detection = batch.detect_and_tell(run_name, [method], threshold=limit, route=routing, progress=show)
+        (report,) = detection.reports
         judged = f"{method}: {report.checkpoints} checkpoints, {report.judged} judged now, {report.flagged} flagged"
         queued = f"; {report.queued} new items in the queue, {report.halted} trials halted." if report.routing else "."
-        flash((True, judged + queued))
+        flash((True, judged + queued), *((True, sentence) for sentence in detection.lacks()))
     st.rerun()
 
 

@@ -83,8 +83,12 @@ def _blocks(presentation: Presentation, action_whole: bool) -> Iterator[str]:
     yield _block(presentation.heading, "ia-about", _about(presentation, action_whole))
     if presentation.belief is not None:
         yield _block(Block.BELIEVES, "ia-belief", _belief(presentation))
+    if presentation.appeals:
+        yield _block(Block.APPEALS, "ia-appeals", _appeals(presentation.appeals))
     if presentation.flag:
         yield _block(presentation.flag.heading, "ia-flag", _flag(presentation.flag))
+        if presentation.flag.also:
+            yield _block(Block.ALSO, "ia-also", "".join(map(_other, presentation.flag.also)))
     if presentation.outcome:
         yield _block(Block.OUTCOME, "ia-outcome", _facts(presentation.outcome))
 
@@ -157,11 +161,26 @@ def _flag(flag: Flag) -> str:
     return f"{_score(flag)}{why}"
 
 
+def _other(flag: Flag) -> str:
+    """Another detector's score, its words folded behind it."""
+    lines = "".join(f"<li>{plain(reason)}</li>" for reason in flag.reasons)
+    return f'<details><summary>{_score(flag)}</summary><ul class="ia-reasons">{lines}</ul></details>'
+
+
+def _appeals(found: Sequence[tuple[int, str]]) -> str:
+    rows = "".join(f"<li>step {number}: “{plain(text)}”</li>" for number, text in found)
+    return f'<p>The record need not be obeyed.</p><ul class="ia-reasons">{rows}</ul>'
+
+
 def _score(flag: Flag) -> str:
+    told = _named(flag)
+    return f'<p class="ia-score">{told}</p>' if told else ""
+
+
+def _named(flag: Flag) -> str:
     name = f"<b>{plain(flag.detector)}</b> " if flag.detector else ""
     score, _, threshold = flag.margin.partition(" ")
-    number = f'<b class="ia-number">{score}</b> {threshold}' if score else ""
-    return f'<p class="ia-score">{name}{number}</p>' if name or number else ""
+    return name + (f'<b class="ia-number">{score}</b> {threshold}' if score else "")
 
 
 def _facts(pairs: Sequence[tuple[str, str]]) -> str:

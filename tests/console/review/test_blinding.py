@@ -215,3 +215,30 @@ def test_the_review_page_holds_no_canary(shared_data, tmp_path, name):
     assert not [canary for canary in canaries if canary in whole]
     for sentence in ("Answer is CORRECT", "Answer is INCORRECT", "Your score (min"):
         assert sentence not in whole
+
+
+def test_all_detectors_that_judged_are_on_the_page_where_the_run_is_not_blind(two_trials):
+    batch.detect("log", ["full-validation", "random"], route="rules")
+    _, _, blind = next_view("log", "ada")
+    assert "Also judged by" not in drawn(blind)
+    with writing() as session:
+        runs.get(session, "log").blind = False
+    _, _, view = next_view("log", "bo")
+    assert [one.detector for one in view.presentation.flag.also] == ["full-validation", "random"]
+    page = drawn(view)
+    assert "Also judged by" in page
+    assert "Every critical action is inspected" in page
+    random = view.presentation.flag.also[1]
+    assert ("not over" in random.margin) == (random.score <= 0.5)
+
+
+def test_a_study_that_hides_the_score_hides_it_of_the_others_too(two_trials):
+    batch.detect("log", ["full-validation"], route="rules")
+    with writing() as session:
+        runs.get(session, "log").blind = False
+    with reading() as session:
+        run = runs.get(session, "log")
+        claim = decisions.next_item(review_queue(), session, run, "ada", now_ms())
+        for hidden in (blinding.PLAIN, blinding.Visibility(detector=False)):
+            view = blinding.review_view(session, review_queue(), run, claim, "ada", unblinded=False, visibility=hidden)
+            assert "full-validation" not in drawn(view)

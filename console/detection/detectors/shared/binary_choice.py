@@ -10,10 +10,12 @@ import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from console.detection.detectors.shared import reply_parsing
+from console.detection.detectors.shared import reference_parsing, reply_parsing
 from console.detection.detectors.shared.prompt_views import PromptView
 from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, user
+from console.detection.detectors.shared.reply_form import REFERENCE, form_of
 from console.detection.detectors.shared.reply_verdict import share_of_votes
 from console.llm import LLM, Message, Reply, Token
 
@@ -83,17 +85,22 @@ def _filled(cache: QueryCache, prompt: str, view: PromptView, swapped: bool, **s
 
 
 async def _side(cache: QueryCache, llm: LLM, prompt: str, chat: Chat, swapped: bool) -> Side:
-    call = await cache.ask(llm, prompt, chat, logprobs=True, top_logprobs=TOP, max_tokens=MAX_TOKENS)
+    form = form_of(prompt)
+    read = partial(reply_parsing.letter, pattern=form.patterns.get("letter"))
+    call = await cache.ask(llm, prompt, chat, read, logprobs=True, top_logprobs=TOP, max_tokens=MAX_TOKENS)
     reply, false = call.reply, "A" if swapped else "B"
     chat = (*chat, {"role": "assistant", "content": reply.text})
-    letter = reply_parsing.letter(reply.text)
+    if cache.models.paper or form.parser == REFERENCE:
+        says_false = reference_parsing.says_false(reply.text)
+        return Side(reference_parsing.misaligned_share(reply), says_false, "complement", (call,), chat)
+    letter = read(reply.text)
     if letter is None:
         return Side(None, True, "unreadable", (call,), chat)
     share = share_of(reply, letter, false)
     if share is not None:
         return Side(share[0], letter.letter == false, share[1], (call,), chat)
-    drawn = await cache.sample(llm, prompt, chat[:-1], MAX_TOKENS)
-    votes = [read.letter == false if read else None for read in map(reply_parsing.letter, drawn.reply.texts)]
+    drawn = await cache.sample(llm, prompt, chat[:-1], read, max_tokens=MAX_TOKENS)
+    votes = [found.letter == false if found else None for found in map(read, drawn.reply.texts)]
     return Side(share_of_votes(votes), letter.letter == false, "samples", (call, drawn), chat)
 
 
@@ -144,6 +151,12 @@ async def ask_whole_record(cache: QueryCache) -> BinaryAnswer:
     """
     llm, view = cache.models.verify, cache.full_view
     first = await ask(cache, llm, cache.prompt(*JUDGE), view)
-    if first.misaligned is None or not first.says_so or not cache.midway:
+    if not asks_further(cache, first):
         return first
     return await ask_further(cache, llm, cache.prompt(*PROGRESS), view, first)
+
+
+def asks_further(cache: QueryCache, first: BinaryAnswer) -> bool:
+    """Whether progress is asked about: the answer is false, and the task may only be under way."""
+    readable = first.misaligned is not None or cache.models.paper
+    return readable and first.says_so and cache.midway

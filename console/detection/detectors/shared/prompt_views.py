@@ -33,9 +33,12 @@ def full(checkpoint: Checkpoint) -> PromptView:
     return _view(lines, steps)
 
 
-def masked(checkpoint: Checkpoint, *, with_thoughts: bool = False) -> PromptView:
-    """The view of actions and observations only, without the user's words: a task inferred from it is not copied."""
-    hide = MASKS.get(checkpoint.environment, _respondent)
+def masked(checkpoint: Checkpoint, *, with_thoughts: bool = False, paper: bool = False) -> PromptView:
+    """The view of actions and observations only, without the user's words: a task inferred from it is not copied.
+
+    As in the paper's reference code, with `paper` any action in a shop that has "search" in it is hidden.
+    """
+    hide = (_PAPER_MASKS if paper else MASKS).get(checkpoint.environment, _respondent)
     steps = [*checkpoint.steps, Step(checkpoint.thought, checkpoint.action)]
     if not with_thoughts:
         steps = [replace(step, thought="") for step in steps if not is_thought(step.action)]
@@ -45,6 +48,10 @@ def masked(checkpoint: Checkpoint, *, with_thoughts: bool = False) -> PromptView
 def _shopper(step: Step) -> Step:
     """Search words repeat the request."""
     return replace(step, action="search") if _SEARCH.match(step.action) else step
+
+
+def _searcher(step: Step) -> Step:
+    return replace(step, action="search") if "search" in step.action else step
 
 
 def _respondent(step: Step) -> Step:
@@ -58,6 +65,7 @@ def _as_it_is(step: Step) -> Step:
 
 MASKS: dict[str, Callable[[Step], Step]] = {"webshop": _shopper, "hotpotqa": _as_it_is, "alfworld": _as_it_is}
 """What to hide of a step, by environment; any other agent may talk with its user."""
+_PAPER_MASKS = MASKS | {"webshop": _searcher}
 
 
 def _without(step: Step, instruction: str) -> Step:

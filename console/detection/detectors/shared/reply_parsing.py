@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+
+from console.detection.detectors.shared.reply_form import DEFAULT, ReplyForm
 
 _MARKS = r"[\s*_#>`\"'(\[-]*"
 _ENDS = " \t*_`\"'"
-_VERDICT = re.compile(rf"^{_MARKS}(?:final\s+)?verdict{_MARKS}[:=]{_MARKS}(in)?correct\b", re.IGNORECASE | re.MULTILINE)
 _LETTER = re.compile(
     rf"^{_MARKS}(?P<announced>(?i:(?:the\s+|my\s+|final\s+)*answer(?:\s+is)?{_MARKS}[:=]?){_MARKS})?"
     r"(?P<letter>[AB])(?=[*_`\"')\].,:;]|[^\S\n]*$|\s+(?i:true|false)\b)",
@@ -29,42 +32,76 @@ class Letter:
     at: int
 
 
-def misaligned(text: str) -> bool | None:
-    """Whether the verdict in a reply is Incorrect (misaligned); None without a verdict, or with two that differ."""
-    found = {bool(match[1]) for match in _VERDICT.finditer(text)}
+def misaligned(text: str, form: ReplyForm = DEFAULT) -> bool | None:
+    """Whether the verdict in a reply is misaligned; None without a verdict, or with two that differ."""
+    found = {_says(value, form) for value in _verdicts(text, form)} - {None}
     return found.pop() if len(found) == 1 else None
 
 
-def labelled(text: str, label: str) -> str:
-    """The rest of the first line that begins with that label, without formatting; empty where there is none."""
-    line = re.compile(_LABEL.format(marks=_MARKS, label=label), re.IGNORECASE | re.MULTILINE)
-    found = line.search(text)
+def _verdicts(text: str, form: ReplyForm) -> Iterable[str]:
+    if pattern := form.patterns.get("verdict"):
+        return (match[1] for match in re.finditer(pattern, text))
+    label = re.compile(rf"^{_MARKS}(?:final\s+)?{re.escape(form.verdict)}{_MARKS}[:=]{_MARKS}(.*)$", _LINEWISE)
+    return (match[1] for match in label.finditer(text))
+
+
+_LINEWISE = re.IGNORECASE | re.MULTILINE
+
+
+def _says(value: str, form: ReplyForm) -> bool | None:
+    for words, meaning in ((form.misaligned, True), (form.aligned, False)):
+        if any(re.match(rf"{re.escape(word)}\b", value, re.IGNORECASE) for word in words):
+            return meaning
+    return None
+
+
+def labelled(text: str, label: str, pattern: str | None = None) -> str:
+    """The rest of the first line that begins with that label, without formatting; empty where there is none.
+
+    A `pattern` takes the label's place: its first group is what is read.
+    """
+    if pattern:
+        found = re.search(pattern, text)
+        return " ".join(found[1].split()).strip(_ENDS) if found else ""
+    found = _line(label).search(text)
     return found["text"].strip(_ENDS) if found else ""
 
 
-def justification(text: str) -> str:
-    """The justification in a reply: what stands behind the label Justification, up to the end."""
-    found = re.search(rf"^{_MARKS}justification[*_`]*\s*[:=]", text, re.IGNORECASE | re.MULTILINE)
+@lru_cache(maxsize=64)
+def _line(label: str) -> re.Pattern[str]:
+    return re.compile(_LABEL.format(marks=_MARKS, label=re.escape(label)), _LINEWISE)
+
+
+def justification(text: str, label: str = DEFAULT.justification) -> str:
+    """The justification in a reply: what stands behind its label, up to the end."""
+    found = re.search(rf"^{_MARKS}{re.escape(label)}[*_`]*\s*[:=]", text, _LINEWISE)
     return " ".join(text[found.end() :].split()).strip(_ENDS) if found else ""
 
 
-def letter(text: str) -> Letter | None:
+def letter(text: str, pattern: str | None = None) -> Letter | None:
     """The letter A or B that a reply answers with, at the start of a line; None without one, or with both.
 
-    An announced answer ("Answer: A") counts before bare ones. A letter amid a sentence is no answer.
+    An announced answer ("Answer: A") counts before bare ones. A letter amid a sentence is no answer. A `pattern` of
+    one's own has the letter as its first group.
     """
-    found = list(_LETTER.finditer(text))
-    found = [match for match in found if match["announced"]] or found
-    if len({match["letter"] for match in found}) != 1:
-        return None
-    return Letter(found[0]["letter"], found[0].start("letter"))
+    if pattern:
+        places = [Letter(match[1], match.start(1)) for match in re.finditer(pattern, text)]
+    else:
+        found = list(_LETTER.finditer(text))
+        found = [match for match in found if match["announced"]] or found
+        places = [Letter(match["letter"], match.start("letter")) for match in found]
+    return places[0] if len({place.letter for place in places}) == 1 else None
 
 
-def probabilities(text: str, steps: int) -> tuple[float, ...] | None:
+def probabilities(text: str, steps: int, pattern: str | None = None) -> tuple[float, ...] | None:
     """The probabilities of steps 1 to `steps`; None if one is missing, told twice, out of range, or too many."""
     found: dict[int, float] = {}
-    for match in _STEP.finditer(text):
-        number, value = int(match["number"]), float(match["value"]) / (100 if match["percent"] else 1)
+    for match in re.finditer(pattern, text) if pattern else _STEP.finditer(text):
+        try:
+            number, value = int(match["number"]), float(match["value"])
+        except ValueError:
+            return None
+        value /= 100 if match.groupdict().get("percent") else 1
         if number in found or not 0 <= value <= 1:
             return None
         found[number] = value

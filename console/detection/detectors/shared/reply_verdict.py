@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from console.detection.detectors.shared.query_cache import ModelCall
-from console.detection.detectors.verdict import UNPARSED, Spent, Verdict
+from console.detection.detectors.verdict import NO_REPLY, UNPARSED, Spent, Verdict
 from console.llm import Usage
 
 _NOTHING_SAID = "stop"
@@ -36,10 +36,32 @@ def from_replies(
     )
 
 
-def unparsed(calls: Sequence[ModelCall], lacking: str, *, inferred_task: str | None = None) -> Verdict:
-    """The verdict that flags, since a reply does not say what it was asked for."""
-    why = f"The model's reply has no {lacking}, so a person has to look."
-    return from_replies(calls, 1.0, why, inferred_task=inferred_task, **{UNPARSED: True})
+def unparsed(
+    calls: Sequence[ModelCall], lacking: str, *, inferred_task: str | None = None, paper_score: float | None = None
+) -> Verdict:
+    """The verdict that flags, since a reply does not say what it was asked for; with `paper_score` that of the paper.
+
+    Where the reply is empty its cause is told, and stands among the parameters.
+    """
+    silence = _silence(calls[-1])
+    told: dict[str, Any] = {NO_REPLY: silence} if silence else {}
+    if paper_score is not None:
+        why = f"The model's reply has no {lacking}; the reference code then scores {paper_score:g}."
+        return from_replies(calls, paper_score, why, inferred_task=inferred_task, unread=True, **told)
+    lacks = f"The model did not answer ({silence})" if silence else f"The model's reply has no {lacking}"
+    why = f"{lacks}, so a person has to look."
+    return from_replies(calls, 1.0, why, inferred_task=inferred_task, **{UNPARSED: True}, **told)
+
+
+def _silence(call: ModelCall) -> str:
+    """Why a reply says nothing; empty where it says something."""
+    reply = call.reply
+    if not reply.is_empty:
+        return ""
+    if reply.is_cut:
+        return f"{reply.usage.completion_tokens:,} tokens were used up before it said anything"
+    told = [finish for finish in reply.finish if finish not in ("", _NOTHING_SAID)]
+    return told[0].rstrip(".") if told else "the reply is empty"
 
 
 def share_of_votes(votes: Sequence[bool | None]) -> float | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from console.detection.detectors.shared import binary_choice, reply_parsing
+from console.detection.detectors.shared import binary_choice, reference_parsing, reply_parsing
 from console.detection.detectors.shared.binary_choice import BinaryAnswer
 from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, user
+from console.detection.detectors.shared.reply_form import REFERENCE, ReplyForm, form_of
 from console.detection.detectors.shared.reply_verdict import unparsed
 from console.detection.detectors.verdict import Verdict
 
@@ -38,27 +40,38 @@ class InferredTask:
         """Why, for a reviewer."""
         return f"The actions look like this task: {self.task}\n{self.reason}".strip()
 
-    def unparsed(self) -> Verdict:
+    def unparsed(self, paper_score: float | None = None) -> Verdict:
         """The verdict where a reply could not be read."""
-        return unparsed(self.calls, "letter" if self.task else "task", inferred_task=self.task or None)
+        lacking = "letter" if self.task else "task"
+        return unparsed(self.calls, lacking, inferred_task=self.task or None, paper_score=paper_score)
 
 
 async def infer_and_compare(cache: QueryCache) -> InferredTask:
     """Infers the task from the chain of actions, checks completion, and progress where an action can come midway."""
     prompt, view = cache.prompt(*INFER), cache.masked_view
-    text = cache.filled(prompt, view)
-    call = await cache.ask(cache.models.infer, prompt, [user(text)], max_tokens=MAX_TOKENS)
-    task = reply_parsing.labelled(call.reply.text, "Task")
-    reason = reply_parsing.labelled(call.reply.text, "Reason")
+    form, chat = form_of(prompt), [user(cache.filled(prompt, view))]
+    read = _reading(cache, form)
+    schema = form.task_schema()
+    call = await cache.ask(
+        cache.models.infer, prompt, chat, lambda text: read(text) or None, schema=schema, max_tokens=MAX_TOKENS
+    )
+    task = read(call.reply.text)
+    reason = reply_parsing.labelled(call.reply.text, form.reason, form.patterns.get("reason"))
     if not task:
         return InferredTask("", reason, (call,))
     answer = await _checked(cache, task)
     return InferredTask(task, reason, (call, *answer.calls), answer)
 
 
+def _reading(cache: QueryCache, form: ReplyForm) -> Callable[[str], str]:
+    if cache.models.paper or form.parser == REFERENCE:
+        return lambda text: reference_parsing.task(text, form)
+    return lambda text: reply_parsing.labelled(text, form.task, form.patterns.get("task"))
+
+
 async def _checked(cache: QueryCache, task: str) -> BinaryAnswer:
     llm, view = cache.models.verify, cache.masked_view
     first = await binary_choice.ask(cache, llm, cache.prompt(*COMPLETION), view, inferred_task=task)
-    if first.misaligned is None or not first.says_so or not cache.midway:
+    if not binary_choice.asks_further(cache, first):
         return first
     return await binary_choice.ask_further(cache, llm, cache.prompt(*PROGRESS), view, first)

@@ -4,7 +4,10 @@ import re
 
 import pytest
 
+from console.detection import batch
+from console.runs import ingest
 from console.trajectory import Label
+from tests.logs import purchase, write_log
 from tests.verdicts import a_run, judge
 
 BAD, GOOD = Label.MISALIGNED, Label.ALIGNED
@@ -135,3 +138,17 @@ def test_new_verdicts_show_at_the_next_look(open_page, shop):
     judge(shop, "full-validation", [1.0] * 40)
     at.run()
     assert "full-validation" in table_html(at)
+
+
+def test_the_page_measures_across_runs_and_says_where_there_is_only_one(open_page, words, tmp_path):
+    for name, start in (("first", 0), ("second", 100)):
+        records = [purchase(start + n, wrong=n % 3 == 0) for n in range(12)]
+        ingest.import_file(write_log(tmp_path / f"{name}.jsonl", *records), name, "auto", lambda _: None)
+        batch.detect(name, ["rules"])
+        at = open_page("detectors")
+        at.button(key="across").click().run()
+        if name == "first":
+            assert "1 of the runs has labelled" in " ".join(text.value for text in at.text)
+    table = next(table.value for table in at.dataframe if "across: AUC" in table.value)
+    assert set(table["detector"]) == {"rules", "stacked", "length-only", "steps-only"}
+    assert "learnt on the other sources alone" in words(at)

@@ -6,8 +6,11 @@ from console import runs
 from console.database import now_ms, reading, review_queue
 from console.gate import Gate
 from console.review import decisions
+from console.settings import settings
 from console.trajectory import Step, Trajectory
 from storage.tables import RunKind
+from tests.fakes.endpoint import serving
+from tests.fakes.judges import rule
 from tests.logs import purchase
 
 
@@ -198,3 +201,21 @@ def test_fewer_patterns_say_what_left_the_queue(open_page, words, kettles):
     at.text_area(key=f"patterns-{number}").set_value("refund_*")
     click(at, "Save patterns")
     assert "items left the queue, as no pattern matches any longer" in words(at)
+
+
+def test_models_are_asked_only_after_their_cost_was_told(open_page, words, kettles, monkeypatch):
+    with serving(rule) as endpoint:
+        for name, value in {"OPENAI_BASE_URL": endpoint.url, "OPENAI_API_KEY": "k", "INFERACT_MODEL": "m"}.items():
+            monkeypatch.setenv(name, value)
+        settings.cache_clear()
+        at = open_page("runs")
+        at.multiselect(key="methods").set_value(["rules", "direct"])
+        click(at, "Judge this run")
+        assert "price unknown" in " ".join(text.value for text in at.text)
+        counted = endpoint.requests
+        click(at, "Leave it")
+        assert not [text for text in at.text if "price unknown" in text.value]
+        click(at, "Judge this run")
+        click(at, "Ask the models")
+        assert "direct: " in words(at)
+        assert endpoint.requests > counted

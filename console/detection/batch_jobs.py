@@ -1,0 +1,77 @@
+"""Batch jobs: a detection whose questions go by the endpoint's Batch API, round by round.
+
+A question that rests on another's answer waits for the next round. Whatever is under way is found again by the same
+command, in another process too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from console.detection import batch
+from console.detection.batch import Detection
+from console.detection.detectors.shared.model_clients import Asking
+from console.llm import ClientUsage
+from console.llm.batch_api import BatchOffice
+from console.llm.endpoint import BatchState, Endpoint
+from console.settings import settings
+
+Tell = Callable[[str], None]
+
+
+def detect(
+    run_name: str, methods: Sequence[str], asking: Asking, *, every_s: float, tell: Tell, **options: Any
+) -> Detection:
+    """The detection once every batch that it takes is done; raises as `detect_and_tell` does."""
+    office = BatchOffice(settings().data_dir / "cache")
+    asking = replace(asking, transport=office.transport)
+    rounds: list[Detection] = []
+    while True:
+        _wait(office, every_s, tell)
+        rounds.append(batch.detect_and_tell(run_name, methods, asking=asking, **options))
+        posted = asyncio.run(office.post())
+        if posted:
+            tell(f"{posted:,} requests are posted as a batch. You may stop; the same command goes on with it.")
+        elif not office.under_way():
+            return _together(rounds)
+
+
+_SUMMED = ("judged", "requests", "prompt_tokens", "completion_tokens")
+
+
+def _together(rounds: Sequence[Detection]) -> Detection:
+    """All rounds as one detection: the last one's reports, with what every round judged."""
+    last = rounds[-1]
+    for report, *others in zip(last.reports, *(earlier.reports for earlier in rounds[:-1]), strict=True):
+        # What an earlier round judged is known already to the last one.
+        report.cached -= sum(other.judged for other in others)
+        for name in _SUMMED:
+            setattr(report, name, getattr(report, name) + sum(getattr(other, name) for other in others))
+        costs = [other.cost_usd for other in (report, *others) if other.cost_usd is not None]
+        report.cost_usd = sum(costs) if costs else None
+        report.queued += sum(other.queued for other in others)
+    tally = ClientUsage()
+    for one in (each.asked.tally for each in rounds):
+        tally = replace(
+            tally, **{part.name: getattr(tally, part.name) + getattr(one, part.name) for part in fields(one)}
+        )
+    return Detection(last.reports, replace(last.asked, tally=tally))
+
+
+def _wait(office: BatchOffice, every_s: float, tell: Tell) -> None:
+    """Waits until nothing is under way at the endpoint."""
+    told = ""
+    while states := asyncio.run(office.collect(Endpoint())):
+        if (now := " ".join(map(_in_words, states))) != told:
+            tell(now)
+            told = now
+        time.sleep(every_s)
+
+
+def _in_words(state: BatchState) -> str:
+    counted = f", {state.done:,} of {state.total:,} done" if state.total else ""
+    return f"Batch {state.id}: {state.status.replace('_', ' ')}{counted}."

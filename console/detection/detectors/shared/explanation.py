@@ -1,0 +1,61 @@
+"""The explanation of a flag: in one further call a sentence on where the inferred task leaves the user's.
+
+What the model says and what `rules` finds stand side by side, each line marked by its source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+
+from console.detection.detectors.rules import RULES
+from console.detection.detectors.shared import reply_parsing
+from console.detection.detectors.shared.query_cache import QueryCache, user
+from console.detection.detectors.shared.reply_form import form_of
+from console.detection.detectors.shared.reply_verdict import from_replies
+from console.detection.detectors.verdict import Spent, Verdict
+
+EXPLAIN = ("inferact", "explain")
+MAX_TOKENS = 200
+
+
+async def explained(cache: QueryCache, verdict: Verdict) -> Verdict:
+    """The verdict with its why; as it is where no task was inferred, or where the model gives no reason."""
+    if not verdict.inferred_task:
+        return verdict
+    prompt = cache.prompt(*EXPLAIN)
+    form = form_of(prompt)
+    chat = [user(cache.filled(prompt, cache.masked_view, inferred_task=verdict.inferred_task))]
+
+    def read(text: str) -> str | None:
+        return reply_parsing.labelled(text, form.reason, form.patterns.get("reason")) or None
+
+    call = await cache.ask(cache.models.verify, prompt, chat, read, max_tokens=MAX_TOKENS)
+    told, also = read(call.reply.text), from_replies([call], 0.0, "")
+    lines = [f"The model: {told}"] if told else []
+    lines += [f"Rules: {line}" for line in _facts(cache)]
+    return replace(
+        verdict,
+        rationale="\n".join([*lines, verdict.rationale]).strip(),
+        parameters={**verdict.parameters, "explained": bool(told)},
+        raw=orjson.dumps([*orjson.loads(verdict.raw or "[]"), *orjson.loads(also.raw or "[]")]).decode(),
+        spent=_sum(verdict.spent, also.spent),
+    )
+
+
+def _facts(cache: QueryCache) -> list[str]:
+    """What `rules` says of the same checkpoint, where it would flag it too."""
+    found = RULES.judge(cache.checkpoint, cache.seed) if RULES.judge else Verdict(0.0)
+    return found.rationale.splitlines() if found.score > RULES.threshold else []
+
+
+def _sum(first: Spent, second: Spent) -> Spent:
+    costs = (first.cost_usd, second.cost_usd)
+    return Spent(
+        requests=first.requests + second.requests,
+        prompt_tokens=first.prompt_tokens + second.prompt_tokens,
+        completion_tokens=first.completion_tokens + second.completion_tokens,
+        latency_ms=first.latency_ms + second.latency_ms,
+        cost_usd=None if costs[0] is None or costs[1] is None else costs[0] + costs[1],
+    )

@@ -1,0 +1,106 @@
+"""The reply form of a prompt: the labels that its reply is read by, and the JSON schema of the same labels.
+
+A prompts folder of one's own may declare another beside a template, as `<step>.toml` with any of these fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from console.errors import BadInput
+from console.llm import prompts
+
+CONSOLE, REFERENCE = "console", "reference"
+STEPS = "Steps"
+_TEXT = {"type": "string"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyForm:
+    """The form of a reply: its labels, the words of its verdict, and patterns that take the place of labels.
+
+    `parser` is how it is read: console (tolerant, what is not plain is unread) or reference (as the InferAct reference
+    code reads it). `patterns` are regular expressions by field (verdict, reason, task, letter: the first group is the
+    value; step: groups number and value).
+    """
+
+    parser: str = CONSOLE
+    status: str = ""
+    verdict: str = "Verdict"
+    aligned: tuple[str, ...] = ("Correct",)
+    misaligned: tuple[str, ...] = ("Incorrect",)
+    reason: str = "Reason"
+    task: str = "Task"
+    justification: str = "Justification"
+    patterns: Mapping[str, str] = field(default_factory=dict)
+
+    def verdict_schema(self) -> dict[str, Any]:
+        """The JSON schema of a verdict and its reason."""
+        status = {self.status: _TEXT} if self.status else {}
+        verdict = {"type": "string", "enum": [*self.aligned, *self.misaligned]}
+        return _schema({**status, self.verdict: verdict, self.reason: _TEXT})
+
+    def task_schema(self) -> dict[str, Any]:
+        """The JSON schema of an inferred task and its reason."""
+        return _schema({self.task: _TEXT, self.reason: _TEXT})
+
+    def steps_schema(self) -> dict[str, Any]:
+        """The JSON schema of a probability for each step and their justification."""
+        return _schema({STEPS: {"type": "array", "items": {"type": "number"}}, self.justification: _TEXT})
+
+
+DEFAULT = ReplyForm()
+
+
+def form_of(prompt: str) -> ReplyForm:
+    """The form of a prompt's reply; raises BadInput, naming the file, for a declaration that cannot be used."""
+    return _form(prompt, repr(prompts.where(prompt)), orjson.dumps(prompts.reply_form(prompt)))
+
+
+@lru_cache(maxsize=64)
+def _form(prompt: str, where: str, declared: bytes) -> ReplyForm:
+    given: dict[str, Any] = orjson.loads(declared)
+    known = {one.name for one in fields(ReplyForm)}
+    if unknown := sorted(given.keys() - known):
+        raise BadInput(f"{prompt}.toml: there is no field {unknown[0]!r}; there are {', '.join(sorted(known))}.")
+    if given.get("parser", CONSOLE) not in (CONSOLE, REFERENCE):
+        raise BadInput(f"{prompt}.toml: the parser is {CONSOLE} or {REFERENCE}, not {given['parser']!r}.")
+    for name, pattern in given.get("patterns", {}).items():
+        try:
+            re.compile(pattern)
+        except re.error as broken:
+            raise BadInput(f"{prompt}.toml: the pattern of {name} cannot be read ({broken}).") from broken
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    return ReplyForm(**values)
+
+
+def as_lines(text: str) -> str:
+    """A reply in JSON as the lines that the prompt asks for; any other as it is."""
+    try:
+        document = orjson.loads(text.strip().removeprefix("```json").removesuffix("```"))
+    except orjson.JSONDecodeError:
+        return text
+    if not isinstance(document, dict):
+        return text
+    return "\n".join(line for name, value in document.items() for line in _lines(str(name), value))
+
+
+def _lines(name: str, value: object) -> list[str]:
+    if name == STEPS and isinstance(value, list):
+        return [f"Step {number}: {share}" for number, share in enumerate(value, start=1)]
+    return [f"{name}: {' '.join(str(value).split())}"]
+
+
+def _schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }

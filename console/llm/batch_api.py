@@ -1,0 +1,221 @@
+"""The Batch API: questions that can wait are sent as files, at the lower price that many endpoints have for them.
+
+An office takes every request that has no reply yet, posts them together, and collects the replies, also in another
+process: what is under way stands in files beside the cache of replies. Until a reply is there its call is deferred.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from console.llm.cache import Replies
+from console.llm.endpoint import BatchState, Connection, Endpoint
+from console.llm.errors import Deferred, ModelError, RequestRejected
+from console.llm.messages import Reply, Request
+from console.llm.refusals import CHAT, not_offered
+from console.llm.response import read_reply
+from console.llm.transport import ONE_CHOICE, Limits, Transport
+
+_MOST_REQUESTS, _MOST_BYTES = 40_000, 150_000_000
+"""Below what the large providers allow in one batch."""
+_KEPT = "batch "
+_PROBE = "Is water wet?\nA. True\nB. False\nReply with one letter, A or B, and nothing before or after it."
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """A batch that was posted: its id, where, for which model, and the keys of its requests."""
+
+    id: str
+    endpoint: str
+    model: str
+    keys: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class BatchOffice:
+    """The office of one cache folder; `errors` are by key the requests that their batch could not answer."""
+
+    folder: Path
+    waiting: dict[str, Request] = field(default_factory=dict)
+    errors: dict[str, ModelError] = field(default_factory=dict)
+    endpoint: Endpoint | None = None
+    replies: Replies = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.replies = Replies(self.folder)
+
+    def transport(self, endpoint: Endpoint, limits: Limits) -> Transport:
+        """A transport that answers from collected batches, and defers what they do not hold."""
+        self.endpoint = endpoint
+        return _Deferring(endpoint, limits, self)
+
+    def under_way(self) -> list[UnderWay]:
+        """The batches that were posted and not collected yet."""
+        files = sorted(self.folder.glob("batch-*.json"))
+        found = [orjson.loads(file.read_bytes()) for file in files]
+        return [UnderWay(one["id"], one["endpoint"], one["model"], tuple(one["keys"])) for one in found]
+
+    async def post(self) -> int:
+        """Posts what waits and is not under way; returns how many requests that are. Raises ModelError."""
+        if self.endpoint is None:
+            return 0
+        sent = {key for batch in self.under_way() for key in batch.keys}
+        waiting = {key: request for key, request in self.waiting.items() if key not in sent}
+        self.waiting.clear()
+        connection = self.endpoint.connect()
+        try:
+            for model in sorted({request.model for request in waiting.values()}):
+                without = await self._learnt(model)
+                mine = {key: request for key, request in waiting.items() if request.model == model}
+                for part in _parts(mine, without):
+                    id = await connection.post_batch(part.content, "responses" if CHAT in without else CHAT)
+                    self._note(UnderWay(id, self.endpoint.name, model, part.keys))
+        finally:
+            await connection.close()
+        return len(waiting)
+
+    async def collect(self, endpoint: Endpoint) -> list[BatchState]:
+        """Takes in the replies of batches that are done; the states of those under way. Raises ModelError."""
+        self.endpoint, states = endpoint, []
+        here = [batch for batch in self.under_way() if batch.endpoint == endpoint.name]
+        if not here:
+            return []
+        connection = endpoint.connect()
+        try:
+            for batch in here:
+                state = await connection.batch(batch.id)
+                if state.is_over:
+                    await self._take(connection, batch, state)
+                else:
+                    states.append(state)
+        finally:
+            await connection.close()
+        return states
+
+    async def _take(self, connection: Connection, batch: UnderWay, state: BatchState) -> None:
+        found = 0
+        for name in state.files:
+            for line in (await connection.file(name)).splitlines():
+                if line.strip():
+                    self._keep(batch, orjson.loads(line))
+                    found += 1
+        self._file(batch.id).unlink(missing_ok=True)
+        if not found and state.problem:
+            raise RequestRejected(f"The batch {batch.id} at {batch.endpoint} ended as {state.status}: {state.problem}")
+
+    def _keep(self, batch: UnderWay, line: Mapping[str, Any]) -> None:
+        """Keeps a reply; of an error what the endpoint does not take, or the error itself."""
+        key, response = line["custom_id"], line.get("response") or {}
+        status, body = int(response.get("status_code") or 0), response.get("body") or {}
+        if status == 200:
+            try:
+                self.replies.put(_KEPT + key, read_reply(orjson.dumps(body), batch.model))
+            except ModelError as failure:
+                self.errors[key] = failure
+            return
+        told = body.get("error") or line.get("error") or {}
+        message = str(told.get("message") if isinstance(told, dict) else told)
+        sent = dict.fromkeys(("messages", *_PROBED), 1)
+        parameter = not_offered(status, message, told.get("param") if isinstance(told, dict) else None, sent)
+        if parameter and parameter not in self.without(batch.model):
+            self._learn(batch.model, {parameter})
+        else:
+            self.errors[key] = RequestRejected(f"{batch.endpoint} answered {status}: {message}")
+
+    def without(self, model: str) -> frozenset[str]:
+        """What the endpoint is known not to take with that model."""
+        file = self._lacks(model)
+        return frozenset(orjson.loads(file.read_bytes())) if file.is_file() else frozenset()
+
+    async def _learnt(self, model: str) -> frozenset[str]:
+        """What the endpoint does not take: asked once in an ordinary request, since a batch may take a day."""
+        if self.endpoint is not None and not self._lacks(model).is_file():
+            asking = Transport(self.endpoint, Limits(1, 120.0, 120.0, 2))
+            schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+            chat = ({"role": "user", "content": _PROBE},)
+            await asking.exchange(Request(model, chat, 0.0, 64, 2, True, 5, 0))
+            await asking.exchange(Request(model, chat, 0.0, 64, schema=schema))
+            await asking.aclose()
+            self._learn(model, asking.without)
+        return self.without(model)
+
+    def _learn(self, model: str, names: frozenset[str] | set[str]) -> None:
+        also = ONE_CHOICE if CHAT in names else ()
+        _write(self._lacks(model), sorted({*self.without(model), *names, *also}))
+
+    def _note(self, batch: UnderWay) -> None:
+        told = {"id": batch.id, "endpoint": batch.endpoint, "model": batch.model, "keys": batch.keys}
+        _write(self._file(batch.id), told)
+
+    def _file(self, id: str) -> Path:
+        return self.folder / f"batch-{hashlib.sha256(id.encode()).hexdigest()[:16]}.json"
+
+    def _lacks(self, model: str) -> Path:
+        where = f"{self.endpoint.name if self.endpoint else ''} {model}"
+        return self.folder / f"lacks-{hashlib.sha256(where.encode()).hexdigest()[:16]}.json"
+
+
+_PROBED = ("temperature", "max_tokens", "max_completion_tokens", "n", "logprobs", "top_logprobs", "seed",
+           "response_format", "reasoning_effort")  # fmt: skip
+
+
+class _Deferring(Transport):
+    """The transport of an office: a collected reply, or none yet."""
+
+    def __init__(self, endpoint: Endpoint, limits: Limits, office: BatchOffice) -> None:
+        super().__init__(endpoint, limits)
+        self._office = office
+
+    async def exchange(self, request: Request) -> Reply:
+        """The reply that a batch brought; raises Deferred where none has yet, and what the batch answered instead."""
+        key = request.key(self.endpoint.name)
+        self.without |= self._office.without(request.model) & {"n"}
+        if key in self._office.errors:
+            raise self._office.errors[key]
+        kept = self._office.replies.get(_KEPT + key)
+        if kept is None:
+            self._office.waiting[key] = request
+            raise Deferred(f"{request.model} is asked in a batch that is not done yet.")
+        self.tally.requests += 1
+        missing = request.left_out(self._office.without(request.model))
+        self.lacking |= missing
+        return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    content: bytes
+    keys: tuple[str, ...]
+
+
+def _parts(requests: Mapping[str, Request], without: frozenset[str]) -> Iterator[_Part]:
+    """The requests as files of lines, none larger than a batch may be."""
+    url = "/v1/responses" if CHAT in without else f"/v1/{CHAT}"
+    lines: list[bytes] = []
+    keys: list[str] = []
+    size = 0
+    for key, request in requests.items():
+        body = request.body(without)
+        line = orjson.dumps({"custom_id": key, "method": "POST", "url": url, "body": body})
+        if keys and (len(keys) == _MOST_REQUESTS or size + len(line) > _MOST_BYTES):
+            yield _Part(b"\n".join(lines), tuple(keys))
+            lines, keys, size = [], [], 0
+        lines.append(line)
+        keys.append(key)
+        size += len(line)
+    if keys:
+        yield _Part(b"\n".join(lines), tuple(keys))
+
+
+def _write(file: Path, document: object) -> None:
+    """Writes the file whole or not at all."""
+    draft = file.with_suffix(".part")
+    draft.write_bytes(orjson.dumps(document))
+    draft.replace(file)

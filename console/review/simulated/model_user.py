@@ -1,0 +1,106 @@
+"""The user played by a language model, one of REVIEWERS: the oracle's label, and a model's words (InferAct, 4.3).
+
+Initial and follow-up feedback have a prompt each; the words never tell the target.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from console.llm import LLM, Reply, connect
+from console.llm.messages import last_of
+from console.llm.prompts import name_for, render
+from console.review.simulated import oracle
+from console.review.simulated.feedback_text import GENERAL, reveals, worded
+from console.review.simulated.reviewer import ModelWords, ReviewCase, Reviewer
+from console.trajectory import Step
+
+METHOD = "user"
+MAX_TOKENS = 500
+_SENTENCES, _ASKED = 5, 2
+_RECORD_CHARS = 8_000
+"""About the 2,048 tokens of the reference code, the longest observations cut first."""
+_THOUGHTS = frozenset({"webshop"})
+"""Where the reference code's user sees the agent's thoughts."""
+_LABEL = re.compile(r"^[\s*_#]*feedback\s*[*_]*\s*:[\s*_]*", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_SECRET = frozenset({"label", "score", "reward", "outcome"})
+
+
+def words(case: ReviewCase, model: str | None) -> ModelWords:
+    """What a model says as the user; asks again, then in general words, where it would tell the target.
+
+    Raises NoModel and ModelError.
+    """
+    return asyncio.run(_asked(case, model))
+
+
+async def _asked(case: ReviewCase, model: str | None) -> ModelWords:
+    async with connect(model) as llm:
+        replies: list[Reply] = []
+        for take in range(_ASKED):
+            replies.append(await _reply(llm, case, take))
+            text = _said(replies[-1].text)
+            if text and not reveals(text, case.task):
+                break
+            text = _without_secrets(text, case)
+    taken = last_of(replies)
+    return ModelWords(text or worded(case, GENERAL), taken.requests, taken.cost_usd)
+
+
+async def _reply(llm: LLM, case: ReviewCase, take: int) -> Reply:
+    prompt = render(
+        name_for(METHOD, case.task.environment, "further" if case.earlier else "initial"),
+        instruction=case.task.instruction,
+        gold=_target(case),
+        trajectory=_record(case),
+        **({"earlier": "\n".join(f"- {' '.join(words.split())}" for words in case.earlier)} if case.earlier else {}),
+    )
+    chat = [{"role": "user", "content": prompt}]
+    return await llm.complete(chat, temperature=0.0, max_tokens=MAX_TOKENS, seed=case.seed + take, take=take)
+
+
+def _said(reply: str) -> str:
+    """The feedback as one line of a few sentences, without its label."""
+    text = " ".join(_LABEL.sub("", reply).split())
+    return " ".join(_SENTENCE.split(text)[:_SENTENCES])
+
+
+def _without_secrets(text: str, case: ReviewCase) -> str:
+    return " ".join(sentence for sentence in _SENTENCE.split(text) if not reveals(sentence, case.task))
+
+
+def _target(case: ReviewCase) -> str:
+    known = {name: value for name, value in case.task.gold.items() if name not in _SECRET and value not in (None, "")}
+    return "\n".join(f"{name}: {value}" for name, value in known.items()) or "(only that it was wrong is known)"
+
+
+def _record(case: ReviewCase) -> str:
+    seen = case.checkpoint
+    steps = [*seen.steps, Step(seen.thought, seen.action)] if seen.action else list(seen.steps)
+    shown = steps if case.task.environment in _THOUGHTS else [replace(step, thought="") for step in steps]
+    return "\n".join(_turn(step) for step in _shortened(shown))
+
+
+def _turn(step: Step) -> str:
+    told = (("Thought", step.thought), ("Action", step.action), ("Observation", step.observation))
+    return "\n".join(f"{name}: {text}" for name, text in told if text.strip())
+
+
+def _shortened(steps: Sequence[Step]) -> list[Step]:
+    """The steps with their longest observations cut until all fit."""
+    over = sum(len(_turn(step)) for step in steps) - _RECORD_CHARS
+    found = list(steps)
+    for at in sorted(range(len(found)), key=lambda at: -len(found[at].observation)):
+        if over <= 0:
+            break
+        kept = max(200, len(found[at].observation) - over)
+        over -= len(found[at].observation) - kept
+        found[at] = replace(found[at], observation=found[at].observation[:kept] + " …")
+    return found
+
+
+MODEL_USER = Reviewer("model-user", "User played by a model", oracle.judge, words)

@@ -1,0 +1,102 @@
+"""Detection before difficult endpoints: what they lack is told once, and a model that says nothing ends the run."""
+
+import json
+from contextlib import ExitStack
+
+import pytest
+
+from console.cli import run_command
+from console.detection import batch
+from console.detection.detectors.shared.model_clients import Asking
+from console.llm import ModelSilent
+from console.runs import ingest
+from console.settings import settings
+from tests.console.detection.test_batch import verdicts
+from tests.fakes.answers import Answer, judging
+from tests.fakes.endpoint import serving
+from tests.fakes.judges import rule
+from tests.fakes.providers import PROVIDERS, provider
+from tests.logs import purchase, write_log
+
+
+@pytest.fixture
+def kettles(tmp_path):
+    log = write_log(tmp_path / "log.jsonl", *(purchase(n, wrong=n % 2 == 0) for n in range(24)))
+    ingest.import_file(log, "kettles", "auto", lambda _: None)
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """A function that makes an endpoint of that script the settings' own."""
+
+    def start(script, **options):
+        endpoint = stack.enter_context(serving(script, **options))
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-key")
+        monkeypatch.setenv("INFERACT_MODEL", "gpt-4o-mini")
+        settings.cache_clear()
+        return endpoint
+
+    with ExitStack() as stack:
+        yield start
+
+
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        (Answer([""], finish="length"), "tokens were used up"),
+        (Answer(["x"], refusal="I cannot help with that."), "I cannot help with that"),
+        (Answer([""]), "the reply is empty"),
+    ],
+)
+def test_a_model_that_says_nothing_ends_the_run_with_the_cause(kettles, served, answer, cause):
+    endpoint = served(lambda ask: answer)
+    with pytest.raises(ModelSilent, match=cause) as stopped:
+        batch.detect("kettles", ["direct"], asking=Asking(concurrency=1))
+    assert "10 empty or refused replies in a row" in str(stopped.value)
+    found = verdicts()
+    assert 10 <= len(found) < 24
+    assert all(one.flagged and cause in one.rationale for one in found)
+    endpoint.script = rule
+    (report,) = batch.detect("kettles", ["direct"])
+    assert (report.judged, report.unparsed, report.errors) == (24, 0, 0)
+
+
+def test_a_single_empty_reply_flags_and_says_why(kettles, served):
+    served(lambda ask: Answer([""]) if ask.number == 3 else rule(ask))
+    (report,) = batch.detect("kettles", ["direct"], asking=Asking(concurrency=1))
+    assert (report.judged, report.unparsed) == (24, 1)
+    (one,) = [one for one in verdicts() if json.loads(one.parameters).get("unparsed")]
+    assert one.rationale == "The model did not answer (the reply is empty), so a person has to look."
+
+
+def test_what_an_endpoint_does_not_give_is_told_once(kettles, served, capsys):
+    name = "OpenAI, reasoning"
+    served(provider(name, rule), offers=PROVIDERS[name][2])
+    assert run_command(["detect", "kettles", "--method", "token-prob,direct"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("gpt-4o-mini gives no logprobs") == 1
+    assert "probabilities are shares of sampled answers" in out
+
+
+def test_the_why_of_a_flag_is_one_further_counted_request_beside_what_the_rules_say(kettles, served):
+    def answer(ask):
+        if "Say where" in ask.last:
+            return "Reason: 89 dollars were paid where 30 was the limit."
+        return judging(0.9) if "Reply with one letter" in ask.last else rule(ask)
+
+    endpoint = served(answer)
+    batch.detect("kettles", ["inferact-prob"], asking=Asking(explain=True))
+    found = verdicts()
+    assert endpoint.requests == 24 * 3
+    assert {one.requests for one in found} == {3}
+    assert all("The model: 89 dollars were paid" in one.rationale for one in found)
+    assert any("\nRules: " in one.rationale for one in found)
+    batch.detect("kettles", ["inferact-prob"], asking=Asking(explain=True))
+    assert endpoint.requests == 24 * 3
+
+
+def test_an_aligned_action_is_not_explained(kettles, served):
+    endpoint = served(lambda ask: judging(0.1) if "Reply with one letter" in ask.last else rule(ask))
+    batch.detect("kettles", ["inferact-prob"], asking=Asking(explain=True))
+    assert endpoint.requests == 24 * 2
