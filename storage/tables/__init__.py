@@ -12,6 +12,7 @@ from storage.tables.queue import (
     Item,
     ItemStatus,
     LedgerEntry,
+    Note,
     Slot,
     SlotStatus,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "ItemStatus",
     "LedgerEntry",
     "Memory",
+    "Note",
     "Participant",
     "ParticipantKind",
     "Person",
