@@ -161,7 +161,7 @@ class Flag:
         """The score over its threshold, or nothing."""
         if self.score is None or self.threshold is None:
             return ""
-        return f"score {self.score:.2f}, flagged over {self.threshold:.2f}"
+        return f"score {self.score:.2f} over {self.threshold:.2f}, its threshold"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ _CHIPS = 8
 _FEW_REASONS = 3
 _LENGTHY_CHARS = 360
 _UNFOLDED_CHARS = 1_500
+_TWICE_CHARS = 4_000
 # As many steps as a large window shows beneath a presentation; the others are drawn after these.
 _FIRST = 6
 
@@ -149,9 +150,11 @@ def _seen(presentation: Presentation, number: int, text: str) -> str:
     """What the agent saw last, or what its customer said; whole, or behind its beginning."""
     who = str(Block.LAST_SEEN) if number == presentation.last_seen[0][0] else "before"
     who = str(Block.CUSTOMER) if number in presentation.customer else who
-    short, drawn = preview(text, LAST_SEEN_CHARS), marked(text, presentation.terms)
+    short = preview(text, LAST_SEEN_CHARS)
     if len(text) <= LAST_SEEN_CHARS:
-        shown = f"<span>{drawn}</span>"
+        shown = f"<span>{marked(text, presentation.terms)}</span>"
+    elif len(text) > _TWICE_CHARS:
+        shown = f"<span>{marked(short, presentation.terms)} (all of it at step {number}, below)</span>"
     else:
         shown = fold(
             marked(short, presentation.terms), f"show all {len(text):,} characters", text, presentation.terms, ""
@@ -181,8 +184,9 @@ def _flag(flag: Flag) -> str:
 
 def _score(flag: Flag) -> str:
     name = f"<b>{plain(flag.detector)}</b> " if flag.detector else ""
-    score, _, threshold = flag.margin.partition(" ")
-    number = f'<b class="ia-number">{score}</b> {threshold}' if score else ""
+    named, _, rest = flag.margin.partition(" ")
+    score, _, threshold = rest.partition(" ")
+    number = f'<span>{named} <b class="ia-number">{score}</b> {threshold}</span>' if score else ""
     return f'<p class="ia-score">{name}{number}</p>' if name or number else ""
 
 

@@ -18,7 +18,7 @@ def reviewing(open_page, kettles):
     """The page with words typed; the item came up long enough ago to be decided."""
     at = open_page("review")
     at.session_state["shown_ms"] = 0
-    words = next(area for area in at.text_area if area.label == "Words to the agent")
+    words = next(area for area in at.text_area if area.label.startswith("Words to the agent"))
     words.set_value(WORDS)
     return at
 
@@ -49,7 +49,7 @@ def test_a_read_only_file_is_said_and_the_same_answer_is_taken_once_it_is_not(re
     assert decided() == []
     limit(opened, read_only=False)
     reviewing.run()
-    words_there = next(area for area in reviewing.text_area if area.label == "Words to the agent")
+    words_there = next(area for area in reviewing.text_area if area.label.startswith("Words to the agent"))
     assert words_there.value == WORDS
     reviewing.session_state["shown_ms"] = 0
     press(reviewing, "reject")
