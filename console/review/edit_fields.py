@@ -16,6 +16,7 @@ from typing import Any
 from console.errors import BadInput
 from console.review.edits import Written, is_keyworded, pending_calls
 
+_LINE = 80
 _BY_WORDS = 4_000
 """Characters; longer texts are compared line by line."""
 
@@ -73,7 +74,8 @@ def raw_text(value: Any) -> str:
     """A value as it is edited: a text as it is, anything else as JSON."""
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, indent=2 if isinstance(value, (list, dict)) and value else None)
+    flat = json.dumps(value, ensure_ascii=False)
+    return flat if len(flat) <= _LINE else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def written_action(pending: str, fields: Sequence[EditField], raw: Sequence[str]) -> str:

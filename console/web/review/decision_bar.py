@@ -53,15 +53,16 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
             edit_form.edit_form(claim, draft.edit)
         if not offer.whole:
             _show_whole_button(claim)
-        if offer.reasons:
-            _reasons(item, offer.reasons, draft.reason_codes, digits=not offer.editing)
         field, buttons = st.columns([5, 8], vertical_alignment="bottom")
         with field:
             if offer.words:
                 _words_field(item, draft.text, _words_label(run))
-            _keys(claim, offer, said)
-            watch_hold(claim, run.lease_ms)
+            with st.container(horizontal=True, key="bar-foot"):
+                _keys(claim, offer, said)
+                watch_hold(claim, run.lease_ms)
         with buttons:
+            if offer.reasons:
+                _reasons(item, offer.reasons, draft.reason_codes, digits=not offer.editing)
             _buttons(offer)
 
 
@@ -95,7 +96,8 @@ def _keys(claim: Claim, offer: _Offer, said: str) -> None:
         _bindings(offer),
         item_id=item,
         enabled=shortcuts.enabled(),
-        draft_keys=[words_key(item), *fields] if offer.words else fields,
+        draft_keys=[words_key(item)] if offer.words else [],
+        field_keys=fields,
         on_draft=lambda shown, key, text: drafts.save_draft(shown, text, key),
         words_key=words_key(item) if offer.words and not offer.editing else None,
         focus=fields[0] if fields else f"item:{item}",
@@ -175,7 +177,7 @@ def _buttons(offer: _Offer) -> None:
             _button("Send edit", "Ctrl+Enter", f"submit-{item}", item, DecisionKind.EDIT, primary=True)
             st.button(key_label("Cancel", "E"), key=f"edit-{item}", on_click=actions.cancel_edit, args=(item,))
         else:
-            approve, reject = ("It was right", "It was wrong") if offer.judged else ("Approve", "Reject")
+            approve, reject = ("Right", "Wrong") if offer.judged else ("Approve", "Reject")
             _button(approve, "A", f"approve-{item}", item, DecisionKind.APPROVE)
             _button(reject, "X", f"reject-{item}", item, DecisionKind.REJECT)
             st.button(key_label("Edit", "E"), key=f"edit-{item}", on_click=actions.edit, args=(item,))

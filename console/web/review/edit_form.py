@@ -20,8 +20,8 @@ from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_problem
 from storage.queue import Claim
 
-_SHORT = 60
-_WIDTH = 240
+_SHORT, _WORD = 60, 16
+_NARROW, _WIDE = 170, 360
 
 
 def edit_form(claim: Claim, draft: str) -> None:
@@ -35,12 +35,13 @@ def edit_form(claim: Claim, draft: str) -> None:
         else:
             key = drafts.text_key(item)
             st.text_area("Do this instead", key=key, height="content", on_change=drafts.keep_edit, args=(item,))
-        _show_change(claim)
         if edit_fields(decisions.pending_action(claim), drafts.tool_schema(claim)):
             words = "Write it as one text" if fields else "Back to a field for each argument"
             st.button(
                 words, key=f"as-{item}", type="tertiary", on_click=actions.edit_as_text, args=(item, bool(fields))
             )
+    with st.container(key="edit-change"):
+        _show_change(claim)
 
 
 def _fill(claim: Claim, drafted: Mapping[str, str]) -> None:
@@ -63,21 +64,33 @@ def _draw_fields(item: int, fields: tuple[EditField, ...]) -> None:
             st.html(f'<p class="ia-none">{call + 1}. {plain(mine[0][1].tool)}</p>')
         with st.container(horizontal=True, key=f"fields-{item}-{call}"):
             for number, field in mine:
-                _draw_field(item, number, field)
+                if _is_short(field):
+                    _draw_short(item, number, field)
+        for number, field in mine:
+            if not _is_short(field):
+                key = drafts.field_key(item, number)
+                st.text_area(_label(field), key=key, height="content", on_change=drafts.keep_edit, args=(item,))
 
 
-def _draw_field(item: int, number: int, field: EditField) -> None:
-    # An argument's name is the agent's text: a label would read it as Markdown.
-    label = "".join(f"\\{sign}" if not sign.isalnum() and not sign.isspace() else sign for sign in field.name)
-    key, label = drafts.field_key(item, number), f"{label} ({field.kind})"
-    # By the pending value, so that a field never changes its kind while it is written in.
-    is_short = field.kind is FieldKind.TEXT and len(field.raw) <= _SHORT and "\n" not in field.raw
+def _is_short(field: EditField) -> bool:
+    """By the pending value, so that a field never changes its kind while it is written in."""
+    is_line = field.kind is FieldKind.TEXT and len(field.raw) <= _SHORT and "\n" not in field.raw
+    return is_line or field.kind in (FieldKind.CHOICE, FieldKind.NUMBER)
+
+
+def _draw_short(item: int, number: int, field: EditField) -> None:
+    key, width = drafts.field_key(item, number), _WIDE if len(field.raw) > _WORD else _NARROW
     if field.kind is FieldKind.CHOICE:
-        st.selectbox(label, field.choices, key=key, width=_WIDTH, on_change=drafts.keep_edit, args=(item,))
-    elif is_short or field.kind is FieldKind.NUMBER:
-        st.text_input(label, key=key, width=_WIDTH, on_change=drafts.keep_edit, args=(item,))
+        choices = field.choices
+        st.selectbox(_label(field), choices, key=key, width=width, on_change=drafts.keep_edit, args=(item,))
     else:
-        st.text_area(label, key=key, height="content", on_change=drafts.keep_edit, args=(item,))
+        st.text_input(_label(field), key=key, width=width, on_change=drafts.keep_edit, args=(item,))
+
+
+def _label(field: EditField) -> str:
+    """Its name and kind; the name is the agent's text, which must not be read as Markdown."""
+    name = "".join(sign if sign.isalnum() or sign.isspace() else f"\\{sign}" for sign in field.name)
+    return f"{name} ({field.kind})"
 
 
 def _show_change(claim: Claim) -> None:

@@ -23,12 +23,15 @@ def hotkeys(
     enabled: bool = True,
     dialog: Mapping[str, str] | None = None,
     draft_keys: Sequence[str] = (),
+    field_keys: Sequence[str] = (),
     on_draft: OnDraft | None = None,
     words_key: str | None = None,
     focus: str = "",
     said: str = "",
 ) -> None:
-    """Lets keys press the Streamlit buttons of those widget keys, and saves drafts of the fields `draft_keys`.
+    """Lets keys press the Streamlit buttons of those widget keys, and saves drafts of the text areas `draft_keys`.
+
+    Of `field_keys` too, but only while they are typed in: what is left in them Streamlit sends itself.
 
     Keys are `a` to `z`, `1` to `9`, `?`, `arrowleft`, `arrowright`, `enter`, `ctrl+enter` (also Cmd); `key#2` presses
     the second button of a widget, and a field gets the focus. `dialog` holds those that work while a dialog is open;
@@ -42,6 +45,7 @@ def hotkeys(
         "item": str(item_id or ""),
         "enabled": enabled,
         "draft_keys": list(draft_keys),
+        "field_keys": list(field_keys),
         "words_key": words_key,
         "focus": focus,
         "said": said,

@@ -31,7 +31,7 @@ function begin(parentElement) {
   on(document, "keyup", (event) => state.down.delete(event.code))
   on(window, "blur", () => state.down.clear())
   on(document, "input", (event) => typed(state, event.target))
-  on(document, "focusout", (event) => !state.pressing && draftKey(state, event.target) && flush(state))
+  on(document, "focusout", (event) => left(state, event.target))
   on(document, "visibilitychange", () => document.hidden && flush(state))
   on(window, "pagehide", () => flush(state))
   mounted.set(parentElement, state)
@@ -110,7 +110,7 @@ function keyName(event) {
 
 function draftKey(state, target) {
   if (!(target instanceof Element) || !target.matches("textarea, input")) return null
-  return state.data.draft_keys.find((key) => target.closest(`.st-key-${CSS.escape(key)}`))
+  return [...state.data.draft_keys, ...state.data.field_keys].find((key) => target.closest(`.st-key-${CSS.escape(key)}`))
 }
 
 function typed(state, target) {
@@ -121,6 +121,17 @@ function typed(state, target) {
   state.draft = { item: state.data.item, key, text: target.value }
   say(state, "Writing…")
   state.timer = setTimeout(() => flush(state), SILENCE_MS)
+}
+
+// What stands in a field that is left comes with Streamlit's own run of the page; a draft in the same tick would make
+// that a run of this component alone.
+function left(state, target) {
+  const key = draftKey(state, target)
+  if (!key || state.pressing) return
+  if (!state.data.field_keys.includes(key)) return flush(state)
+  clearTimeout(state.timer)
+  state.draft = null
+  say(state, "")
 }
 
 function flush(state) {
