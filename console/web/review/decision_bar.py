@@ -98,6 +98,7 @@ def _keys(claim: Claim, offer: _Offer, said: str) -> None:
         enabled=shortcuts.enabled(),
         draft_keys=[words_key(item)] if offer.words else [],
         field_keys=fields,
+        choice_key=reasons_key(item) if offer.reasons else None,
         on_draft=lambda shown, key, text: drafts.save_draft(shown, text, key),
         words_key=words_key(item) if offer.words and not offer.editing else None,
         focus=fields[0] if fields else f"item:{item}",
@@ -127,9 +128,8 @@ def empty_bar(more: dict[str, str] | None = None) -> None:
     hotkeys(bound | (more or {}), item_id="none", enabled=shortcuts.enabled())
 
 
-@st.fragment
 def _reasons(item: int, offered: tuple[str, ...], drafted: str, *, digits: bool) -> None:
-    """The reasons, several of which can be chosen; a fragment, so that a choice need not draw the whole page."""
+    """The reasons, several of which can be chosen; they come with the next press, and as a draft before."""
     key = reasons_key(item)
     if key not in st.session_state:
         codes = [code_of(words) for words in offered]
@@ -141,8 +141,7 @@ def _reasons(item: int, offered: tuple[str, ...], drafted: str, *, digits: bool)
             format_func=lambda code: code.replace("-", " "),
             selection_mode="multi",
             key=key,
-            on_change=drafts.keep_reasons,
-            args=(item,),
+            on_change="ignore",
             label_visibility="collapsed",
         )
 

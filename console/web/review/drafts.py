@@ -32,6 +32,9 @@ def save_draft(item: str, text: str, key: str | None = None) -> None:
     identity = current_identity()
     if identity is None or not item.isdigit():
         return
+    if key == reasons_key(int(item)):
+        keep_reasons(int(item))
+        return
     if key is not None and key != words_key(int(item)):
         keep_edit(int(item), {key: text})
         return

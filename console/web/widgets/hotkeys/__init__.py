@@ -24,6 +24,7 @@ def hotkeys(
     dialog: Mapping[str, str] | None = None,
     draft_keys: Sequence[str] = (),
     field_keys: Sequence[str] = (),
+    choice_key: str | None = None,
     on_draft: OnDraft | None = None,
     words_key: str | None = None,
     focus: str = "",
@@ -31,7 +32,8 @@ def hotkeys(
 ) -> None:
     """Lets keys press the Streamlit buttons of those widget keys, and saves drafts of the text areas `draft_keys`.
 
-    Of `field_keys` too, but only while they are typed in: what is left in them Streamlit sends itself.
+    Of `field_keys` too, but only while they are typed in: what is left in them Streamlit sends itself. What is chosen
+    in the widget `choice_key` comes as a draft without text, its state with it.
 
     Keys are `a` to `z`, `1` to `9`, `?`, `arrowleft`, `arrowright`, `enter`, `ctrl+enter` (also Cmd); `key#2` presses
     the second button of a widget, and a field gets the focus. `dialog` holds those that work while a dialog is open;
@@ -46,6 +48,7 @@ def hotkeys(
         "enabled": enabled,
         "draft_keys": list(draft_keys),
         "field_keys": list(field_keys),
+        "choice_key": choice_key,
         "words_key": words_key,
         "focus": focus,
         "said": said,

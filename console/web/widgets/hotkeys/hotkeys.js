@@ -31,6 +31,7 @@ function begin(parentElement) {
   on(document, "keyup", (event) => state.down.delete(event.code))
   on(window, "blur", () => state.down.clear())
   on(document, "input", (event) => typed(state, event.target))
+  on(document, "click", (event) => chosen(state, event.target))
   on(document, "focusout", (event) => left(state, event.target))
   on(document, "visibilitychange", () => document.hidden && flush(state))
   on(window, "pagehide", () => flush(state))
@@ -38,8 +39,9 @@ function begin(parentElement) {
   return state
 }
 
+// What is sent from here on would be run where this component stood, which is no longer there.
 function end(state, parentElement) {
-  flush(state)
+  clearTimeout(state.timer)
   state.stop.abort()
   delete document.body.dataset.iaWords
   mounted.delete(parentElement)
@@ -120,6 +122,14 @@ function typed(state, target) {
   clearTimeout(state.timer)
   state.draft = { item: state.data.item, key, text: target.value }
   say(state, "Writing…")
+  state.timer = setTimeout(() => flush(state), SILENCE_MS)
+}
+
+function chosen(state, target) {
+  const key = state.data.choice_key
+  if (!key || !(target instanceof Element) || !target.closest(`.st-key-${CSS.escape(key)} button`)) return
+  flush(state)
+  state.draft = { item: state.data.item, key, text: "" }
   state.timer = setTimeout(() => flush(state), SILENCE_MS)
 }
 
