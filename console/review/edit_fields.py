@@ -123,7 +123,11 @@ def _words(text: str) -> list[str]:
 def _readable(action: str) -> list[Written]:
     """The calls of an action whose arguments can all be read by name; else none."""
     calls = pending_calls(action)
-    return calls if calls and all(call.arguments is not None and not call.bracketed for call in calls) else []
+    if not calls or any(call.arguments is None or call.bracketed for call in calls):
+        return []
+    # An object that is no JSON, as with a name given twice, is an argument without a name: nobody knows what it says.
+    nameless = any(name.isdigit() for call in calls for name in call.arguments or ())
+    return [] if nameless and not is_keyworded(action) else calls
 
 
 def _field(number: int, tool: str, name: str, value: Any, described: Any) -> EditField:

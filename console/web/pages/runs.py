@@ -42,7 +42,7 @@ if run.reviews_per_item > 1:
     )
 
 rules = "Policy" if run.kind == RunKind.GATE else "Critical actions"
-judge, cap, onward, critical = st.tabs(["Detectors", "Budget", "Next trial", rules])
+judge, cap, onward, critical, why = st.tabs(["Detectors", "Budget", "Next trial", rules, "Reasons"])
 with judge:
     forms.detector_form(run)
 with cap:
@@ -59,3 +59,8 @@ with critical:
         policy_section(run)
     else:
         forms.critical_form(run, patterns, candidates)
+with why:
+    if run.feedback_mode == "binary":
+        st.caption("This run takes approve or reject only, so its reviewers give no reasons.")
+    else:
+        forms.reasons_form(run)

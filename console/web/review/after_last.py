@@ -37,7 +37,7 @@ def show_nothing_left(
     done = claim.reason in (NoClaimReason.EMPTY, NoClaimReason.BUDGET_SPENT)
     may_start = done and has_more and who.has(Role.RESEARCHER) and run.kind == RunKind.LIVE
     show_empty_state(inbox.headline(claim), f"{inbox.why_nothing(claim)} {_what_now(claim, who, may_start)}".strip())
-    with st.container(horizontal=True, horizontal_alignment="center", key="what-now"):
+    with st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", key="what-now"):
         if may_start:
             words = key_label("Let the agents try again", "Enter")
             st.button(words, key="try-again", type="primary", on_click=_ask_for_round, args=(run.name,))
@@ -94,7 +94,7 @@ def show_round(run: tables.Run, who: Identity) -> None:
     done: Advance = st.session_state["round_done"][1]
     attempts = "1 task was tried again" if done.revealed == 1 else f"{done.revealed} tasks were tried again"
     show_empty_state("The agents have tried again", f"{attempts}. {tally.in_words if tally else ''}".strip())
-    with st.container(horizontal=True, horizontal_alignment="center", key="what-now"):
+    with st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", key="what-now"):
         if waiting:
             words = key_label(f"Review next ({waiting} waiting)", "Enter")
             st.button(words, key="review-on", type="primary", on_click=_go_on)

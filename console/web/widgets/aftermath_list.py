@@ -27,8 +27,8 @@ def aftermath_html(one: Aftermath) -> str:
     edited = change_html(one.action, row.edited_action) if row.edited_action else ""
     return (
         f'<li class="ia-aftermath"><p class="ia-asked-for">{_task(one.instruction)}</p>'
-        f'<p class="ia-given"><b>{plain(row.decision)}</b> <code>{plain(preview(one.action))}</code>'
-        f" <span>trial {one.trial} · item {row.item_id}</span></p>{words}{edited}{_outcome(one)}</li>"
+        f'<p class="ia-given"><b>{plain(row.decision)}</b> · <code>{plain(preview(one.action))}</code>'
+        f" · <span>trial {one.trial} · item {row.item_id}</span></p>{words}{edited}{_outcome(one)}</li>"
     )
 
 
@@ -44,8 +44,10 @@ def _outcome(one: Aftermath) -> str:
     kinds = [kind for kind, _ in compared(one.before, one.after)]
     removed, added = kinds.count("removed"), kinds.count("added")
     change = f"{removed} actions gone, {added} new" if removed or added else "nothing: the same actions again"
+    # What changed is what the page is for; what did not is one line.
+    opened = " open" if removed or added else ""
     css = "ia-stamp ia-solved" if one.is_solved else "ia-stamp"
     return (
-        f'<p class="ia-came">next attempt <b class="{css}">{plain(one.ending)}</b></p><details class="ia-fold">'
+        f'<p class="ia-came">next attempt <b class="{css}">{plain(one.ending)}</b></p><details class="ia-fold"{opened}>'
         f'<summary data-note="{change}">what changed</summary>{diff_of_actions(one.before, one.after)}</details>'
     )
