@@ -6,7 +6,7 @@ from console.auth.identity import Role
 from console.database import now_ms, reading, review_queue
 from console.review import aftermath, blinding, decisions, inbox
 from console.review.reasons import judging
-from console.web.review import actions, after_last, decision_bar, own_items, worked_item
+from console.web.review import actions, after_last, decision_bar, drafts, own_items, worked_item
 from console.web.review.colleagues import notes_html
 from console.web.run_picker import chosen_run
 from console.web.sign_in import current_identity
@@ -43,6 +43,8 @@ with reading() as session:
         tally = aftermath.words_tally(session, run, identity.name, unblinded=unblinded)
         more = aftermath.has_more_to_try(session, run)
 
+if not earlier_answer:
+    drafts.keep_what_was_typed(None if isinstance(claim, NoClaim) else claim.item_id)
 if isinstance(claim, NoClaim):
     actions.show_flash()
     actions.show_kept_words()

@@ -56,9 +56,8 @@ def mark_shown(item_id: int, presentation: Presentation, draft: KeptDraft | None
     whole = shows_whole_action(item_id, presentation.action)
     text = seen_digest(presentation, opened_texts(presentation), action_whole=whole)
     st.session_state["seen"] = decisions.Seen(text, digest(presentation.action), whole)
-    before = st.session_state.get("shown_item")
-    if before != item_id:
-        drafts.keep_what_was_typed(before)
+    if st.session_state.get("shown_item") != item_id:
+        drafts.keep_what_was_typed(item_id)
         st.session_state["shown_item"] = item_id
         st.session_state["shown_ms"] = now_ms()
         st.session_state["editing"] = item_id if draft and draft.edit else None
@@ -104,7 +103,7 @@ def show_kept_words() -> None:
     """Says with which item words wait that went while they were typed, and opens it again."""
     item = st.session_state.get("kept_words")
     if item is not None:
-        show_problem(f"{named(item).capitalize()} went while you wrote. Your words wait with it.")
+        show_problem(f"Your words on {named(item)} were not sent; they wait with it.")
         st.button("Open it again", key=f"again-{item}", on_click=open_again, args=(item,))
 
 
@@ -254,7 +253,7 @@ def take_back(item: int, current: int | None) -> None:
             # Another tab can have put it down already.
             with suppress(NotYours):
                 queue.release(item_id=now.item_id, reviewer=identity.name, token=now.token, now_ms=now_ms())
-        st.session_state["looking_back"] = None
+        st.session_state["looking_back"] = st.session_state["answered_item"] = None
         st.session_state["done"] = f"Taken back: {named(item)} waits for your answer again."
     except (ConsoleError, StorageError) as refusal:
         refuse(refusal)

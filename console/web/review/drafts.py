@@ -85,13 +85,18 @@ def keep(item: int, **parts: str) -> None:
     st.session_state["active_ms"] = now_ms()
 
 
-def keep_what_was_typed(item: int | None) -> None:
-    """Words of an item that went while they were typed are kept with it, and named; a decided one lets them go."""
-    words = st.session_state.get(words_key(item)) if item is not None else None
-    if item is None or not words or st.session_state.pop("answered_item", None) == item:
+def keep_what_was_typed(now: int | None) -> None:
+    """Words of the item that stood here before, where another or none stands `now`, are kept with it, and named.
+
+    An item that was answered lets them go.
+    """
+    item = st.session_state.get("shown_item")
+    if item is None or item in (now, st.session_state.get("answered_item")):
         return
-    save_draft(str(item), words)
-    st.session_state["kept_words"] = item
+    words = st.session_state.get(words_key(item))
+    if words:
+        save_draft(str(item), words)
+        st.session_state["kept_words"] = item
 
 
 def field_keys(claim: Claim) -> list[str]:
