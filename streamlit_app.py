@@ -7,7 +7,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from console.auth.identity import Role
 from console.errors import ConsoleError
-from console.web.review.actions import show_unsent
+from console.web.review.drafts import show_unsent
 from console.web.sign_in import current_identity, sign_in_or_stop
 from console.web.widgets.messages import show_problem
 from console.web.widgets.styles import load_styles
@@ -30,6 +30,7 @@ try:
         st.Page(inbox, title="Inbox", url_path="home", default=not taking_part),
         st.Page(inbox, title="Inbox", url_path="inbox", visibility="hidden"),
         st.Page("console/web/pages/review.py", title="Review", url_path="review"),
+        st.Page("console/web/pages/answers.py", title="My answers", url_path="answers"),
     ]
     researchers = [
         st.Page("console/web/pages/trajectories.py", title="Trajectories", url_path="trajectories"),

@@ -24,7 +24,7 @@ from console.studies.sessions import lifecycle
 EARLIER = Path(__file__).with_name("earlier")
 EXPORTS = sorted(path.name for path in (EARLIER / "exports").iterdir())
 SINCE = {
-    "decisions": ["edited", "door", "policy_version", "rule", "seen_digest"],
+    "decisions": ["edited", "door", "policy_version", "rule", "seen_digest", "reason_codes"],
     "events": ["door", "where", "before", "after", "content_digest", "previous_hash", "hash"],
 }
 """Columns that came to the end of a kind's export since."""

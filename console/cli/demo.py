@@ -19,6 +19,7 @@ from console.cli.run import play
 from console.cli.serve import PublicUrl, link_for, site_of
 from console.cli.serve import start as start_console
 from console.database import reading
+from console.runs.options import RunOptions
 from console.server import serve
 from console.trials import engine, start
 
@@ -52,7 +53,9 @@ def demo(
         say(_sentence(document, known))
     if no_serve:
         return
-    link = f"{link_for(site, REVIEWER, frozenset({Role.REVIEWER, Role.RESEARCHER}))}?next=/%3Frun={name}"
+    link = (
+        f"{link_for(site, REVIEWER, frozenset({Role.REVIEWER, Role.RESEARCHER}))}?next=/review%3Frun={name}%26welcome=1"
+    )
     if browser and _has_screen():
         threading.Thread(target=_open_when_up, args=(link, site.host, site.port), daemon=True).start()
     start_console(site, link)
@@ -77,7 +80,8 @@ def _numbered(number: int) -> str:
 def _fill(name: str, known: bool) -> None:
     """Plays the first trial; of a run that is there, only what was left open by a crash."""
     if not known:
-        start.start(name, TASKS, budget_percent=BUDGET_PERCENT, trials=4, blind=False)
+        goes_on = RunOptions(goes_on=True).to_json()
+        start.start(name, TASKS, budget_percent=BUDGET_PERCENT, trials=4, blind=False, options=goes_on)
     play(name, engine.resume)
 
 
@@ -88,7 +92,7 @@ def _sentence(document: dict[str, object], known: bool) -> str:
     return (
         f"Run {name} {begun}. Trial {last['trial']}: {last['succeeded']} succeeded, {last['failed']} failed, "
         f"{last['halted']} got stuck, {last['paused']} wait at an action that nobody has approved.\n"
-        f"Look at what waits, reject with a few words, then let the agents try again: inferact run next {name}"
+        "Look at what waits and reject with a reason or a few words; once the budget is spent the agents try again."
     )
 
 

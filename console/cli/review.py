@@ -84,6 +84,11 @@ def decide(
     decision: Annotated[str, typer.Option(help="approve, reject, edit, respond or escalate.")],
     feedback: Annotated[str, typer.Option(help="Words to the agent.")] = "",
     edited_action: Annotated[str | None, typer.Option(help="With edit: the action to do instead.")] = None,
+    reason: Annotated[
+        list[str] | None, typer.Option(help='A reason in a few words, such as "wrong option"; may be given again.')
+    ] = None,
+    note: Annotated[str, typer.Option(help="With escalate: a note to the colleague; the agent never gets it.")] = "",
+    to: Annotated[str, typer.Option(help="With escalate: the colleague that it is marked for.")] = "",
     label: Annotated[str | None, typer.Option(help="With respond: aligned or misaligned.")] = None,
     other_tool: Annotated[
         bool, typer.Option("--other-tool", help="With edit: another tool than the pending one is meant.")
@@ -92,7 +97,17 @@ def decide(
     as_json: Json = False,
 ) -> None:
     """Record a decision about an item that this reviewer has claimed."""
-    answer = decisions.Answer(decision, feedback, edited_action, label, allow_other_tool=other_tool, door=Door.CLI)
+    answer = decisions.Answer(
+        decision,
+        feedback,
+        edited_action,
+        label,
+        allow_other_tool=other_tool,
+        door=Door.CLI,
+        reason_codes=tuple(reason or ()),
+        note=note,
+        addressee=to,
+    )
     reviewer = _written(reviewer)
     with reading() as session:
         claimed = decisions.claim_of(session, item, reviewer)

@@ -35,13 +35,22 @@ class World(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Judging:
+    """How actions of an environment are judged: what counts as wrong, and reasons in a few words."""
+
+    wrong: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Environment:
     """An environment: `critical` are the default patterns of a run; `ends` adds a checkpoint at the end of a trial.
 
     `terminal` are those critical patterns after which nothing more can happen. `not_executed` are the openings of an
     observation that says the action did not run at all. `tasks(seed, count)` and `start(task)` are there where an
     embedded edition is; `replayable` says that the recorded actions bring an equal state back; `verbs` are the
-    names (in lower case) of its actions `name[argument]`.
+    names (in lower case) of its actions `name[argument]`. `talks` are the calls that speak to a customer, who speaks
+    next; `instructed` says that what the agent saw first are its instructions.
     """
 
     name: str
@@ -55,3 +64,5 @@ class Environment:
     start: Callable[[TaskSpec], World] | None = None
     replayable: bool = False
     verbs: tuple[str, ...] = ()
+    talks: tuple[str, ...] = ()
+    instructed: bool = False

@@ -7,4 +7,4 @@ from console.environments.environment import Environment
 
 _WRITING_TOOLS = read_data(files(__package__) / "tau_bench.yaml", tuple[str, ...])
 
-TAU_BENCH = Environment("tau-bench", "tau-bench", critical=_WRITING_TOOLS)
+TAU_BENCH = Environment("tau-bench", "tau-bench", critical=_WRITING_TOOLS, talks=("respond",), instructed=True)

@@ -13,6 +13,7 @@ from sqlalchemy import insert, update
 from sqlmodel import Session, col, func, select
 
 from console.gate.checks import check_id_of_item
+from console.review.reasons import words_to_agent
 from console.runs.current_decisions import is_current
 from storage import tables
 from storage.tables import RunKind
@@ -145,7 +146,7 @@ def _document(session: Session, decision: tables.Decision) -> dict[str, Any]:
             "revision": decision.revision,
             "decision": decision.decision,
             "label": decision.label,
-            "feedback": decision.feedback_text,
+            "feedback": words_to_agent(decision),
             "edited_action": decision.edited_action,
             "action_digest": decision.action_digest,
             "reviews_required": item.reviews_required,

@@ -20,6 +20,7 @@ from console.gate.policy.rules import PolicyMode
 from console.gate.request import CheckRequest
 from console.gate.store import FAILED, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
+from console.review.reasons import words_to_agent
 from console.review.resolution import Resolution, ResolutionReason, current_answers, resolution
 from console.runs import audit_log
 from console.runs.current_decisions import is_current
@@ -342,7 +343,7 @@ def rejected_before(session: Session, run: tables.Run, request: CheckRequest) ->
     found = session.execute(_rejections(), asked).scalars().first()
     if found is None:
         return None
-    words = f"This action was already rejected in this task. {found.feedback_text}".strip()
+    words = f"This action was already rejected in this task. {words_to_agent(found)}".strip()
     return GateDecision(False, request.action, words, Reason.ALREADY_REJECTED, found.item_id, found.id)
 
 

@@ -12,14 +12,18 @@ import orjson
 from sqlmodel import Session, col, select
 
 from console.environments.task_briefing import Brief, brief_of
+from console.review import notes
+from console.review.consequences import standing
+from console.review.notes import Escalation
 from console.review.presentation import Flag, Presentation, checkpoint_presentation, reasons
+from console.review.reasons import words_to_agent
 from console.runs import run_checkpoints
 from console.runs.current_decisions import current_decisions
 from console.runs.options import run_options
 from console.trajectory import Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
-from storage.queue import Claim, Queue
+from storage.queue import Claim, KeptDraft, Queue
 
 HIDDEN, TARGET = "hidden", "target"
 
@@ -57,7 +61,9 @@ class ReviewView:
     checkpoint: Checkpoint
     presentation: Presentation
     earlier: tuple[EarlierTrial, ...]
-    draft: str
+    draft: KeptDraft
+    notes: tuple[tables.Note, ...] = ()
+    escalation: Escalation | None = None
 
 
 PLAIN = Visibility(score=False, explanation=False, detector=False, highlights=False, earlier=False)
@@ -90,13 +96,24 @@ def review_view(
         belief=verdict.inferred_task if verdict and visibility.explanation else None,
         brief=_brief(session, claim, record) if visibility.brief else (),
         highlights=visibility.highlights,
+        standing=standing(run, claim.kind),
     )
-    earlier = (
-        _earlier(session, run, claim, reviewer, unblinded=unblinded or not run.blind) if visibility.earlier else []
-    )
+    open_ = unblinded or not run.blind
+    earlier = _earlier(session, run, claim, reviewer, unblinded=open_) if visibility.earlier else []
+    draft = queue.draft(item_id=claim.item_id, reviewer=reviewer) or KeptDraft()
     return ReviewView(
-        claim, checkpoint, presentation, tuple(earlier), queue.draft(item_id=claim.item_id, reviewer=reviewer) or ""
+        claim, checkpoint, presentation, tuple(earlier), draft, *_notes(session, run, claim, reviewer, open_)
     )
+
+
+def _notes(
+    session: Session, run: tables.Run, claim: Claim, reviewer: str, everything: bool
+) -> tuple[tuple[tables.Note, ...], Escalation | None]:
+    """Notes to colleagues and the hand-over; a study has neither."""
+    if run.study_id is not None:
+        return (), None
+    found = notes.notes_for(session, claim.item_id, reviewer, everything=everything)
+    return tuple(found), notes.escalations(session, [claim.item_id]).get(claim.item_id)
 
 
 def visibility_of(run: tables.Run) -> Visibility:
@@ -174,16 +191,17 @@ def _earlier_trial(
 ) -> EarlierTrial:
     item = session.exec(select(tables.Item).where(tables.Item.trajectory_id == row.id)).first()
     answers = _answers(session, item)
-    own = " / ".join(answer.feedback_text for answer in answers if answer.reviewer == reviewer and answer.feedback_text)
-    done = _actions_up_to_checkpoint(run, record, item)
+    own = " / ".join(words for answer in answers if answer.reviewer == reviewer and (words := words_to_agent(answer)))
+    done = actions_up_to_checkpoint(run, record, item)
     if not unblinded:
         return EarlierTrial(row.trial, done, own)
-    words = " / ".join(answer.feedback_text for answer in answers if answer.feedback_text)
+    words = " / ".join(said for answer in answers if (said := words_to_agent(answer)))
     decisions = ", ".join(f"{answer.decision} by {answer.reviewer}" for answer in answers)
     return EarlierTrial(row.trial, done, own, decisions or None, words or None, row.outcome, record.memory)
 
 
-def _actions_up_to_checkpoint(run: tables.Run, record: Trajectory, item: tables.Item | None) -> tuple[str, ...]:
+def actions_up_to_checkpoint(run: tables.Run, record: Trajectory, item: tables.Item | None) -> tuple[str, ...]:
+    """Every action of a trial up to the one that was reviewed, or that would have been first."""
     if item is not None:
         checkpoint = checkpoint_at(record, item.step, CheckpointKind(item.kind))
     else:

@@ -14,9 +14,11 @@ import orjson
 from sqlmodel import Session, col, select
 
 from console.auth.origin import Door
-from console.database import reading
+from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
+from console.review import notes
 from console.review.edits import TOOL_SCHEMA, check_edit
+from console.review.reasons import codes_text
 from console.runs.current_decisions import current_decisions
 from console.trajectory import Label, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
@@ -50,7 +52,8 @@ _OFFERED = (DecisionKind.APPROVE, DecisionKind.REJECT, DecisionKind.EDIT)
 class Answer:
     """What a reviewer decides about one item; the label follows from the decision except for `respond`.
 
-    `allow_other_tool` confirms an edit that calls another tool than the pending action.
+    `allow_other_tool` confirms an edit that calls another tool than the pending action. With escalate, `note` goes to
+    the colleague who takes the item up, or to the `addressee`; no agent reads it.
     """
 
     decision: str
@@ -60,6 +63,9 @@ class Answer:
     annotator_kind: str = "human"
     door: Door = Door.BROWSER
     allow_other_tool: bool = False
+    reason_codes: tuple[str, ...] = ()
+    note: str = ""
+    addressee: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,24 @@ def next_item(
         if found.reason != NoClaimReason.EMPTY:
             answer = found
     return NoClaim(answer.reason, waiting)
+
+
+def open_item(
+    queue: Queue, session: Session, run: tables.Run, item_id: int, reviewer: str, now_ms: int
+) -> Claim | NoClaim:
+    """Claims that very item of the run, at one unit; says why where that cannot be. Raises Unknown."""
+    item = session.get(tables.Item, item_id)
+    if item is None or item.run_id != run.id:
+        raise Unknown("review item", item_id)
+    return queue.claim(
+        run_id=item.run_id,
+        trial=item.trial,
+        reviewer=reviewer,
+        now_ms=now_ms,
+        lease_ms=run.lease_ms,
+        item_id=item_id,
+        halted_free=run.halted_free,
+    )
 
 
 def waiting_trials(session: Session, run: tables.Run) -> list[int]:
@@ -137,13 +161,13 @@ def submit(
         _refuse_unseen(seen, pending)
     if checked.edited_action is not None:
         _refuse_edit(checked.edited_action, pending, record, answer.allow_other_tool)
-    return queue.decide(
+    row = queue.decide(
         item_id=claim.item_id,
         reviewer=reviewer,
         token=claim.token,
         decision=checked.decision,
         label=checked.label,
-        feedback_type="nl" if checked.feedback_text else "binary",
+        feedback_type="nl" if checked.feedback_text or checked.reason_codes else "binary",
         feedback_text=checked.feedback_text,
         edited_action=checked.edited_action,
         action_digest=digest(checked.edited_action or pending),
@@ -151,9 +175,21 @@ def submit(
         submit_key=submit_key or uuid.uuid4().hex,
         seen_digest=seen.digest if seen else None,
         door=str(checked.door),
+        reason_codes=" ".join(checked.reason_codes),
         now_ms=now_ms,
         undo_ms=run.undo_ms,
     )
+    if checked.note or checked.addressee:
+        with writing(queue.url) as session:
+            words, to = checked.note, checked.addressee
+            notes.add_note(session, row.item_id, reviewer, words, now_ms, addressee=to, decision_id=row.id)
+    return row
+
+
+def check_written_edit(claim: Claim, edited: str, *, allow_other_tool: bool = False) -> None:
+    """Raises BadInput or OtherTool where that action could not be sent in place of the pending one."""
+    record = from_json(claim.body)
+    _refuse_edit(edited.strip(), _pending_action(record, claim), record, allow_other_tool)
 
 
 def _refuse_unseen(seen: Seen, pending: str) -> None:
@@ -197,15 +233,22 @@ def check(answer: Answer, kind: CheckpointKind, feedback_mode: str) -> Answer:
     text = answer.feedback_text.strip()
     if len(text) > MAX_FEEDBACK:
         raise BadInput(f"The feedback has {len(text):,} characters; keep it under {MAX_FEEDBACK:,}.")
-    if text and feedback_mode == "binary":
-        raise BadInput("This run takes binary feedback only; leave the words to the agent out.")
+    codes = tuple(codes_text(answer.reason_codes).split())
+    if codes and answer.decision == DecisionKind.APPROVE:
+        raise BadInput("Reasons say what is wrong; take them away to approve.")
+    if (text or codes) and feedback_mode == "binary":
+        raise BadInput("This run takes binary feedback only; leave the words to the agent, and reasons, out.")
+    if (answer.note or answer.addressee) and answer.decision != DecisionKind.ESCALATE:
+        raise BadInput("A note goes with an escalation; words to the agent go with the others.")
     edited = (answer.edited_action or "").strip() or None
     if answer.decision == DecisionKind.EDIT and edited is None:
         raise BadInput("Write the action that the agent is to do instead.")
-    if answer.decision == DecisionKind.RESPOND and not text and feedback_mode != "binary":
+    if answer.decision == DecisionKind.RESPOND and not (text or codes) and feedback_mode != "binary":
         raise BadInput("Write the words that the agent is to get.")
     edited = edited if answer.decision == DecisionKind.EDIT else None
-    return replace(answer, feedback_text=text, edited_action=edited, label=_label(answer, kind))
+    note = notes.checked_note(answer.note)
+    label = _label(answer, kind)
+    return replace(answer, feedback_text=text, edited_action=edited, label=label, reason_codes=codes, note=note)
 
 
 def claim_of(session: Session, item_id: int, reviewer: str) -> Claim:

@@ -58,7 +58,7 @@ def check_edit(
 
     `tool_schema` is the JSON schema of the pending tool's arguments.
     """
-    expected = _pending_calls(pending)
+    expected = pending_calls(pending)
     if not expected:
         _check_free(text, allow_other_tool)
         return
@@ -88,7 +88,7 @@ def _refuse_other(ours: Written, theirs: Written, environment_name: str, allow_o
         raise OtherTool(f"{ours.name} is another tool than {theirs.name}, which waits; confirm that you want it.")
 
 
-def _pending_calls(pending: str) -> list[Written]:
+def pending_calls(pending: str) -> list[Written]:
     """The calls of a pending action; one of unreadable arguments keeps its name, a sentence is none."""
     begun = _NAME.match(pending)
     if begun is None or not pending.rstrip().endswith((")", "]")):
@@ -103,7 +103,7 @@ def _calls(text: str, pending: str, like: Written) -> list[Written]:
     """The calls that the text is, written like the pending ones; raises BadInput with the place."""
     if like.bracketed:
         return [_bracketed(text, like)]
-    if like.arguments is None or _keyworded(pending):
+    if like.arguments is None or is_keyworded(pending):
         try:
             return _json_calls(text, like)
         except BadInput:
@@ -111,7 +111,7 @@ def _calls(text: str, pending: str, like: Written) -> list[Written]:
     return _json_calls(text, like)
 
 
-def _keyworded(action: str) -> bool:
+def is_keyworded(action: str) -> bool:
     """Whether an action is a call whose arguments are no JSON object."""
     begun = _NAME.match(action)
     return begun is not None and not action[begun.end() :].lstrip().startswith(("{", ")"))

@@ -10,10 +10,11 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from console import runs
+from console.review.notes import escalations
 from console.runs.current_decisions import is_current
 from storage import tables
 from storage.queue import NoClaim, NoClaimReason
-from storage.tables import SlotStatus
+from storage.tables import ItemStatus, SlotStatus
 
 
 def my_decisions(session: Session, run: tables.Run, reviewer: str) -> tuple[int, float | None]:
@@ -58,7 +59,9 @@ def waiting(session: Session, run: tables.Run, limit: int) -> list[dict[str, Any
         .limit(limit)
     )
     names = ("item", "score", "detector", "rationale", "task_id", "instruction")
-    return [dict(zip(names, row, strict=True)) for row in session.exec(statement)]
+    rows = [dict(zip(names, row, strict=True)) for row in session.exec(statement)]
+    passed = escalations(session, [row["item"].id for row in rows])
+    return [row | {"escalation": passed.get(row["item"].id)} for row in rows]
 
 
 def _holders(session: Session, item_ids: Sequence[int]) -> dict[int, tables.Slot]:
@@ -158,6 +161,19 @@ def why_nothing(answer: NoClaim) -> str:
     return f"{reason.rstrip('.')}; {still}."
 
 
+_WHY_NOT_THAT = {
+    NoClaimReason.BUDGET_SPENT: "the inspection budget is spent.",
+    NoClaimReason.ITEM_TAKEN: "somebody else holds it by now; your words are kept with it.",
+    NoClaimReason.ITEM_REVIEWED_BY_YOU: "you have answered it.",
+    NoClaimReason.ITEM_GONE: "it is no longer in the queue; your words are kept with it.",
+}
+
+
+def why_not_that(answer: NoClaim) -> str:
+    """Why an item that was asked for is not offered, as the end of a sentence."""
+    return _WHY_NOT_THAT.get(answer.reason, str(answer.reason))
+
+
 def busiest_run(session: Session) -> tables.Run | None:
     """The run with the most items waiting, the newest among equals, none of a study or archived; None without any."""
     item, run = tables.Item, tables.Run
@@ -173,6 +189,18 @@ def busiest_run(session: Session) -> tables.Run | None:
     return session.exec(statement).first()
 
 
+def waits_anywhere(session: Session) -> bool:
+    """Whether an item waits for anybody, in whichever run that no participant reviews."""
+    run = busiest_run(session)
+    return run is not None and waits(session, run)[0] > 0
+
+
+def has_answered(session: Session, reviewer: str) -> bool:
+    """Whether the reviewer has ever decided on an item."""
+    decision = tables.Decision
+    return session.exec(select(decision.id).where(decision.reviewer == reviewer).limit(1)).first() is not None
+
+
 def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:
     """(how many items wait for anybody, when the oldest came, in ms since 1970)."""
     item = tables.Item
@@ -181,3 +209,24 @@ def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:
     )
     count, oldest = session.exec(statement).one()
     return count, oldest
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingDraft:
+    """Words that a reviewer wrote for an item and never sent."""
+
+    item: int
+    words: str
+
+
+def waiting_drafts(session: Session, run: tables.Run, reviewer: str) -> list[WaitingDraft]:
+    """The reviewer's drafts with words for items of the run that still wait, the latest first."""
+    draft, item = tables.Draft, tables.Item
+    statement = (
+        select(draft)
+        .join(item, col(item.id) == draft.item_id)
+        .where(item.run_id == run.id, draft.reviewer == reviewer, draft.feedback_text != "")
+        .where(col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED]))
+        .order_by(col(draft.updated_ms).desc())
+    )
+    return [WaitingDraft(row.item_id, row.feedback_text) for row in session.exec(statement)]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from console.review.long_texts import blocks, capped, left_out
 from console.review.presentation import (
+    LAST_SEEN_CHARS,
     PREVIEW_CHARS,
     Block,
     Flag,
@@ -59,9 +60,7 @@ def _head(presentation: Presentation) -> Iterator[str]:
     stamp = f"  [{presentation.stamp.upper()}]" if presentation.stamp else ""
     yield from _block(presentation.heading, presentation.action + stamp)
     if presentation.last_seen:
-        yield from _block(
-            Block.LAST_SEEN, "\n".join(f"step {number}: {text}" for number, text in presentation.last_seen)
-        )
+        yield from _block(Block.LAST_SEEN, "\n".join(_seen(presentation)))
     if presentation.belief is not None:
         yield from _block(Block.BELIEVES, _cut(presentation.belief))
         if presentation.unbelieved:
@@ -76,6 +75,12 @@ def _head(presentation: Presentation) -> Iterator[str]:
                 yield from _wrapped(reason)
     if presentation.outcome:
         yield from _block(Block.OUTCOME, "\n".join(f"{name}: {value}" for name, value in presentation.outcome))
+
+
+def _seen(presentation: Presentation) -> Iterator[str]:
+    for number, text in presentation.last_seen:
+        who = "the customer said, " if number in presentation.customer else ""
+        yield f"{who}step {number}: {preview(text, LAST_SEEN_CHARS)}"
 
 
 def _flag(flag: Flag) -> Iterator[str]:

@@ -16,13 +16,14 @@ from console.environments import environment
 from console.environments.task_briefing import Brief
 from console.review.judge_appeals import judge_appeals
 from console.trajectory import Step, Trajectory
-from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints, is_thought, pending_action
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, calls, checkpoints, is_thought, pending_action
 from console.trajectory.terms import Term, TermKind, lowered, mentions, occurrences, terms
 
 LONG_CHARS = 300
 LONG_LINES = 3
 PREVIEW_CHARS = 160
-_LAST_SEEN_CHARS = 420
+LAST_SEEN_CHARS = 420
+"""Characters of what was seen last that stand on the page at first."""
 _TELLING_CHARS = 80
 # Where everything is marked, nothing is; and each mark is one more element to swap when the next item comes.
 _MARKS, _WORD_MARKS = 3, 1
@@ -60,7 +61,7 @@ def _most(term: Term) -> int:
 
 
 def last_seen(steps: Sequence[Step]) -> tuple[tuple[int, str], ...]:
-    """Number and beginning of the last observation; where that is too short to tell, also of the last telling one."""
+    """Number and text of the last observation; where that is too short to tell, also of the last telling one."""
     seen = [
         (number, step.observation)
         for number, step in enumerate(steps, start=1)
@@ -69,7 +70,7 @@ def last_seen(steps: Sequence[Step]) -> tuple[tuple[int, str], ...]:
     shown = seen[-1:]
     if shown and len(shown[0][1]) < _TELLING_CHARS:
         shown += [entry for entry in seen if len(entry[1]) >= _TELLING_CHARS][-1:]
-    return tuple((number, preview(text, _LAST_SEEN_CHARS)) for number, text in shown)
+    return tuple(shown)
 
 
 def evidence(steps: Sequence[Step], action: str, instruction: str) -> str:
@@ -126,6 +127,7 @@ class Block(StrEnum):
     CRITICAL = "The critical action"
     NO_ACTION = "No critical action"
     LAST_SEEN = "It saw last"
+    CUSTOMER = "The customer said"
     BELIEVES = "It seems to believe"
     FLAGGED = "Flagged by"
     DOUBTED = "Flagged"
@@ -133,14 +135,22 @@ class Block(StrEnum):
     ALSO = "Also judged by"
     OUTCOME = "How it ended"
     OPENING = "What it saw first"
+    INSTRUCTIONS = "The agent's instructions"
     STEPS = "Steps"
     AFTER = "After the critical action"
 
 
-NOT_RUN = "not run yet"
-HAS_RUN = "has run"
+class Standing(StrEnum):
+    """How the action of an item stands, in the words of its stamp."""
+
+    WAITS = "not run yet"
+    REPLAYED = "held in this replay"
+    RECORDED = "from a log"
+    RAN = "has run"
+
+
 _WORDY = 14
-_STAMPS = {CheckpointKind.ACTION: NOT_RUN, CheckpointKind.END: HAS_RUN, CheckpointKind.HALTED: ""}
+_STANDING = {CheckpointKind.ACTION: Standing.WAITS, CheckpointKind.END: Standing.RAN, CheckpointKind.HALTED: None}
 _HEADINGS = {
     CheckpointKind.ACTION: Block.ABOUT_TO,
     CheckpointKind.END: Block.DID_LAST,
@@ -172,7 +182,7 @@ class Flag:
         if self.score is None or self.threshold is None:
             return ""
         where = "over" if self.score > self.threshold else "not over"
-        return f"{self.score:.2f} {where} {self.threshold:.2f}"
+        return f"score {self.score:.2f} {where} {self.threshold:.2f}, its threshold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +206,9 @@ class Presentation:
 
     `found` and `missing` (the telling ones first) are the terms of the task that occur, or do not, in what the agent
     saw and is about to do; `unbelieved` are those that the inferred task lacks or goes beyond; `last_seen` holds the
-    numbers and beginnings of observations; `appeals` are places that speak to a model or its judge, by step.
+    numbers and texts of observations, `customer` the numbers of the steps whose observation is what a customer said;
+    `appeals` are places that speak to a model or its judge, by step. `instructed` says that the opening holds the
+    agent's instructions.
     """
 
     task: str
@@ -209,6 +221,8 @@ class Presentation:
     last_seen: tuple[tuple[int, str], ...]
     steps: tuple[ShownStep, ...]
     opening: str = ""
+    instructed: bool = False
+    customer: frozenset[int] = frozenset()
     brief: Brief = ()
     belief: str | None = None
     unbelieved: tuple[Term, ...] = ()
@@ -234,27 +248,32 @@ def checkpoint_presentation(
     belief: str | None = None,
     brief: Brief = (),
     highlights: bool = True,
+    standing: Standing | None = None,
 ) -> Presentation:
     """The presentation of a checkpoint; flag, belief and brief stay out of it altogether where they are None or empty.
 
-    Without `highlights` no term of the task is set apart from its other words.
+    Without `highlights` no term of the task is set apart from its other words. `standing` is how the action stands in
+    its run; by default as its kind has it where an agent waits.
     """
+    stamp = standing or _STANDING[checkpoint.kind] or ""
     stated = terms(checkpoint.instruction) if highlights else ()
     rows = [_row(step, number, checkpoint.environment) for number, step in enumerate(checkpoint.steps, start=1)]
     if checkpoint.kind is not CheckpointKind.HALTED:
-        rows.append(_pending_row(checkpoint))
+        rows.append(_pending_row(checkpoint, stamp))
     found, missing = compare(stated, evidence(checkpoint.steps, checkpoint.action, checkpoint.instruction))
     return Presentation(
         task=checkpoint.instruction,
         terms=stated,
         found=found,
         missing=missing,
-        heading=_HEADINGS[checkpoint.kind],
+        heading=Block.CRITICAL if stamp is Standing.RECORDED else _HEADINGS[checkpoint.kind],
         action=checkpoint.action,
-        stamp=_STAMPS[checkpoint.kind],
+        stamp=stamp,
         last_seen=last_seen(checkpoint.steps),
         steps=tuple(rows),
         opening=checkpoint.opening,
+        instructed=environment(checkpoint.environment).instructed,
+        customer=_customer(checkpoint.steps, checkpoint.environment),
         brief=brief,
         belief=belief,
         unbelieved=unbelieved(stated, belief) if belief else (),
@@ -274,7 +293,7 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
     rows = list(_record_rows(trajectory, marked))
     pending = pending_action(trajectory)
     if pending is not None:
-        rows.append(ShownStep(len(trajectory.steps) + 1, action=pending, critical=True, stamp=NOT_RUN))
+        rows.append(ShownStep(len(trajectory.steps) + 1, action=pending, critical=True, stamp=Standing.WAITS))
     stated = terms(trajectory.instruction)
     action = _action_at(trajectory, at) if marked else ""
     found, missing = compare(stated, evidence(trajectory.steps[:at], action, trajectory.instruction))
@@ -285,11 +304,23 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
         missing=missing,
         heading=Block.CRITICAL if marked else Block.NO_ACTION,
         action=action,
-        stamp="" if not marked else NOT_RUN if at == len(trajectory.steps) else HAS_RUN,
+        stamp="" if not marked else Standing.WAITS if at == len(trajectory.steps) else Standing.RAN,
         last_seen=last_seen(trajectory.steps[:at]),
         steps=tuple(rows),
         opening=trajectory.opening,
+        instructed=environment(trajectory.environment).instructed,
+        customer=_customer(trajectory.steps[:at], trajectory.environment),
         outcome=_outcome(trajectory),
+    )
+
+
+def _customer(steps: Sequence[Step], where: str) -> frozenset[int]:
+    """The numbers of the steps that speak to a customer, so that what follows is the customer's."""
+    talks = environment(where).talks
+    return frozenset(
+        number
+        for number, step in enumerate(steps, start=1)
+        if talks and {call.name for call in calls(step.action)} & {*talks}
     )
 
 
@@ -323,13 +354,13 @@ def _record_rows(trajectory: Trajectory, critical: Sequence[int]) -> Iterator[Sh
             yield row
 
 
-def _pending_row(checkpoint: Checkpoint) -> ShownStep:
+def _pending_row(checkpoint: Checkpoint, stamp: str) -> ShownStep:
     return ShownStep(
         number=checkpoint.index + 1,
         action=checkpoint.action,
         thought=checkpoint.thought,
         critical=True,
-        stamp=_STAMPS[checkpoint.kind],
+        stamp=stamp,
     )
 
 

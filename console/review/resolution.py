@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from sqlmodel import Session, col
 
+from console.review.reasons import words_to_agent
 from console.runs.current_decisions import current_decisions
 from console.trajectory import Label
 from console.trajectory.checkpoints import digest
@@ -52,7 +53,7 @@ def resolution(answers: Sequence[tables.Decision], action: str) -> Resolution:
     An action runs only where every answer lets that same one run and is bound to it by its digest.
     """
     counted = [answer for answer in answers if answer.decision != DecisionKind.ESCALATE]
-    feedback = "\n".join(answer.feedback_text for answer in counted if answer.feedback_text)
+    feedback = "\n".join(words for answer in counted if (words := words_to_agent(answer)))
     if not counted:
         return Resolution(None, ResolutionReason.UNANSWERED)
     if against := [answer for answer in counted if answer.decision not in _RUNS_ACTION]:
@@ -88,4 +89,4 @@ def is_feedback(answer: tables.Decision, kind: str) -> bool:
     """Whether the Actor can learn from it: it says misaligned, has words, or answers a trial that got stuck."""
     if answer.label == Label.MISALIGNED:
         return True
-    return answer.decision == DecisionKind.RESPOND and (kind == HALTED or bool(answer.feedback_text))
+    return answer.decision == DecisionKind.RESPOND and (kind == HALTED or bool(words_to_agent(answer)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,8 @@ class RunOptions:
     `view` says what a reviewer's page shows: `shown` or `hidden` for score, explanation, detector, highlights and
     earlier, and for brief `none` or `target`. Only runs of studies have one; a name that it lacks is shown.
     `costs` are what the user stated, see `console.runs.costs`; without any, items rank by their score alone.
+    `reasons` are what its reviewers choose from in place of the environment's.
+    `goes_on`: the agents try again by themselves once its reviewers are done; the demo's do.
     `budget_frozen`: a percentage budget of a live run is set for good, since trial 0 has stopped.
     `playing`: the Actor of a participant's run is at work, or was when its process died.
     `narrowed`: patterns were taken away, so that a verdict may be about an action that is not critical any longer.
@@ -30,6 +32,8 @@ class RunOptions:
 
     view: Mapping[str, str] = field(default_factory=dict)
     costs: Costs = field(default_factory=dict)
+    reasons: Sequence[str] = ()
+    goes_on: bool = False
     budget_frozen: bool = False
     playing: bool = False
     narrowed: bool = False
@@ -41,7 +45,15 @@ class RunOptions:
         return orjson.dumps({**self.unknown, **known}).decode()
 
 
-_KINDS: dict[str, type] = {"view": dict, "costs": dict, "budget_frozen": bool, "playing": bool, "narrowed": bool}
+_KINDS: dict[str, type] = {
+    "view": dict,
+    "costs": dict,
+    "reasons": list,
+    "goes_on": bool,
+    "budget_frozen": bool,
+    "playing": bool,
+    "narrowed": bool,
+}
 
 
 def run_options(run: tables.Run) -> RunOptions:

@@ -12,6 +12,7 @@ from sqlmodel import Session, col, select
 
 from console.actors import Reflection
 from console.database import now_ms, reading
+from console.review.reasons import words_to_agent
 from console.review.resolution import current_answers, is_feedback
 from console.trajectory import Outcome, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -106,7 +107,7 @@ def _lesson(session: Session, trial: store.Trial, item: tables.Item, answer: tab
     reflection = Reflection(
         record.environment, record.instruction, seen.steps, _refused(seen.action, record, item), memory
     )
-    return Lesson(trial.task_id, record.trial, answer.id or 0, answer.feedback_text.strip(), reflection)
+    return Lesson(trial.task_id, record.trial, answer.id or 0, words_to_agent(answer), reflection)
 
 
 def _refused(action: str, record: Trajectory, item: tables.Item) -> str:

@@ -18,6 +18,7 @@ from storage.queue.values import Answer as Answer
 from storage.queue.values import BudgetState as BudgetState
 from storage.queue.values import Claim as Claim
 from storage.queue.values import DecisionRow as DecisionRow
+from storage.queue.values import KeptDraft as KeptDraft
 from storage.queue.values import NewItem as NewItem
 from storage.queue.values import NoClaim as NoClaim
 from storage.queue.values import NoClaimReason as NoClaimReason
@@ -164,16 +165,26 @@ class Queue:
         with self._quick() as db:
             return claims.sweep(db, now_ms) + claims.free_leased_too_long(db, now_ms)
 
-    def save_draft(self, *, item_id: int, reviewer: str, text: str, now_ms: int) -> None:
-        """Keeps what a reviewer has typed so far; raises NoSuchItem."""
+    def save_draft(
+        self,
+        *,
+        item_id: int,
+        reviewer: str,
+        now_ms: int,
+        text: str | None = None,
+        reason_codes: str | None = None,
+        edit: str | None = None,
+    ) -> None:
+        """Keeps what a reviewer has typed so far, a part that is None as it was; raises NoSuchItem."""
+        parts = {"feedback_text": text, "reason_codes": reason_codes, "edit": edit}
         with self._durable() as db:
-            answering.save_draft(db, item_id, reviewer, text, now_ms)
+            answering.save_draft(db, item_id, reviewer, parts, now_ms)
 
-    def draft(self, *, item_id: int, reviewer: str) -> str | None:
+    def draft(self, *, item_id: int, reviewer: str) -> KeptDraft | None:
         """What the reviewer has typed and not yet submitted."""
         with self._reading() as db:
             row = db.row(sql.DRAFT, item_id=item_id, reviewer=reviewer)
-        return None if row is None else str(row[0])
+        return None if row is None else KeptDraft(*row)
 
     def _quick(self) -> Transaction:
         return Transaction(engine(self.url))

@@ -1,6 +1,7 @@
 """Deciding, revising, undoing and delivering: nothing is overwritten, every change is a revision."""
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import fields
 
 from storage.errors import AlreadyDecided, AlreadyDelivered, BudgetSpent, NoSuchItem, NotYours, QueueRefusal
@@ -87,12 +88,12 @@ def deliver(db: Transaction, decision_ids: list[int], now_ms: int) -> int:
     return sum(row is not None for row in delivered)
 
 
-def save_draft(db: Transaction, item_id: int, reviewer: str, text: str, now_ms: int) -> None:
-    """Keeps what is typed; a draft that comes in after its decision is let go."""
+def save_draft(db: Transaction, item_id: int, reviewer: str, parts: Mapping[str, str | None], now_ms: int) -> None:
+    """Keeps what is typed, a part that is None as it was; a draft that comes in after its decision is let go."""
     locked_item(db, item_id)
     slot = own_slot(db, item_id, reviewer)
     if slot is None or slot.status != SlotStatus.DECIDED:
-        db.run(sql.SAVE_DRAFT, item_id=item_id, reviewer=reviewer, feedback_text=text, now_ms=now_ms)
+        db.run(sql.SAVE_DRAFT, item_id=item_id, reviewer=reviewer, now_ms=now_ms, **parts)
 
 
 def _submitted(db: Transaction, submit_key: str, item_id: int, reviewer: str) -> DecisionRow | None:
@@ -134,6 +135,7 @@ def _store(
         **{
             "seen_digest": None,
             "door": "browser",
+            "reason_codes": "",
             **answer,
             "decision": decision.value,
             "label": _plain(answer["label"]),

@@ -150,7 +150,7 @@ WAITING = "SELECT count(*), min(created_ms) FROM item WHERE run_id = :run_id AND
 
 _DECISION = """id, item_id, slot_id, reviewer, annotator_kind, decision, label, feedback_type, feedback_text,
 edited_action, action_digest, submit_key, revision, superseded, budget_cap, budget_used, claimed_ms, decided_ms,
-withdrawn_ms, deliverable_ms, delivered_ms, seen_digest"""
+withdrawn_ms, deliverable_ms, delivered_ms, seen_digest, reason_codes"""
 
 SUBMITTED = f"SELECT {_DECISION} FROM decision WHERE submit_key = :submit_key"
 
@@ -163,11 +163,12 @@ ANSWERED = "UPDATE slot SET status = 'decided', lease_until_ms = :now_ms WHERE i
 DECIDE = f"""
 INSERT INTO decision (item_id, slot_id, reviewer, annotator_kind, decision, label, feedback_type, feedback_text,
                       edited_action, action_digest, submit_key, revision, superseded, budget_cap, budget_used,
-                      claimed_ms, decided_ms, deliverable_ms, door, seen_digest)
+                      claimed_ms, decided_ms, deliverable_ms, door, seen_digest,
+                      reason_codes)
 VALUES (:item_id, :slot_id, :reviewer, :annotator_kind, :decision, :label, :feedback_type, :feedback_text,
         :edited_action, :action_digest, :submit_key,
         (SELECT coalesce(max(revision), 0) + 1 FROM decision WHERE slot_id = :slot_id), false,
-        :budget_cap, :budget_used, :claimed_ms, :now_ms, :deliverable_ms, :door, :seen_digest)
+        :budget_cap, :budget_used, :claimed_ms, :now_ms, :deliverable_ms, :door, :seen_digest, :reason_codes)
 RETURNING {_DECISION}"""
 
 STAND = """
@@ -210,10 +211,13 @@ LEAVE_QUEUE = """
 UPDATE item SET status = :status, open_slots = 0 WHERE id = :item_id AND status IN ('pending', 'claimed')"""
 
 SAVE_DRAFT = """
-INSERT INTO draft (item_id, reviewer, feedback_text, updated_ms) VALUES (:item_id, :reviewer, :feedback_text, :now_ms)
+INSERT INTO draft (item_id, reviewer, feedback_text, reason_codes, edit, updated_ms)
+VALUES (:item_id, :reviewer, coalesce(:feedback_text, ''), coalesce(:reason_codes, ''), coalesce(:edit, ''), :now_ms)
 ON CONFLICT (item_id, reviewer) DO UPDATE
-SET feedback_text = excluded.feedback_text, updated_ms = excluded.updated_ms"""
+SET feedback_text = coalesce(:feedback_text, draft.feedback_text),
+    reason_codes = coalesce(:reason_codes, draft.reason_codes), edit = coalesce(:edit, draft.edit),
+    updated_ms = excluded.updated_ms"""
 
-DRAFT = "SELECT feedback_text FROM draft WHERE item_id = :item_id AND reviewer = :reviewer"
+DRAFT = "SELECT feedback_text, reason_codes, edit FROM draft WHERE item_id = :item_id AND reviewer = :reviewer"
 
 DROP_DRAFT = "DELETE FROM draft WHERE item_id = :item_id AND reviewer = :reviewer"

@@ -88,7 +88,7 @@ class Answer(TypedDict):
     """What a reviewer answers. `submit_key` names one submit: sent again, it gives back the first decision.
 
     `seen_digest` is that of the text that the reviewer was shown, None where nobody says what it was; `door` is the way
-    that the answer came in by, a browser where nothing is said.
+    that the answer came in by, a browser where nothing is said. `reason_codes` are separated by blanks.
     """
 
     decision: str
@@ -101,6 +101,7 @@ class Answer(TypedDict):
     submit_key: str
     seen_digest: NotRequired[str | None]
     door: NotRequired[str]
+    reason_codes: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +130,12 @@ class DecisionRow:
     deliverable_ms: int
     delivered_ms: int | None
     seen_digest: str | None = None
+    reason_codes: str = ""
+
+
+class KeptDraft(NamedTuple):
+    """What a reviewer has typed for an item: words, reason codes, and as JSON the fields of an edit."""
+
+    text: str = ""
+    reason_codes: str = ""
+    edit: str = ""

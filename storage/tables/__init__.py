@@ -12,6 +12,7 @@ from storage.tables.queue import (
     Item,
     ItemStatus,
     LedgerEntry,
+    Note,
     Slot,
     SlotStatus,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "LedgerEntry",
     "LogImport",
     "Memory",
+    "Note",
     "Participant",
     "ParticipantKind",
     "Person",

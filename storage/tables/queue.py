@@ -144,7 +144,10 @@ class LedgerEntry(Table, table=True):
 
 
 class Draft(Table, table=True):
-    """What a reviewer has typed and not yet submitted."""
+    """What a reviewer has typed and not yet submitted.
+
+    `edit` is, as JSON, the action that they write instead: the raw text of each of its fields.
+    """
 
     __tablename__ = "draft"
 
@@ -152,12 +155,33 @@ class Draft(Table, table=True):
     reviewer: str = Field(primary_key=True)
     feedback_text: str
     updated_ms: int = Field(sa_type=BigInteger)
+    reason_codes: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    edit: str = Field(default="", sa_column_kwargs={"server_default": ""})
+
+
+class Note(Table, table=True):
+    """A reviewer's note to colleagues about an item; the agent never gets it.
+
+    With a `decision_id` it hands the item over, to anybody or to the `addressee`.
+    """
+
+    __tablename__ = "note"
+    __table_args__ = (Index("ix_note_item", "item_id"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    item_id: int = Field(foreign_key="item.id")
+    decision_id: int | None = Field(default=None, foreign_key="decision.id")
+    author: str
+    addressee: str = ""
+    text: str
+    created_ms: int = Field(sa_type=BigInteger)
 
 
 class Decision(Table, table=True):
     """One revision of a reviewer's answer; a later revision or an undo marks it superseded, nothing is overwritten.
 
-    `door` is the way that it came in by, `seen_digest` the digest of the text that the reviewer was shown.
+    `door` is the way that it came in by, `seen_digest` the digest of the text that the reviewer was shown;
+    `reason_codes` are the reviewer's reasons, separated by blanks.
     """
 
     __tablename__ = "decision"
@@ -203,3 +227,4 @@ class Decision(Table, table=True):
     delivered_ms: int | None = Field(default=None, sa_type=BigInteger)
     door: str = Field(default="browser", sa_column_kwargs={"server_default": "browser"})
     seen_digest: str | None = None
+    reason_codes: str = Field(default="", sa_column_kwargs={"server_default": ""})

@@ -104,7 +104,7 @@ def test_a_long_action_is_approved_only_after_it_was_shown_whole(show, settled, 
     page.keyboard.press("a")
     page.locator("[data-testid=stMain] .ia-problem", has_text="off until the whole action was shown").wait_for()
     settled(page)
-    page.keyboard.press("w")
+    page.keyboard.press("o")
     page.wait_for_selector(f".st-key-whole-{item}", state="detached")
     settled(page)
     screenshot(page, f"long-action-whole-{width}-{theme}")

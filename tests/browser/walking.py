@@ -13,6 +13,9 @@ def sign_in(page, settled, address, name="Ada", role="reviewer"):
     page.goto(f"{address}/invite/{invitation(name, role)}")
     page.get_by_role("heading", name=f"Welcome, {name}").wait_for()
     page.keyboard.press("Enter")
+    # A newcomer comes to a worked item first.
+    page.wait_for_url(lambda url: "/invite/" not in url)
+    page.goto(address)
     page.get_by_role("heading", name="Inbox").wait_for()
     settled(page)
 

@@ -152,6 +152,7 @@ _CELLS = (
     integer("policy_version", _asked("policy_version")),
     text("rule", _asked("rule")),
     text("seen_digest", _decision.c.seen_digest),
+    text("reason_codes", _decision.c.reason_codes),
 )
 
 DECISIONS = ExportQuery(

@@ -11,11 +11,12 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from console.auth import invitations, people, sessions
-from console.auth.identity import Identity
+from console.auth.identity import Identity, Role, roles_of
 from console.auth.invitations import Invited, UnusableInvitation
 from console.auth.origin import By, Door
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, ConsoleError, Refused
+from console.review import inbox
 from console.runs import audit_log
 from console.server.sign_in import participants, session_list, wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, fields, notice, page, style
@@ -80,13 +81,13 @@ async def _use_invitation(site: Site, request: Request) -> Response:
     except UnusableInvitation as refusal:
         return _no_use(request, refusal)
     try:
-        opened = await asyncio.to_thread(partial(_open, token, sent.get("name", ""), request))
+        opened, first = await asyncio.to_thread(partial(_open, token, sent.get("name", ""), request))
     except UnusableInvitation as refusal:
         return _no_use(request, refusal)
     except (BadInput, Refused) as refusal:
         return _invitation_page(request, invited, str(refusal), sent.get("name", ""))
     wrong_tokens.forget(request)
-    response = RedirectResponse(_own_path(sent.get("next", "")), 303, HEADERS)
+    response = RedirectResponse(_own_path(sent.get("next", ""), first), 303, HEADERS)
     _set_cookie(response, site, opened)
     return response
 
@@ -116,13 +117,16 @@ def _invited(token: str) -> Invited:
         return invitations.invited(session, token, now_ms())
 
 
-def _open(token: str, name: str, request: Request) -> str:
+def _open(token: str, name: str, request: Request) -> tuple[str, str]:
+    """(the token of the session, the first page of that person)."""
     browser, address = request.headers.get("user-agent", ""), request.client.host if request.client else ""
     with writing() as session:
         person = invitations.accept(session, token, name, now_ms())
         by = By(person.name, Door.BROWSER, address)
         audit_log.record(session, None, "signed in", now_ms(), by=by, subject=person.name)
-        return sessions.open_session(session, person, now_ms(), browser=browser, address=address)
+        reviews = Role.REVIEWER in roles_of(person.roles) and inbox.waits_anywhere(session)
+        opened = sessions.open_session(session, person, now_ms(), browser=browser, address=address)
+        return opened, "/review?welcome=1" if reviews and not inbox.has_answered(session, person.name) else "/"
 
 
 def _end(token: str | None) -> None:
@@ -151,7 +155,7 @@ def _no_use(request: Request, refusal: ConsoleError) -> Response:
     return notice("This link does not open anything", f"{refusal} Ask for a new one.", 410)
 
 
-def _own_path(path: str) -> str:
+def _own_path(path: str, first: str = "") -> str:
     """The path where it leads to a page of ours, else the first page."""
     ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable() and path.isascii()
-    return path if ours else "/"
+    return path if ours else first

@@ -62,7 +62,8 @@ def rename_reviewer(session: Session, run_ids: Sequence[int], old: str, new: str
     for table in (tables.Slot, tables.Decision, tables.LedgerEntry):
         mine = (col(table.item_id).in_(items), col(table.reviewer) == old)
         session.execute(update(table).where(*mine).values(reviewer=new))
-    session.execute(delete(tables.Draft).where(col(tables.Draft.item_id).in_(items)))
+    for written in (tables.Draft, tables.Note):
+        session.execute(delete(written).where(col(written.item_id).in_(items)))
 
 
 def _refund(session: Session, run: tables.Run) -> None:
@@ -97,7 +98,8 @@ def _forget_answers(session: Session, items: Any, records: Any) -> None:
     session.execute(delete(tables.Intent).where(col(tables.Intent.trajectory_id).in_(records)))
     session.execute(delete(tables.WebhookDelivery).where(col(tables.WebhookDelivery.decision_id).in_(answers)))
     session.execute(delete(decision).where(col(decision.item_id).in_(items)))
-    session.execute(delete(tables.Draft).where(col(tables.Draft.item_id).in_(items)))
+    for written in (tables.Draft, tables.Note):
+        session.execute(delete(written).where(col(written.item_id).in_(items)))
 
 
 def _drop_unspent(session: Session, run: tables.Run) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from console import runs
 from console.auth.identity import Role
 from console.database import now_ms, reading, review_queue
-from console.review import inbox
+from console.review import aftermath, inbox
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_empty_state
@@ -20,10 +20,10 @@ _CARDS = (
     ("Review next", "Opens one: what the user asked, what the agent is about to do, why it was flagged, its steps."),
     (
         "One key decides",
-        "A approves, X rejects, Ctrl+Enter rejects with your words. U takes it back, ? lists the keys.",
+        "A approves, X rejects, 1 to 7 say why, Ctrl+Enter rejects with your words. U takes it back, ? lists the keys.",
     ),
     ("A budget", "Each review costs one inspection. The bar below shows what is left of this trial's."),
-    ("Then they try again", "“Run the next trial”, on the researcher's page of runs, hands your words to the agents."),
+    ("Then they try again", "The agents read your reasons and words. “My answers” shows what came of them."),
 )
 
 
@@ -56,6 +56,9 @@ with reading() as session:
     waiters = inbox.waiters(session, [row["item"].id for row in waiting])
     count, oldest = inbox.waits(session, run) if run else (0, None)
     mine, seconds = inbox.my_decisions(session, run, identity.name) if run and identity else (0, None)
+    tally = None
+    if run and identity:
+        tally = aftermath.words_tally(session, run, identity.name, unblinded=identity.has(Role.RESEARCHER))
     trials = [row["trial"] for row in runs.status(session, run)["trials"]] if run else []
 
 st.title("Inbox")
@@ -84,6 +87,10 @@ with go:
 if mine:
     pace = f", {seconds:.0f} s each" if seconds is not None else ""
     st.caption(f"You have reviewed {mine} here{pace}.")
+if tally:
+    with st.container(horizontal=True, vertical_alignment="center", key="tally"):
+        st.caption(tally.in_words)
+        st.page_link("console/web/pages/answers.py", label="What came of them", query_params={"run": run.name})
 if not waiting:
     show_empty_state(
         "Nothing waits in this run",

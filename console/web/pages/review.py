@@ -2,29 +2,25 @@
 
 import streamlit as st
 
-from console.auth.identity import Identity, Role
+from console.auth.identity import Role
 from console.database import now_ms, reading, review_queue
-from console.review import blinding, decisions, inbox
-from console.web.review import actions, decision_bar
+from console.review import aftermath, blinding, decisions, inbox
+from console.review.reasons import judging
+from console.web.review import actions, after_last, decision_bar, drafts, own_items, worked_item
+from console.web.review.colleagues import notes_html
 from console.web.run_picker import chosen_run
 from console.web.sign_in import current_identity
+from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.status import Progress, status_line_html
 from console.web.widgets.trajectory_view import show_presentation
-from console.web.widgets.trial_history import show_earlier_trials
-from storage.queue import NoClaim, NoClaimReason
-
-
-def _what_now(nothing: NoClaim, who: Identity) -> str:
-    if nothing.reason != NoClaimReason.BUDGET_SPENT:
-        return ""
-    if who.has(Role.RESEARCHER):
-        return "Raise it on Runs, under Budget, and they come to review."
-    return "Nothing is left for you to do here; tell the researcher, who can raise it."
-
+from console.web.widgets.trial_history import last_words_html, show_earlier_trials
+from storage.queue import NoClaim
+from storage.tables import RunKind
 
 identity = current_identity()
 queue = review_queue()
+worked_item.show_first(identity)
 with reading() as session:
     run = chosen_run(session) if identity else None
     if run is None or identity is None:
@@ -33,33 +29,55 @@ with reading() as session:
     if run.study_id is not None:
         show_empty_state("Its participant reviews this", "Whoever else answers here would answer in their place.")
         st.stop()
-    actions.set_reviewed_runs(run.id)
+    own_items.set_reviewed_runs(run.id)
+    unblinded = identity.has(Role.RESEARCHER)
+after_last.show_round(run, identity)
+with reading() as session:
     earlier_answer = actions.earlier_claim(session, identity.name)
     claim = earlier_answer or decisions.next_item(queue, session, run, identity.name, now_ms(), settles=False)
     progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, identity.name))
     if not isinstance(claim, NoClaim):
-        unblinded = identity.has(Role.RESEARCHER)
         waiter = inbox.waiters(session, [claim.item_id]).get(claim.item_id)
         view = blinding.review_view(session, queue, run, claim, identity.name, unblinded=unblinded)
         answered = decisions.last_answer(session, claim.item_id, identity.name) if earlier_answer else None
+    else:
+        tally = aftermath.words_tally(session, run, identity.name, unblinded=unblinded)
+        more = aftermath.has_more_to_try(session, run)
 
+if not earlier_answer:
+    drafts.keep_what_was_typed(None if isinstance(claim, NoClaim) else claim.item_id)
 if isinstance(claim, NoClaim):
     actions.show_flash()
-    show_empty_state(inbox.headline(claim), f"{inbox.why_nothing(claim)} {_what_now(claim, identity)}".strip())
-    if identity.has(Role.RESEARCHER) and claim.reason == NoClaimReason.BUDGET_SPENT:
-        st.page_link("console/web/pages/runs.py", label="Raise the budget on Runs", query_params={"run": run.name})
-    decision_bar.empty_bar()
+    actions.show_kept_words()
+    after_last.show_nothing_left(claim, run, identity, tally, has_more=more)
     st.stop()
 
-cap, used = claim.budget_cap, claim.budget_used
-above = status_line_html(progress, waiter, trial=claim.trial, cap=cap, used=used, now_ms=now_ms())
-above += actions.flash_html() + (actions.answer_html(answered) if answered else "")
+now = blinding.actions(view.checkpoint)
+trials = run.trials if run.kind in (RunKind.LIVE, RunKind.REPLAY) else None
+above = status_line_html(
+    progress,
+    waiter,
+    trial=claim.trial,
+    trials=trials,
+    cap=claim.budget_cap,
+    used=claim.budget_used,
+    now_ms=now_ms(),
+)
+above += actions.flash_html() + (actions.answer_html(answered, claim) if answered else "")
+above += notes_html(view.notes, view.escalation)
+# A log's later trials were recorded before anybody's words.
+above += last_words_html(view.earlier, now, claim.trial) if run.kind == RunKind.LIVE else ""
+actions.show_kept_words()
+wrong = f'<p class="ia-wrong"><b>Wrong is:</b> {plain(judging(view.checkpoint.environment).wrong)}</p>'
 whole = bool(earlier_answer) or actions.shows_whole_action(claim.item_id, view.presentation.action)
-draw_further_steps = show_presentation(view.presentation, above, action_whole=whole)
-show_earlier_trials(view.earlier, blinding.actions(view.checkpoint))
+draw_further_steps = show_presentation(
+    view.presentation, above, action_whole=whole, item=claim.item_id, note="" if view.presentation.brief else wrong
+)
+show_earlier_trials(view.earlier, now)
 if earlier_answer:
     decision_bar.back_bar(claim)
 else:
-    actions.mark_shown(claim.item_id, view.presentation)
-    decision_bar.bar(claim, run, view.draft)
+    actions.mark_shown(claim.item_id, view.presentation, view.draft)
+    said = f"Next item. {view.presentation.task[:300]} {view.presentation.heading}: {view.presentation.action[:200]}"
+    decision_bar.bar(claim, run, view.draft, said=said)
 draw_further_steps()

@@ -47,7 +47,9 @@ if run.reviews_per_item > 1:
     )
 
 rules = "Policy" if run.kind == RunKind.GATE else "Critical actions"
-judge, cap, onward, critical, house = st.tabs(["Detectors", "Budget", "Next trial", rules, "Keep house"])
+judge, cap, onward, critical, why, house = st.tabs(
+    ["Detectors", "Budget", "Next trial", rules, "Reasons", "Keep house"]
+)
 with judge:
     forms.detector_form(run)
 with cap:
@@ -66,3 +68,8 @@ with critical:
         forms.critical_form(run, patterns, candidates)
 with house:
     keeping.keeping_forms(run)
+with why:
+    if run.feedback_mode == "binary":
+        st.caption("This run takes approve or reject only, so its reviewers give no reasons.")
+    else:
+        forms.reasons_form(run)

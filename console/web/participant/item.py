@@ -11,7 +11,7 @@ from console.studies.sessions.position import Position
 from console.trajectory import Label
 from console.web.participant.session import continue_button
 from console.web.participant.stages import part_of, round_of
-from console.web.review import actions, decision_bar
+from console.web.review import actions, decision_bar, own_items
 from console.web.widgets.participant_stage import explained_html, head_html, progress_html
 from console.web.widgets.trajectory_view import presentation_html, show_presentation
 from console.web.widgets.trial_history import show_earlier_trials
@@ -25,21 +25,21 @@ def item(position: Position, code: str) -> None:
     """The item that is theirs to decide, or the earlier answer that they look back at."""
     if position.claim is None or position.assignment is None:
         return
-    actions.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
+    own_items.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
     with reading() as session:
         back = actions.earlier_claim(session, code)
         claim = back or position.claim
         run = session.get_one(tables.Run, claim.run_id)
         view = blinding.review_view(session, review_queue(), run, claim, code, unblinded=False)
         answered = decisions.last_answer(session, claim.item_id, code) if back else None
-    above = _line(position) + actions.flash_html() + (actions.answer_html(answered) if answered else "")
+    above = _line(position) + actions.flash_html() + (actions.answer_html(answered, claim) if answered else "")
     whole = back is not None or actions.shows_whole_action(claim.item_id, view.presentation.action)
     draw_further_steps = show_presentation(view.presentation, above, action_whole=whole)
     show_earlier_trials(view.earlier, blinding.actions(view.checkpoint))
     if back:
         decision_bar.back_bar(claim)
     else:
-        actions.mark_shown(claim.item_id, view.presentation)
+        actions.mark_shown(claim.item_id, view.presentation, view.draft)
         decision_bar.bar(claim, run, view.draft, escalates=False)
     draw_further_steps()
 
@@ -48,12 +48,12 @@ def practice(position: Position, code: str) -> None:
     """A practice item: the checkpoint alone, whatever the conditions will show."""
     if position.claim is None or position.run is None:
         return
-    actions.set_reviewed_runs(position.run.id)
+    own_items.set_reviewed_runs(position.run.id)
     view = _plain_view(position.claim, position.run, code)
     above = progress_html(f"Practice {position.item} of {position.items}", "Nothing that you decide here counts")
     whole = actions.shows_whole_action(position.claim.item_id, view.presentation.action)
     draw_further_steps = show_presentation(view.presentation, above + actions.flash_html(), action_whole=whole)
-    actions.mark_shown(position.claim.item_id, view.presentation)
+    actions.mark_shown(position.claim.item_id, view.presentation, view.draft)
     decision_bar.bar(position.claim, position.run, view.draft, escalates=False)
     draw_further_steps()
 

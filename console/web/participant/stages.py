@@ -12,7 +12,7 @@ from console.studies.sessions.position import Position
 from console.web.participant import session
 from console.web.participant.onboarding import points
 from console.web.participant.session import continue_button
-from console.web.review import actions
+from console.web.review import own_items
 from console.web.widgets.participant_stage import clock_html, head_html, points_html, prose_html
 from storage.tables import StudyStatus
 
@@ -46,7 +46,7 @@ def round_over(position: Position, participant_id: int) -> None:
     words = "Your answers are on their way" if last else "The agents try again"
     session.run_work(task, words, steps.hand_over, participant_id)
     if position.assignment and position.run:
-        actions.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
+        own_items.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
     title = round_of(position).split(" of ")[0] or "This part"
     st.html(head_html(f"{title} is done", over=part_of(position)) + prose_html(_NEXT[_what_follows(position)]))
     key = f"hand-over-{position.condition}-{position.trial}"

@@ -2,98 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import wraps
-from typing import ParamSpec
 
 import streamlit as st
 
-from console.auth.identity import Identity, Role
 from console.auth.origin import acting
-from console.database import Session, now_ms, reading, review_queue
+from console.database import Session, now_ms, reading, review_queue, writing
 from console.errors import ConsoleError, Refused
-from console.review import decisions, inbox
+from console.review import decisions, inbox, notes
+from console.review.consequences import consequence
 from console.review.edits import OtherTool
 from console.review.long_texts import is_clipped, seen_digest
 from console.review.presentation import Presentation
-from console.studies.sessions import joining, steps
+from console.review.reasons import words_to_agent
 from console.trajectory.checkpoints import digest
 from console.trials import replay
+from console.web.review import drafts
+from console.web.review.own_items import (
+    in_words,
+    named,
+    own_claim,
+    own_open_claim,
+    refuse,
+    refuse_nobody,
+    reviewed_runs,
+)
 from console.web.sign_in import by_browser, current_identity
-from console.web.widgets.messages import done_html, problem_html
+from console.web.widgets.edit_change import change_html
+from console.web.widgets.messages import done_html, problem_html, show_problem
 from console.web.widgets.whole_texts import opened_texts
 from storage import tables
 from storage.errors import NotYours, StorageError
-from storage.queue import Claim
+from storage.queue import Claim, KeptDraft, NoClaim
 from storage.tables import DecisionKind, RunKind
 
-P = ParamSpec("P")
-
-
-def _in_words(action: Callable[P, None]) -> Callable[P, None]:
-    """The action behind a button, with what it is refused kept for the page that follows."""
-
-    @wraps(action)
-    def act(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            action(*args, **kwargs)
-        except (ConsoleError, StorageError) as refusal:
-            _refuse(refusal)
-
-    return act
-
-
-def show_unsent() -> None:
-    """Draws the words that could not be stored, so that they can be copied; they come back once they can be."""
-    for words in st.session_state.get("unsent", {}).values():
-        st.caption("Your words are kept in this tab:")
-        st.code(words, language=None, wrap_lines=True)
-
-
-def own_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:
-    """The claim of that identity and its run; a participant's item is theirs alone, whatever others are called.
-
-    Raises Unknown and Refused.
-    """
-    if identity.has(Role.PARTICIPANT):
-        claim = steps.own_claim(session, _participant(session), item)
-        return claim, session.get_one(tables.Run, claim.run_id)
-    claim = decisions.claim_of(session, item, identity.name)
-    run = session.get_one(tables.Run, claim.run_id)
-    if run.study_id is not None:
-        raise Refused(f"{identity.name} has not claimed item {item}; claim it first.")
-    return claim, run
-
-
-def own_open_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:
-    """The same, for what changes something: raises Refused, too, where a study does not go on by now."""
-    if identity.has(Role.PARTICIPANT):
-        steps.refuse_late(session, _participant(session))
-    return own_claim(session, item, identity)
-
-
-def _participant(session: Session) -> tables.Participant:
-    """The participant of this tab, looked up by their secret: a code can have been somebody else's before."""
-    participant = joining.found(session, st.session_state.get("me") or "")
-    if participant is None:
-        raise Refused(_WITHDRAWN)
-    return participant
-
-
-_WITHDRAWN = "You have withdrawn from the study meanwhile, so nothing of this was recorded."
-_DONE = {
-    DecisionKind.APPROVE: "Approved: the action may run.",
-    DecisionKind.REJECT: "Rejected: the action does not run.",
-    DecisionKind.EDIT: "Sent back with another action.",
-    DecisionKind.RESPOND: "Your words go to the agent.",
-    DecisionKind.ESCALATE: "Passed on to another reviewer.",
-}
-
-
-def set_reviewed_runs(*run_ids: int | None) -> None:
-    """Makes these the runs whose answers this tab looks back through and takes back."""
-    st.session_state["reviewed_runs"] = [run_id for run_id in run_ids if run_id is not None]
+_COMPARE = "Compare what changes, then send it."
 
 
 def earlier_claim(session: Session, reviewer: str) -> Claim | None:
@@ -102,18 +45,23 @@ def earlier_claim(session: Session, reviewer: str) -> Claim | None:
     if item_id is None:
         return None
     claim = decisions.claim_of(session, item_id, reviewer)
-    return claim if claim.run_id in _reviewed_runs() else None
+    return claim if claim.run_id in reviewed_runs() else None
 
 
-def mark_shown(item_id: int, presentation: Presentation) -> None:
-    """Remembers what this tab shows of the item, and since when: an answer before that is not to this item."""
+def mark_shown(item_id: int, presentation: Presentation, draft: KeptDraft | None = None) -> None:
+    """Remembers what this tab shows of the item, and since when: an answer before that is not to this item.
+
+    An edit that was begun is open again; what was typed for the item before stays with that one.
+    """
     whole = shows_whole_action(item_id, presentation.action)
     text = seen_digest(presentation, opened_texts(presentation), action_whole=whole)
     st.session_state["seen"] = decisions.Seen(text, digest(presentation.action), whole)
     if st.session_state.get("shown_item") != item_id:
+        drafts.keep_what_was_typed(item_id)
         st.session_state["shown_item"] = item_id
         st.session_state["shown_ms"] = now_ms()
-        st.session_state["editing"] = None
+        st.session_state["editing"] = item_id if draft and draft.edit else None
+        st.session_state.pop("edit_as_text", None)
 
 
 def shows_whole_action(item_id: int, action: str) -> bool:
@@ -140,64 +88,57 @@ def flash_html() -> str:
     return done_html(done) if done else ""
 
 
-def answer_html(answer: tables.Decision) -> str:
+def answer_html(answer: tables.Decision, claim: Claim | None = None) -> str:
     """What the reviewer answered to the item that this tab looks back at, as HTML."""
-    state = "the agent has it" if answer.delivered_ms else "can still be taken back"
-    words = f" “{answer.feedback_text}”" if answer.feedback_text else ""
-    return done_html(f"Your answer to {named(answer.item_id)}: {answer.decision}{words} ({state}).")
+    state = "it is handed over" if answer.delivered_ms else "can still be taken back"
+    said = words_to_agent(answer)
+    words = f" “{said}”" if said else ""
+    changed = (
+        change_html(decisions.pending_action(claim), answer.edited_action) if answer.edited_action and claim else ""
+    )
+    return done_html(f"Your answer to {named(answer.item_id)}: {answer.decision}{words} ({state}).") + changed
 
 
-def named(item: int, *, here: bool = True) -> str:
-    """The item in words, whether it is still here or gone; its number would only puzzle a participant of a study."""
-    identity = current_identity()
-    if identity and identity.has(Role.PARTICIPANT):
-        return "this item" if here else "the item before"
-    return f"item {item}"
+def show_kept_words() -> None:
+    """Says with which item words wait that went while they were typed, and opens it again."""
+    item = st.session_state.get("kept_words")
+    if item is not None:
+        show_problem(f"Your words on {named(item)} were not sent; they wait with it.")
+        st.button("Open it again", key=f"again-{item}", on_click=open_again, args=(item,))
 
 
-@_in_words
-def save_draft(item: str, text: str) -> None:
-    """Stores what is typed so far; a draft of an item that is decided by now is dropped."""
-    identity = current_identity()
-    if identity is None or not item.isdigit():
-        return
-    kept = st.session_state.setdefault("unsent", {})
-    kept[int(item)] = text
-    try:
-        with reading() as session:
-            own_claim(session, int(item), identity)
-    except ConsoleError:
-        kept.pop(int(item))
-        return
-    review_queue().save_draft(item_id=int(item), reviewer=identity.name, text=text, now_ms=now_ms())
-    kept.pop(int(item))
-    st.session_state["active_ms"] = now_ms()
-
-
-def words_key(item: int) -> str:
-    """The widget key of an item's words to the agent."""
-    return f"words-{item}"
-
-
-@_in_words
-def decide(item: int, decision: str, label: str | None = None) -> None:
-    """Records the answer to that very item, with the words and the other action that were written for it."""
-    words = st.session_state.get(words_key(item)) or ""
+@in_words
+def decide(item: int, decision: str, label: str | None = None, *, note: str = "", addressee: str = "") -> None:
+    """Records the answer to that very item, with the reasons, words and other action that were given for it."""
+    words = st.session_state.get(drafts.words_key(item)) or ""
     if words:
         # Whatever fails from here on, the page may go on without the field that they stand in.
         st.session_state.setdefault("unsent", {})[item] = words
     identity = current_identity()
     if identity is None:
-        _refuse_nobody()
+        refuse_nobody()
         return
-    instead = st.session_state.get(f"instead-{item}")
-    confirmed = instead is not None and st.session_state.get("other_tool") == (item, instead)
-    answer = decisions.Answer(decision, words, instead, label, allow_other_tool=confirmed)
+    instead = None
     seen = st.session_state.get("seen") if st.session_state.get("shown_item") == item else None
     shown = st.session_state.get("shown_ms") if st.session_state.get("shown_item") == item else now_ms()
     try:
         with reading() as session:
             claim, run = own_open_claim(session, item, identity)
+        if decision == DecisionKind.EDIT:
+            instead = drafts.written(claim)
+            if instead != decisions.pending_action(claim) and st.session_state.get("compared") != (item, instead):
+                st.session_state["refusal"] = _COMPARE
+                return
+        answer = decisions.Answer(
+            decision,
+            words,
+            instead,
+            label,
+            allow_other_tool=instead is not None and st.session_state.get("other_tool") == (item, instead),
+            reason_codes=tuple(st.session_state.get(drafts.reasons_key(item)) or ()),
+            note=note,
+            addressee=addressee,
+        )
         row = decisions.submit(
             review_queue(),
             run,
@@ -211,8 +152,11 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
             roles=frozenset(map(str, identity.roles)),
         )
         st.session_state.get("unsent", {}).pop(item, None)
+        st.session_state["answered_item"] = item
         if row.decision == decision:
-            st.session_state["done"] = f"{_item_before(item)}: {_DONE[DecisionKind(decision)]}"
+            with reading() as session:
+                came_of_it = consequence(session, run, session.get_one(tables.Decision, row.id))
+            st.session_state["done"] = f"{_item_before(item)}: {came_of_it}"
         else:
             answered = f"{_item_before(item)} was already answered with {row.decision}"
             st.session_state["refusal"] = f"{answered}; press U to undo that."
@@ -220,20 +164,51 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
             with acting(by_browser()):
                 replay.advance(run.name)
     except (ConsoleError, StorageError) as refusal:
-        _refuse(refusal)
+        refuse(refusal)
         if isinstance(refusal, OtherTool):
             st.session_state["other_tool"] = (item, instead)
             st.session_state["refusal"] += " Press “Send edit” again for that."
         if words:
-            save_draft(str(item), words)
+            drafts.save_draft(str(item), words)
 
 
-@_in_words
+@in_words
+def leave_note(item: int) -> None:
+    """Leaves the note that was written for colleagues."""
+    identity = current_identity()
+    text = st.session_state.get(f"noted-{item}") or ""
+    if identity is None or not text.strip():
+        return
+    with writing() as session:
+        own_claim(session, item, identity)
+        notes.add_note(session, item, identity.name, text, now_ms())
+    st.session_state["done"] = f"Your note stays with {named(item)}."
+
+
+@in_words
+def open_again(item: int) -> None:
+    """Claims that very item again, with the words that wait with it."""
+    identity = current_identity()
+    if identity is None:
+        refuse_nobody()
+        return
+    st.session_state["kept_words"] = None
+    with reading() as session:
+        wanted = session.get_one(tables.Item, item)
+        if wanted.run_id not in reviewed_runs():
+            raise Refused(f"{named(item).capitalize()} is not one of this page's run.")
+        run = session.get_one(tables.Run, wanted.run_id)
+        claim = decisions.open_item(review_queue(), session, run, item, identity.name, now_ms())
+    if isinstance(claim, NoClaim):
+        raise Refused(f"{named(item).capitalize()} cannot be opened: {inbox.why_not_that(claim)}")
+
+
+@in_words
 def skip(item: int) -> None:
     """Puts the item back into the queue."""
     identity = current_identity()
     if identity is None:
-        _refuse_nobody()
+        refuse_nobody()
         return
     try:
         with reading() as session:
@@ -241,19 +216,19 @@ def skip(item: int) -> None:
         review_queue().skip(item_id=item, reviewer=identity.name, token=claim.token, now_ms=now_ms())
         st.session_state["done"] = f"{_item_before(item)} goes back to the queue; it comes last for you."
     except (ConsoleError, StorageError) as refusal:
-        _refuse(refusal)
+        refuse(refusal)
 
 
-@_in_words
+@in_words
 def undo(current: int | None) -> None:
     """Takes the reviewer's latest answer back and puts the current item into the queue again."""
     identity = current_identity()
     if identity is None:
-        _refuse_nobody()
-    if identity is None or not _reviewed_runs():
+        refuse_nobody()
+    if identity is None or not reviewed_runs():
         return
     with reading() as session:
-        reviewed = [session.get_one(tables.Run, run_id) for run_id in _reviewed_runs()]
+        reviewed = [session.get_one(tables.Run, run_id) for run_id in reviewed_runs()]
         latest = [last for run in reviewed if (last := decisions.last_decision(session, run, identity.name))]
     if not latest:
         st.session_state["refusal"] = "You have no decision here that could still be taken back."
@@ -261,12 +236,12 @@ def undo(current: int | None) -> None:
         take_back(max(latest, key=lambda row: row.id or 0).item_id, current)
 
 
-@_in_words
+@in_words
 def take_back(item: int, current: int | None) -> None:
     """Takes the answer to that item back."""
     identity = current_identity()
     if identity is None:
-        _refuse_nobody()
+        refuse_nobody()
         return
     queue = review_queue()
     try:
@@ -278,20 +253,20 @@ def take_back(item: int, current: int | None) -> None:
             # Another tab can have put it down already.
             with suppress(NotYours):
                 queue.release(item_id=now.item_id, reviewer=identity.name, token=now.token, now_ms=now_ms())
-        st.session_state["looking_back"] = None
+        st.session_state["looking_back"] = st.session_state["answered_item"] = None
         st.session_state["done"] = f"Taken back: {named(item)} waits for your answer again."
     except (ConsoleError, StorageError) as refusal:
-        _refuse(refusal)
+        refuse(refusal)
 
 
-@_in_words
+@in_words
 def browse_answers(item: int, step: int) -> None:
     """Moves through one's own answered items, the latest first; past the latest lies the queue."""
     identity = current_identity()
-    if identity is None or not _reviewed_runs():
+    if identity is None or not reviewed_runs():
         return
     with reading() as session:
-        answered = inbox.my_items(session, _reviewed_runs(), identity.name)
+        answered = inbox.my_items(session, reviewed_runs(), identity.name)
     position = (answered.index(item) if item in answered else -1) + step
     if position >= len(answered):
         st.session_state["refusal"] = "There is no earlier answer of yours here."
@@ -308,19 +283,22 @@ def edit(item: int | None) -> None:
     st.session_state["editing"] = item
 
 
-def _refuse_nobody() -> None:
-    """Says to whom this tab belonged why the button did nothing."""
-    over = "Your session is over, so nothing of this was recorded."
-    st.session_state["refusal"] = _WITHDRAWN if st.session_state.get("me") else over
+def cancel_edit(item: int) -> None:
+    """Closes the fields for another action and lets go what was written in them."""
+    for key in drafts.drafted_fields(item):
+        del st.session_state[key]
+    st.session_state["editing"] = None
+    drafts.keep(item, edit="")
 
 
-def _refuse(refusal: Exception) -> None:
-    st.session_state["refusal"] = str(refusal) or str(type(refusal).__doc__)
-
-
-def _reviewed_runs() -> Sequence[int]:
-    run_ids: Sequence[int] = st.session_state.get("reviewed_runs", ())
-    return run_ids
+def edit_as_text(item: int, as_text: bool) -> None:
+    """Goes on with the edit as one text, or with a field for each argument."""
+    compared = st.session_state.get("compared")
+    for key in drafts.drafted_fields(item):
+        del st.session_state[key]
+    st.session_state["edit_as_text"] = item if as_text else None
+    if as_text and compared and compared[0] == item:
+        st.session_state[drafts.text_key(item)] = compared[1]
 
 
 def _item_before(item: int) -> str:

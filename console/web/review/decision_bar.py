@@ -1,23 +1,23 @@
-"""The decision bar beneath an item: the words to the agent, the decisions, their keys, and the lease on the item."""
+"""The decision bar beneath an item: reasons, the words to the agent, the decisions and their keys."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
-from console.database import now_ms, reading, review_queue
-from console.errors import ConsoleError
 from console.review import decisions
-from console.trajectory import Label
+from console.review.consequences import is_judged
+from console.review.reasons import code_of, offered_reasons
+from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind
-from console.web.review import actions, shortcuts
-from console.web.review.actions import named, words_key
-from console.web.sign_in import current_identity
+from console.web.review import actions, colleagues, drafts, edit_form, shortcuts
+from console.web.review.drafts import reasons_key, words_key
+from console.web.review.hold import watch_hold
 from console.web.widgets.hotkeys import hotkeys, key_label
-from console.web.widgets.messages import show_problem
 from storage import tables
-from storage.errors import StorageError
-from storage.queue import Claim
-from storage.tables import DecisionKind
+from storage.queue import Claim, KeptDraft
+from storage.tables import DecisionKind, RunKind
 
 RULES = (
     "Say what is wrong and what to do differently, in at most five sentences. "
@@ -26,36 +26,84 @@ RULES = (
 
 _ASKED = "What is wrong, and what to do differently? Do not give the answer away."
 _LABELS = {Label.ALIGNED: "It would be right", Label.MISALIGNED: "It would be wrong"}
-_LEASE_EVERY_S = 30
-_ACTIVE_MS = 120_000
 
 
-def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) -> None:
-    """The decision bar of a claimed item, with its keys; `escalates` where somebody else could take the item."""
-    item = claim.item_id
-    halted = claim.kind == CheckpointKind.HALTED
-    editing = st.session_state.get("editing") == item
-    whole = halted or actions.shows_whole_action(item, decisions.pending_action(claim))
-    words = run.feedback_mode != "binary"
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """What the bar of one item offers."""
+
+    item: int
+    halted: bool
+    judged: bool
+    whole: bool
+    words: bool
+    editing: bool
+    escalates: bool
+    reasons: tuple[str, ...]
+
+
+def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = True, said: str = "") -> None:
+    """The decision bar of a claimed item, with its keys; `escalates` where somebody else could take the item.
+
+    A screen reader says `said` once the item has come.
+    """
+    item, offer = claim.item_id, _offer(claim, run, escalates)
     with st.bottom, st.container(key="decision-bar"):
-        if editing:
-            _edit_field(claim)
-        if not whole:
+        if offer.editing:
+            edit_form.edit_form(claim, draft.edit)
+        if not offer.whole:
             _show_whole_button(claim)
         field, buttons = st.columns([5, 8], vertical_alignment="bottom")
         with field:
-            if words:
-                _words_field(item, draft)
-            hotkeys(
-                _bindings(item, halted=halted, whole=whole),
-                item_id=item,
-                enabled=shortcuts.enabled(),
-                draft_key=words_key(item) if words else None,
-                on_draft=actions.save_draft,
-            )
-            _watch_lease(claim, run.lease_ms)
+            if offer.words:
+                _words_field(item, draft.text, _words_label(run))
+            with st.container(horizontal=True, key="bar-foot"):
+                _keys(claim, offer, said)
+                watch_hold(claim, run.lease_ms)
         with buttons:
-            _buttons(item, halted=halted, words=words, editing=editing, escalates=escalates)
+            if offer.reasons:
+                _reasons(item, offer.reasons, draft.reason_codes, digits=not offer.editing)
+            _buttons(offer)
+
+
+def _offer(claim: Claim, run: tables.Run, escalates: bool) -> _Offer:
+    halted = claim.kind == CheckpointKind.HALTED
+    return _Offer(
+        claim.item_id,
+        halted,
+        is_judged(run, claim.kind),
+        halted or actions.shows_whole_action(claim.item_id, decisions.pending_action(claim)),
+        run.feedback_mode != "binary",
+        st.session_state.get("editing") == claim.item_id,
+        escalates,
+        () if halted else offered_reasons(run, from_json(claim.body).environment),
+    )
+
+
+def _words_label(run: tables.Run) -> str:
+    """What the words are, with what becomes of them where no agent reads them."""
+    if run.kind == RunKind.ARCHIVE:
+        return "Words to the agent, kept with the record"
+    if run.kind == RunKind.REPLAY and run.study_id is None:
+        return "Words to the agent, kept with the replay"
+    return "Words to the agent"
+
+
+def _keys(claim: Claim, offer: _Offer, said: str) -> None:
+    item = offer.item
+    fields = drafts.field_keys(claim) if offer.editing else []
+    hotkeys(
+        _bindings(offer),
+        item_id=item,
+        enabled=shortcuts.enabled(),
+        draft_keys=[words_key(item)] if offer.words else [],
+        field_keys=fields,
+        choice_key=reasons_key(item) if offer.reasons else None,
+        on_draft=lambda shown, key, text: drafts.save_draft(shown, text, key),
+        words_key=words_key(item) if offer.words and not offer.editing else None,
+        focus=fields[0] if fields else f"item:{item}",
+        said=said,
+    )
 
 
 def back_bar(claim: Claim) -> None:
@@ -71,37 +119,46 @@ def back_bar(claim: Claim) -> None:
     hotkeys(bound, item_id=f"back-{item}", enabled=shortcuts.enabled())
 
 
-def empty_bar() -> None:
-    """The bar when there is no item: only the way back is open."""
+def empty_bar(more: dict[str, str] | None = None) -> None:
+    """The bar when there is no item: only the way back is open; `more` are further keys of the page."""
     with st.bottom, st.container(key="decision-bar", horizontal=True):
         st.button(key_label("Look back", "K"), key="previous-0", on_click=actions.browse_answers, args=(0, 1))
         st.button(key_label("Undo", "U"), key="undo-0", on_click=actions.undo, args=(None,))
     bound = {"k": "previous-0", "arrowleft": "previous-0", "u": "undo-0"}
-    hotkeys(bound, item_id="none", enabled=shortcuts.enabled())
+    hotkeys(bound | (more or {}), item_id="none", enabled=shortcuts.enabled())
 
 
-def _words_field(item: int, draft: str) -> None:
+def _reasons(item: int, offered: tuple[str, ...], drafted: str, *, digits: bool) -> None:
+    """The reasons, several of which can be chosen; they come with the next press, and as a draft before."""
+    key = reasons_key(item)
+    if key not in st.session_state:
+        codes = [code_of(words) for words in offered]
+        st.session_state[key] = [code for code in drafted.split() if code in codes]
+    with st.container(key="reasons-digits" if digits else "reasons-plain"):
+        st.pills(
+            "What is wrong",
+            [code_of(words) for words in offered],
+            format_func=lambda code: code.replace("-", " "),
+            selection_mode="multi",
+            key=key,
+            on_change="ignore",
+            label_visibility="collapsed",
+        )
+
+
+def _words_field(item: int, drafted: str, label: str) -> None:
     key = words_key(item)
-    words = st.session_state.get("unsent", {}).pop(item, "") or draft
+    words = st.session_state.get("unsent", {}).pop(item, "") or drafted
     if key not in st.session_state and words:
         st.session_state[key] = words
-    st.text_area(
-        "Words to the agent", key=key, height=74, help=RULES, placeholder=_ASKED, max_chars=decisions.MAX_FEEDBACK
-    )
-
-
-def _edit_field(claim: Claim) -> None:
-    key = f"instead-{claim.item_id}"
-    if key not in st.session_state:
-        st.session_state[key] = decisions.pending_action(claim)
-    st.text_input("Do this instead", key=key)
+    st.text_area(label, key=key, height=74, help=RULES, placeholder=_ASKED, max_chars=decisions.MAX_FEEDBACK)
 
 
 def _show_whole_button(claim: Claim) -> None:
     action = decisions.pending_action(claim)
     st.caption(decisions.NOT_WHOLE)
     st.button(
-        key_label(f"Show the whole action ({len(action):,} characters)", "W"),
+        key_label(f"Show the whole action ({len(action):,} characters)", "O"),
         key=f"whole-{claim.item_id}",
         type="primary",
         on_click=actions.show_whole_action,
@@ -109,41 +166,37 @@ def _show_whole_button(claim: Claim) -> None:
     )
 
 
-def _buttons(item: int, *, halted: bool, words: bool, editing: bool, escalates: bool) -> None:
+def _buttons(offer: _Offer) -> None:
+    item = offer.item
     with st.container(horizontal=True, key="decisions"):
-        if halted:
-            _button(
-                "Send words" if words else "Let it try again",
-                "Ctrl+Enter",
-                f"submit-{item}",
-                item,
-                DecisionKind.RESPOND,
-                primary=True,
-            )
-        elif editing:
+        if offer.halted:
+            words = "Send words" if offer.words else "Let it try again"
+            _button(words, "Ctrl+Enter", f"submit-{item}", item, DecisionKind.RESPOND, primary=True)
+        elif offer.editing:
             _button("Send edit", "Ctrl+Enter", f"submit-{item}", item, DecisionKind.EDIT, primary=True)
-            st.button(key_label("Cancel", "E"), key=f"edit-{item}", on_click=actions.edit, args=(None,))
+            st.button(key_label("Cancel", "E"), key=f"edit-{item}", on_click=actions.cancel_edit, args=(item,))
         else:
-            _button("Approve", "A", f"approve-{item}", item, DecisionKind.APPROVE)
-            _button("Reject", "X", f"reject-{item}", item, DecisionKind.REJECT)
+            approve, reject = ("Right", "Wrong") if offer.judged else ("Approve", "Reject")
+            _button(approve, "A", f"approve-{item}", item, DecisionKind.APPROVE)
+            _button(reject, "X", f"reject-{item}", item, DecisionKind.REJECT)
             st.button(key_label("Edit", "E"), key=f"edit-{item}", on_click=actions.edit, args=(item,))
         st.button(key_label("Skip", "S"), key=f"skip-{item}", on_click=actions.skip, args=(item,))
         st.button(key_label("Undo", "U"), key=f"undo-{item}", on_click=actions.undo, args=(item,))
         st.button(key_label("Back", "K"), key=f"previous-{item}", on_click=actions.browse_answers, args=(item, 1))
-        if escalates or (words and not halted):
+        if offer.escalates or (offer.words and not offer.halted):
             with st.popover("More", key=f"more-{item}"):
-                _more(item, labels=words and not halted, escalates=escalates)
+                _more(offer)
         shortcuts.help_button(item)
 
 
-def _more(item: int, *, labels: bool, escalates: bool) -> None:
-    if escalates:
-        answer = (item, "escalate")
-        st.button("Escalate to another reviewer", key=f"escalate-{item}", on_click=actions.decide, args=answer)
-    if labels:
+def _more(offer: _Offer) -> None:
+    if offer.escalates:
+        colleagues.buttons(offer.item)
+    if offer.words and not offer.halted:
         st.caption("Send the words alone; the action does not run. Would it have been right?")
         for label, words in _LABELS.items():
-            st.button(words, key=f"{label}-{item}", on_click=actions.decide, args=(item, "respond", label))
+            answer = (offer.item, "respond", label)
+            st.button(words, key=f"{label}-{offer.item}", on_click=actions.decide, args=answer)
 
 
 def _button(words: str, key: str, widget: str, item: int, decision: str, *, primary: bool = False) -> None:
@@ -156,43 +209,15 @@ def _button(words: str, key: str, widget: str, item: int, decision: str, *, prim
     )
 
 
-def _bindings(item: int, *, halted: bool, whole: bool) -> dict[str, str]:
+def _bindings(offer: _Offer) -> dict[str, str]:
+    item = offer.item
     bound = {"s": f"skip-{item}", "u": f"undo-{item}", "ctrl+enter": f"submit-{item}", "k": f"previous-{item}"}
     bound |= {"arrowleft": f"previous-{item}", "?": f"keys-{item}"}
-    if not halted:
+    if offer.words:
+        bound["w"] = words_key(item)
+    if not offer.halted:
         bound |= {"a": f"approve-{item}", "x": f"reject-{item}", "e": f"edit-{item}"}
-        if st.session_state.get("editing") != item:
-            bound["ctrl+enter"] = f"reject-{item}"
-    return bound if whole else bound | {"w": f"whole-{item}"}
-
-
-@st.fragment(run_every=_LEASE_EVERY_S)
-def _watch_lease(claim: Claim, lease_ms: int) -> None:
-    """Checks the lease every half minute, extends it while its reviewer writes, draws nothing until it has run out."""
-    left = claim.lease_until_ms - now_ms()
-    if left > lease_ms / 2:
-        return
-    identity = current_identity()
-    active = now_ms() - st.session_state.get("active_ms", 0) < _ACTIVE_MS
-    try:
-        with reading() as session:
-            claimed = decisions.claim_of(session, claim.item_id, identity.name if identity else "")
-        if claimed.lease_until_ms <= now_ms():
-            _show_lapsed(claim.item_id)
-        elif active and claimed.lease_until_ms - now_ms() < lease_ms / 2:
-            review_queue().extend(
-                item_id=claim.item_id,
-                reviewer=identity.name if identity else "",
-                token=claimed.token,
-                now_ms=now_ms(),
-                lease_ms=lease_ms,
-            )
-    except (ConsoleError, StorageError):
-        _show_lapsed(claim.item_id)
-
-
-def _show_lapsed(item: int) -> None:
-    show_problem(
-        f"Your hold on {named(item)} has run out, so the queue has it back. Your words are saved; "
-        "reload the page to take it up again."
-    )
+    if not offer.halted and not offer.editing:
+        bound["ctrl+enter"] = f"reject-{item}"
+        bound |= {str(n): f"{reasons_key(item)}#{n}" for n in range(1, len(offer.reasons) + 1)}
+    return bound if offer.whole else bound | {"o": f"whole-{item}"}

@@ -8,11 +8,13 @@ from console.web.widgets.preference_cookie import set_cookie
 
 _COOKIE = "ia_keys"
 _KEYS = (
-    ("A", "approve: the action may run"),
-    ("X", "reject: it does not run"),
+    ("A", "approve: the action may run, or it was right"),
+    ("X", "reject: it does not run, or it was wrong"),
     ("E", "edit: another action instead"),
-    ("Ctrl or Cmd + Enter", "reject, with the words you wrote"),
-    ("W", "show the whole of a long action, before which it cannot be approved"),
+    ("1 to 7", "reasons, where they stand above the words; press again to take one away"),
+    ("W", "write words to the agent"),
+    ("Ctrl or Cmd + Enter", "once there are words: reject with them; while you edit: send the edit"),
+    ("O", "show the whole of a long action, before which it cannot be approved"),
     ("S", "skip: the item goes back and comes last for you"),
     ("U", "undo your latest answer"),
     ("K or ←", "look back through your own answers"),

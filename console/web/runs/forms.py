@@ -12,7 +12,9 @@ from console.database import now_ms, writing
 from console.detection import batch
 from console.detection.detectors import DETECTORS
 from console.detection.estimate import asks_models, estimate
+from console.review import reasons
 from console.runs import ingest
+from console.runs.options import run_options
 from console.trials import replay
 from console.web.flash import flash, guarded
 from console.web.runs.new_run import bar_of
@@ -140,6 +142,29 @@ def _set_patterns(run_name: str, wanted: list[str]) -> None:
 
 
 _COLUMNS = ("trial", "tasks", "succeeded", "failed", "halted", "paused", "rejected", "flagged")
+
+
+def reasons_form(run: tables.Run) -> None:
+    """The reasons that reviewers choose from, one a line, each with a digit of its own."""
+    environments = run.environment.split(",")
+    usual = reasons.offered_reasons(run, environments[0])
+    with st.form("reasons", border=False):
+        st.caption(
+            "What reviewers give with the keys 1 to 7, one a line; the agent reads them before the words. "
+            "Empty: those of each environment."
+        )
+        own = "\n".join(run_options(run).reasons)
+        text = st.text_area("Reasons", own, key=f"reasons-{run.id}", placeholder="\n".join(usual))
+        sent = st.form_submit_button("Set reasons")
+    if sent:
+        guarded(_set_reasons, run.name, text.splitlines())
+
+
+def _set_reasons(run_name: str, wanted: list[str]) -> None:
+    with writing() as session:
+        reasons.set_reasons(session, runs.get(session, run_name), wanted, now_ms())
+    flash((True, f"Reviewers of {run_name} choose from these reasons from now on."))
+    st.rerun()
 
 
 def status_rows(status: dict[str, Any]) -> list[dict[str, Any]]:

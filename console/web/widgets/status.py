@@ -84,8 +84,10 @@ def _row(row: dict[str, Any], waiter: Waiter | None, now_ms: int) -> str:
     halted = row["score"] is None
     score, css = ("halted", "ia-score ia-score-halted") if halted else (f"{row['score']:.2f}", "ia-score")
     why = (row["rationale"] or "The trial got stuck; it needs words.").splitlines()[0]
+    passed = row.get("escalation")
+    badge = f'<span class="ia-stamp">{plain(passed.badge)}</span> ' if passed else ""
     return (
-        f'<li><span class="{css}">{score}</span><span class="ia-what"><b>{plain(_short(row["instruction"]))}</b>'
+        f'<li><span class="{css}">{score}</span><span class="ia-what">{badge}<b>{plain(_short(row["instruction"]))}</b>'
         f"<small>{plain(_short(why))}</small>"
         f"{f'<small>{waiter_html(waiter, now_ms)}</small>' if waiter else ''}</span>"
         f'<span class="ia-age">trial {item.trial} · {age(now_ms - item.created_ms)}</span></li>'
@@ -114,13 +116,21 @@ class Progress:
 
 
 def status_line_html(
-    progress: Progress, waiter: Waiter | None, *, trial: int, cap: int | None, used: int, now_ms: int
+    progress: Progress,
+    waiter: Waiter | None = None,
+    *,
+    trial: int,
+    cap: int | None,
+    used: int,
+    now_ms: int,
+    trials: int | None = None,
 ) -> str:
-    """The line as HTML, with the agent that waits for the item where one does."""
+    """The line as HTML, with the agent that waits for the item; `trials` is how many attempts the run makes at most."""
+    attempt = f" (attempt {trial + 1} of {trials})" if trials else ""
     oldest = f" (oldest {age(now_ms - progress.oldest_ms)})" if progress.oldest_ms else ""
     pace = f" · {progress.seconds:.0f} s each" if progress.seconds is not None else ""
     parts = (
-        f"<b>{plain(progress.run)}</b> · trial {trial}",
+        f"<b>{plain(progress.run)}</b> · trial {trial}{attempt}",
         f"waiting <b>{progress.waiting}</b>{oldest}",
         budget_meter_html(cap, used),
         f"you <b>{progress.mine}</b>{pace}",

@@ -37,10 +37,12 @@ def _top(presentation: Presentation) -> str:
     jump = f'<a class="ia-jump" href="#{LAST}">to the last</a>' if len(presentation.steps) > 1 else ""
     count = presentation.steps[-1].number if presentation.steps else 0
     words = plain(Block.STEPS.lower()).removesuffix("s" if count == 1 else "")
-    return f'<div class="ia-stepshead"><h2>{count} {words}</h2>{jump}</div>{_opening(presentation)}'
+    opening = "" if presentation.instructed else opening_html(presentation)
+    return f'<div class="ia-stepshead"><h2>{count} {words}</h2>{jump}</div>{opening}'
 
 
-def _opening(presentation: Presentation) -> str:
+def opening_html(presentation: Presentation) -> str:
+    """What the agent saw first, folded, as HTML; empty where there is nothing."""
     if not presentation.opening:
         return ""
     return fold(plain(Block.OPENING), size(presentation.opening), presentation.opening, (), "ia-opening")

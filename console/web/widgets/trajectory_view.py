@@ -9,26 +9,30 @@ import streamlit as st
 
 from console.review.long_texts import capped
 from console.review.presentation import (
+    LAST_SEEN_CHARS,
     LIMITS,
     WORDS,
     Block,
     Flag,
     Presentation,
     checkpoint_presentation,
+    preview,
     record_presentation,
 )
 from console.trajectory import Trajectory
 from console.trajectory.checkpoints import Checkpoint
 from console.trajectory.terms import Term
-from console.web.widgets.markup import all_of, marked, plain
+from console.web.widgets.markup import all_of, fold, marked, plain
 from console.web.widgets.pending_action import action_html
 from console.web.widgets.steps import show_further_steps
-from console.web.widgets.timeline import timeline_html, timeline_rows
+from console.web.widgets.timeline import opening_html, timeline_html, timeline_rows
 from console.web.widgets.whole_texts import show_whole_texts
 
 _CHIPS = 8
 _FEW_REASONS = 3
 _LENGTHY_CHARS = 360
+_UNFOLDED_CHARS = 1_500
+_TWICE_CHARS = 4_000
 # As many steps as a large window shows beneath a presentation; the others are drawn after these.
 _FIRST = 6
 
@@ -40,16 +44,20 @@ def show_checkpoint(
     return show_presentation(checkpoint_presentation(checkpoint, flag=flag, belief=belief), above)
 
 
-def show_presentation(presentation: Presentation, above: str = "", *, action_whole: bool = True) -> Callable[[], None]:
+def show_presentation(
+    presentation: Presentation, above: str = "", *, action_whole: bool = True, item: int | None = None, note: str = ""
+) -> Callable[[], None]:
     """Draws a presentation; `above` is ready HTML that stands over it, in the same message.
 
-    Without `action_whole` a long pending action is shown in part.
+    Without `action_whole` a long pending action is shown in part. The focus can be given to the presentation of an
+    `item`; `note` is ready HTML between what is decided on and the steps.
 
     Returns the drawing of the steps below those first seen, for when all that is waited for stands.
     """
     rows = timeline_rows(presentation)
-    first = _view_html(presentation, list(islice(rows, _FIRST)), action_whole)
-    st.html(above + first)
+    first = _view_html(presentation, list(islice(rows, _FIRST)), action_whole, note)
+    named = f'<div class="ia-item" data-item="{item}" tabindex="-1">{first}</div>' if item is not None else first
+    st.html(above + named)
     further = st.container(key="further-steps")
 
     def draw_further() -> None:
@@ -70,10 +78,9 @@ def presentation_html(presentation: Presentation) -> str:
     return _view_html(presentation, list(timeline_rows(presentation)))
 
 
-def _view_html(presentation: Presentation, rows: Sequence[str], action_whole: bool = True) -> str:
-    return (
-        f'<div class="ia-sheet">{"".join(_blocks(presentation, action_whole))}{timeline_html(presentation, rows)}</div>'
-    )
+def _view_html(presentation: Presentation, rows: Sequence[str], action_whole: bool = True, note: str = "") -> str:
+    blocks = "".join(_blocks(presentation, action_whole))
+    return f'<div class="ia-sheet">{blocks}{note}{timeline_html(presentation, rows)}</div>'
 
 
 def _blocks(presentation: Presentation, action_whole: bool) -> Iterator[str]:
@@ -89,6 +96,8 @@ def _blocks(presentation: Presentation, action_whole: bool) -> Iterator[str]:
         yield _block(presentation.flag.heading, "ia-flag", _flag(presentation.flag))
         if presentation.flag.also:
             yield _block(Block.ALSO, "ia-also", "".join(map(_other, presentation.flag.also)))
+    if presentation.instructed and presentation.opening:
+        yield _block(Block.INSTRUCTIONS, "ia-instructions", opening_html(presentation))
     if presentation.outcome:
         yield _block(Block.OUTCOME, "ia-outcome", _facts(presentation.outcome))
 
@@ -105,7 +114,11 @@ def _task(presentation: Presentation) -> str:
             end = term.end
     css = "ia-task ia-lengthy" if len(text) > _LENGTHY_CHARS else "ia-task"
     more = all_of(presentation.task) if len(text) < len(presentation.task) else ""
-    return f'<p class="{css}">{"".join(parts)}{plain(text[end:])}</p>{more}{_terms(presentation)}'
+    drawn = f'<p class="{css}">{"".join(parts)}{plain(text[end:])}</p>'
+    if len(text) > _UNFOLDED_CHARS:
+        note = f"show all {len(text):,} characters"
+        drawn = f'<details class="ia-clip"><summary data-note="{note}">{drawn}</summary></details>'
+    return f"{drawn}{more}{_terms(presentation)}"
 
 
 def _stated(term: Term, text: str, presentation: Presentation) -> str:
@@ -134,11 +147,23 @@ def _group(name: str, stated: Sequence[Term], css: str) -> str:
 def _about(presentation: Presentation, whole: bool) -> str:
     stamp = f'<span class="ia-stamp">{plain(presentation.stamp)}</span>' if presentation.stamp else ""
     action = action_html(presentation.action, stamp, whole=whole) if presentation.action else _nothing(presentation)
-    return action + "".join(
-        f'<p class="ia-seen"><b>{plain(Block.LAST_SEEN.lower()) if not index else "before"}, step {number}</b> '
-        f"<span>{marked(text, presentation.terms)}</span></p>"
-        for index, (number, text) in enumerate(presentation.last_seen)
-    )
+    return action + "".join(_seen(presentation, *seen) for seen in presentation.last_seen)
+
+
+def _seen(presentation: Presentation, number: int, text: str) -> str:
+    """What the agent saw last, or what its customer said; whole, or behind its beginning."""
+    who = str(Block.LAST_SEEN) if number == presentation.last_seen[0][0] else "before"
+    who = str(Block.CUSTOMER) if number in presentation.customer else who
+    short = preview(text, LAST_SEEN_CHARS)
+    if len(text) <= LAST_SEEN_CHARS:
+        shown = f"<span>{marked(text, presentation.terms)}</span>"
+    elif len(text) > _TWICE_CHARS:
+        shown = f"<span>{marked(short, presentation.terms)} (all of it at step {number}, below)</span>"
+    else:
+        shown = fold(
+            marked(short, presentation.terms), f"show all {len(text):,} characters", text, presentation.terms, ""
+        )
+    return f'<div class="ia-seen"><b>{plain(who.lower())}, step {number}</b> {shown}</div>'
 
 
 def _nothing(presentation: Presentation) -> str:
@@ -179,8 +204,9 @@ def _score(flag: Flag) -> str:
 
 def _named(flag: Flag) -> str:
     name = f"<b>{plain(flag.detector)}</b> " if flag.detector else ""
-    score, _, threshold = flag.margin.partition(" ")
-    return name + (f'<b class="ia-number">{score}</b> {threshold}' if score else "")
+    named, _, rest = flag.margin.partition(" ")
+    score, _, threshold = rest.partition(" ")
+    return name + (f'<span>{named} <b class="ia-number">{score}</b> {threshold}</span>' if score else "")
 
 
 def _facts(pairs: Sequence[tuple[str, str]]) -> str:

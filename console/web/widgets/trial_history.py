@@ -31,6 +31,26 @@ def earlier_trials_html(trials: Sequence[EarlierTrial], now: Sequence[str]) -> s
     return f'<div class="ia-sheet ia-earlier"><h2>Earlier trials</h2>{drawn}</div>'
 
 
+def last_words_html(trials: Sequence[EarlierTrial], now: Sequence[str], trial: int) -> str:
+    """What the reviewer said of the task before, and whether it changed anything, as HTML; empty without any words."""
+    said = [earlier for earlier in trials if earlier.own_words]
+    if not said:
+        return ""
+    last = max(said, key=lambda earlier: earlier.trial)
+    when = "Last time" if last.trial == trial - 1 else f"In trial {last.trial}"
+    words = f"{when} you said “{plain(last.own_words)}”: <b>{_change(last.actions, now)}</b>"
+    return f'<p class="ia-last-words" role="note">{words}</p>'
+
+
+def _change(before: Sequence[str], now: Sequence[str]) -> str:
+    kinds = [kind for kind, _ in compared(before, now)]
+    if {*kinds} <= {"kept"}:
+        return "it changed nothing."
+    counts = f"{kinds.count('removed')} of its actions are gone, {kinds.count('added')} are new"
+    same = "and it ends in the same action" if before[-1:] == now[-1:] else "and it ends in another action"
+    return f"{counts}, {same}."
+
+
 def diff_of_actions(before: Sequence[str], after: Sequence[str]) -> str:
     """Two lists of actions as one: kept, removed (only before) and added (only after), as HTML."""
     rows = "".join(

@@ -60,8 +60,8 @@ with st.bottom, st.container(key="bar"):
         item_id=item,
         enabled=state["keys-on"],
         dialog={"y": "confirm"},
-        draft_key=f"words-{item}",
-        on_draft=lambda item, text: state.drafts.append([item, text]),
+        draft_keys=[f"words-{item}"],
+        on_draft=lambda item, _key, text: state.drafts.append([item, text]),
     )
 with st.container(key="log"):
     st.text(" ".join(state.log) or "nothing")

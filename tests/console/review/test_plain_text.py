@@ -30,7 +30,7 @@ def test_the_order_is_that_of_the_page():
         "click[Buy Now]  [NOT RUN YET]",
         "IT SEEMS TO BELIEVE",
         "FLAGGED BY",
-        "rules  0.80 over 0.50",
+        "rules  score 0.80 over 0.50, its threshold",
         "No size.",
         "STEPS",
         "search[shade]",

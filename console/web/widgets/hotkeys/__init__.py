@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -10,10 +10,10 @@ from typing import Any
 import streamlit as st
 
 _KEY = "ia-hotkeys"
-_HTML = '<div class="status" role="status"></div>'
+_HTML = '<div class="status" role="status"></div><div class="said" role="status" aria-live="polite"></div>'
 
-OnDraft = Callable[[str, str], None]
-"""Called with the item's id and the text; a draft may arrive after its item was decided, and is then of no use."""
+OnDraft = Callable[[str, str, str], None]
+"""Called with the item's id, the field's key and its text; a draft may arrive after its item was decided."""
 
 
 def hotkeys(
@@ -22,15 +22,38 @@ def hotkeys(
     item_id: str | int | None = None,
     enabled: bool = True,
     dialog: Mapping[str, str] | None = None,
-    draft_key: str | None = None,
+    draft_keys: Sequence[str] = (),
+    field_keys: Sequence[str] = (),
+    choice_key: str | None = None,
     on_draft: OnDraft | None = None,
+    words_key: str | None = None,
+    focus: str = "",
+    said: str = "",
 ) -> None:
-    """Lets keys press the Streamlit buttons of those widget keys, and saves drafts of the text area `draft_key`.
+    """Lets keys press the Streamlit buttons of those widget keys, and saves drafts of the text areas `draft_keys`.
 
-    Keys are `a` to `z`, `?`, `arrowleft`, `arrowright`, `enter`, `ctrl+enter` (also Cmd). `dialog` holds those that
-    work while a dialog is open; the others are then silent. A new `item_id` keeps all keys silent for 400 ms.
+    Of `field_keys` too, but only while they are typed in: what is left in them Streamlit sends itself. What is chosen
+    in the widget `choice_key` comes as a draft without text, its state with it.
+
+    Keys are `a` to `z`, `1` to `9`, `?`, `arrowleft`, `arrowright`, `enter`, `ctrl+enter` (also Cmd); `key#2` presses
+    the second button of a widget, and a field gets the focus. `dialog` holds those that work while a dialog is open;
+    the others are then silent. A new `item_id` keeps all keys silent for 400 ms. With `words_key` Ctrl+Enter works
+    only once that field holds words, and the page's body says so in `data-ia-words`. A new `focus`, a widget's key or
+    `item:ID`, gets the focus; a new item says `said` to a screen reader.
     """
-    _mount(dict(bindings), str(item_id or ""), enabled, dict(dialog or {}), draft_key, on_draft)
+    behaviour = {
+        "page": dict(bindings),
+        "dialog": dict(dialog or {}),
+        "item": str(item_id or ""),
+        "enabled": enabled,
+        "draft_keys": list(draft_keys),
+        "field_keys": list(field_keys),
+        "choice_key": choice_key,
+        "words_key": words_key,
+        "focus": focus,
+        "said": said,
+    }
+    _mount(behaviour, on_draft)
 
 
 def key_label(words: str, key: str) -> str:
@@ -39,34 +62,16 @@ def key_label(words: str, key: str) -> str:
 
 
 @st.fragment
-def _mount(
-    page: dict[str, str],
-    item: str,
-    enabled: bool,
-    dialog: dict[str, str],
-    draft_key: str | None,
-    on_draft: OnDraft | None,
-) -> None:
-    saved = st.session_state.get(f"{_KEY}-saved")
-    _component()(
-        key=_KEY,
-        data={
-            "page": page,
-            "dialog": dialog,
-            "item": item,
-            "enabled": enabled,
-            "draft_key": draft_key,
-            "saved": saved,
-        },
-        on_draft_change=lambda: _store(on_draft),
-    )
+def _mount(behaviour: dict[str, Any], on_draft: OnDraft | None) -> None:
+    data = behaviour | {"saved": st.session_state.get(f"{_KEY}-saved")}
+    _component()(key=_KEY, data=data, on_draft_change=lambda: _store(on_draft))
 
 
 def _store(on_draft: OnDraft | None) -> None:
     draft = (st.session_state.get(_KEY) or {}).get("draft")
     if not on_draft or not draft:
         return
-    on_draft(str(draft["item"]), str(draft["text"]))
+    on_draft(str(draft["item"]), str(draft["key"]), str(draft["text"]))
     st.session_state[f"{_KEY}-saved"] = draft["sequence"]
 
 

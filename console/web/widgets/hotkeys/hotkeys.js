@@ -13,29 +13,37 @@ const DIALOG = "[role=dialog], [role=alertdialog], dialog[open]"
 export default function mount({ data, parentElement, setTriggerValue }) {
   const state = mounted.get(parentElement) ?? begin(parentElement)
   if (data.item !== state.data?.item) state.shownAt = performance.now()
+  const before = state.data
   state.data = data
   state.send = (value) => setTriggerValue("draft", value)
   showSaved(state)
+  markWords(state)
+  if (before && data.item !== before.item) announce(state)
+  if (data.focus && data.focus !== before?.focus && (before || !data.focus.startsWith("item:"))) focusSoon(data.focus)
   return () => end(state, parentElement)
 }
 
 function begin(parentElement) {
-  const state = { down: new Set(), status: parentElement.querySelector(".status"), sequence: 0, stop: new AbortController() }
+  const [status, said] = [".status", ".said"].map((name) => parentElement.querySelector(name))
+  const state = { down: new Set(), status, said, sequence: 0, stop: new AbortController() }
   const on = (target, name, handle) => target.addEventListener(name, handle, { capture: true, signal: state.stop.signal })
   on(document, "keydown", (event) => pressed(state, event))
   on(document, "keyup", (event) => state.down.delete(event.code))
   on(window, "blur", () => state.down.clear())
   on(document, "input", (event) => typed(state, event.target))
-  on(document, "focusout", (event) => !state.pressing && draftField(state, event.target) && flush(state))
+  on(document, "click", (event) => chosen(state, event.target))
+  on(document, "focusout", (event) => left(state, event.target))
   on(document, "visibilitychange", () => document.hidden && flush(state))
   on(window, "pagehide", () => flush(state))
   mounted.set(parentElement, state)
   return state
 }
 
+// What is sent from here on would be run where this component stood, which is no longer there.
 function end(state, parentElement) {
-  flush(state)
+  clearTimeout(state.timer)
   state.stop.abort()
+  delete document.body.dataset.iaWords
   mounted.delete(parentElement)
 }
 
@@ -54,6 +62,7 @@ function pressed(state, event) {
   if (!key) return
   event.preventDefault()
   event.stopImmediatePropagation()
+  if (name === "ctrl+enter" && !dialog && state.data.words_key && !hasWords(state)) return
   if (held || performance.now() - state.shownAt < DWELL_MS) return
   press(state, key, field)
 }
@@ -61,7 +70,10 @@ function pressed(state, event) {
 // Streamlit sends all that happens in one tick as one message with one destination. A draft sent together with a press
 // would take the press along to the fragment of this component, so the draft waits; it is dropped if the item moves on.
 function press(state, key, field) {
-  const button = document.querySelector(`.st-key-${CSS.escape(key)} button`)
+  const [name, place] = key.split("#")
+  const area = document.querySelector(`.st-key-${CSS.escape(name)} textarea`)
+  if (area) return area.focus()
+  const button = document.querySelectorAll(`.st-key-${CSS.escape(name)} button`)[place ? place - 1 : 0]
   if (!button || button.disabled || button.getAttribute("aria-disabled") === "true") return
   state.pressing = true
   field?.blur() // commits the typed text before the click, as a mouse would
@@ -91,22 +103,45 @@ function keyName(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return null
   if (event.key === "?") return "?"
   if (event.shiftKey) return null
+  // Where digits need Shift, the key without it is meant.
+  if (/^Digit[1-9]$/.test(event.code)) return event.code.slice(5)
   // A keyboard without Latin letters still has the key in the same place.
   const letter = event.key.length === 1 && event.key > "\x7f" && event.code.startsWith("Key")
   return (letter ? event.code.slice(3) : event.key).toLowerCase()
 }
 
-function draftField(state, target) {
-  const key = state.data.draft_key
-  return key && target instanceof Element && target.matches("textarea") && target.closest(`.st-key-${CSS.escape(key)}`)
+function draftKey(state, target) {
+  if (!(target instanceof Element) || !target.matches("textarea, input")) return null
+  return [...state.data.draft_keys, ...state.data.field_keys].find((key) => target.closest(`.st-key-${CSS.escape(key)}`))
 }
 
 function typed(state, target) {
-  if (!draftField(state, target)) return
+  const key = draftKey(state, target)
+  if (!key) return
+  markWords(state)
   clearTimeout(state.timer)
-  state.draft = { item: state.data.item, text: target.value }
+  state.draft = { item: state.data.item, key, text: target.value }
   say(state, "Writing…")
   state.timer = setTimeout(() => flush(state), SILENCE_MS)
+}
+
+function chosen(state, target) {
+  const key = state.data.choice_key
+  if (!key || !(target instanceof Element) || !target.closest(`.st-key-${CSS.escape(key)} button`)) return
+  flush(state)
+  state.draft = { item: state.data.item, key, text: "" }
+  state.timer = setTimeout(() => flush(state), SILENCE_MS)
+}
+
+// What stands in a field that is left comes with Streamlit's own run of the page; a draft in the same tick would make
+// that a run of this component alone.
+function left(state, target) {
+  const key = draftKey(state, target)
+  if (!key || state.pressing) return
+  if (!state.data.field_keys.includes(key)) return flush(state)
+  clearTimeout(state.timer)
+  state.draft = null
+  say(state, "")
 }
 
 function flush(state) {
@@ -118,6 +153,44 @@ function flush(state) {
   state.sentFor = draft.item
   state.send({ ...draft, sequence: state.sequence })
   say(state, "Saving…")
+}
+
+function hasWords(state) {
+  const area = document.querySelector(`.st-key-${CSS.escape(state.data.words_key ?? "")} textarea`)
+  return Boolean(area?.value.trim())
+}
+
+// A field of the next item comes a moment after this component has heard of it.
+function markWords(state) {
+  const mark = () => {
+    if (state.stop.signal.aborted) return
+    if (hasWords(state)) document.body.dataset.iaWords = "yes"
+    else delete document.body.dataset.iaWords
+  }
+  mark()
+  clearTimeout(state.marking)
+  state.marking = setTimeout(mark, 250)
+}
+
+function announce(state) {
+  state.said.textContent = ""
+  setTimeout(() => (state.said.textContent = state.data.said), 50)
+}
+
+function focusSoon(name) {
+  const item = name.startsWith("item:") ? name.slice(5) : null
+  const inside = "textarea, input, button"
+  const find = () =>
+    item
+      ? document.querySelector(`[data-item="${CSS.escape(item)}"]`)
+      : document.querySelector(`.st-key-${CSS.escape(name)}`)?.querySelector(inside)
+  const until = performance.now() + 2000
+  const attempt = () => {
+    const found = find()
+    if (found) return found.focus({ preventScroll: Boolean(item) })
+    if (performance.now() < until) requestAnimationFrame(attempt)
+  }
+  attempt()
 }
 
 function showSaved(state) {

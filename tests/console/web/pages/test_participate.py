@@ -246,9 +246,9 @@ def test_every_other_address_refuses_a_participant(study, words):
 def _acts_on_an_item():
     import streamlit as st
 
-    from console.web.review import actions
+    from console.web.review import actions, drafts
 
-    actions.save_draft(str(st.session_state["item"]), "not mine")
+    drafts.save_draft(str(st.session_state["item"]), "not mine")
     actions.decide(st.session_state["item"], "approve")
     actions.skip(st.session_state["item"])
 

@@ -56,19 +56,25 @@ def answers():
         return [(row.decision, row.edited_action, row.seen_digest) for row in session.exec(select(tables.Decision))]
 
 
-def send_edit(at, text):
-    at.text_input(key="instead-1").set_value(text).run()
+def write_as_text(at, text):
+    at.button(key="edit-1").click().run()
+    at.button(key="as-1").click().run()
+    at.text_area(key="instead-1").set_value(text).run()
     return at.button(key="submit-1").click().run()
+
+
+def drafted(at):
+    with reading() as session:
+        return [(row.feedback_text, row.reason_codes, row.edit) for row in session.exec(select(tables.Draft))]
 
 
 @pytest.mark.parametrize("edit", NO_CALLS)
 def test_an_edit_that_cannot_be_run_is_refused_in_place_and_kept(desk, words, edit):
     at = desk()
     at.text_area(key="words-1").set_value("Only half of it.").run()
-    at.button(key="edit-1").click().run()
-    at = send_edit(at, edit)
+    at = write_as_text(at, edit)
     assert "line 1, column" in words(at)
-    assert at.text_input(key="instead-1").value == edit
+    assert at.text_area(key="instead-1").value == edit
     assert at.text_area(key="words-1").value == "Only half of it."
     at.button(key="submit-1").click().run()
     assert answers() == []
@@ -76,9 +82,8 @@ def test_an_edit_that_cannot_be_run_is_refused_in_place_and_kept(desk, words, ed
 
 def test_another_tool_needs_a_second_press(desk, words):
     at = desk()
-    at.button(key="edit-1").click().run()
     other = 'drop_database({"name":"all"})'
-    at = send_edit(at, other)
+    at = write_as_text(at, other)
     assert "another tool than refund_order" in words(at)
     assert answers() == []
     at.button(key="submit-1").click().run()
@@ -97,9 +102,69 @@ def test_a_long_action_is_off_until_it_was_shown_whole(desk, words):
     for button in ("approve-1", "edit-1"):
         at = at.button(key=button).click().run()
         assert "off until the whole action was shown" in words(at)
-        assert not at.text_input
+        assert not [area for area in at.text_area if area.label == "Do this instead"]
     assert answers() == []
     at = at.button(key="whole-1").click().run()
     assert "THE END" in words(at)
     at.button(key="approve-1").click().run()
     assert [answer[0] for answer in answers()] == ["approve"]
+
+
+def test_an_edit_is_a_field_for_each_argument_and_compared_before_it_is_sent(desk, words):
+    at = desk({"name": "refund_order", "arguments": {"amount": 45, "why": "late <b>parcel</b>", "ids": [1, 2]}})
+    at = at.button(key="edit-1").click().run()
+    assert [(field.label, field.value) for field in at.text_input] == [
+        ("amount (number)", "45"),
+        ("why (text)", "late <b>parcel</b>"),
+    ]
+    assert "ids (list, as JSON)" in [area.label for area in at.text_area]
+    at.text_input(key="field-1-0").set_value("30.5")
+    at = at.button(key="submit-1").click().run()
+    assert "Compare what changes" in words(at)
+    assert "<del>45</del><ins>30.5</ins>" in words(at)
+    assert answers() == []
+    at.button(key="submit-1").click().run()
+    edited = 'refund_order({"amount":30.5,"ids":[1,2],"why":"late <b>parcel</b>"})'
+    assert [answer[:2] for answer in answers()] == [("edit", edited)]
+    back = at.button(key="previous-0").click().run()
+    assert "<del>45</del><ins>30.5</ins>" in words(back)
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "said"),
+    [(0, "a lot", "amount: &#x27;a lot&#x27; is no number"), (1, "[1,\n2", "ids: line 2, column 2: this is no JSON")],
+)
+def test_a_field_that_cannot_be_read_says_where(desk, words, field, text, said):
+    at = desk({"name": "refund_order", "arguments": {"amount": 45, "ids": [1, 2]}})
+    at = at.button(key="edit-1").click().run()
+    (at.text_input if field == 0 else at.text_area)(key=f"field-1-{field}").set_value(text)
+    at = at.button(key="submit-1").click().run()
+    assert said in words(at)
+    assert answers() == []
+
+
+def test_an_edit_and_reasons_are_drafted_on_the_server(desk, open_page):
+    at = desk()
+    at = at.button(key="edit-1").click().run()
+    at = at.text_input(key="field-1-0").set_value("30").run()
+    at.button_group(key="reasons-1").set_value(["over-the-limit"]).run()
+    again = open_page("review", run="desk")
+    assert again.text_input(key="field-1-0").value == "30"
+    assert again.button_group(key="reasons-1").value == ["over-the-limit"]
+    again.button(key="edit-1").click().run()
+    assert drafted(again) == [("", "over-the-limit", "")]
+    assert not open_page("review", run="desk").text_input
+
+
+def test_reasons_are_stored_read_by_the_agent_and_refused_with_an_approval(desk, words):
+    at = desk()
+    at.button_group(key="reasons-1").set_value(["not-asked-for", "policy"]).run()
+    at = at.button(key="approve-1").click().run()
+    assert "take them away to approve" in words(at)
+    at.text_area(key="words-1").set_value("Half of it is enough.").run()
+    at.button(key="reject-1").click().run()
+    with reading() as session:
+        row = session.exec(select(tables.Decision)).one()
+    assert (row.reason_codes, row.feedback_type) == ("not-asked-for policy", "nl")
+    told = Gate("desk", "full-validation", undo_s=0).ask("Refund order 12.", [("look[12]", "paid 45")], REFUND)
+    assert told.look().feedback == "Not asked for. Policy. Half of it is enough."

@@ -1,0 +1,206 @@
+"""Edit fields: the pending action as one field for each argument, and the action that the fields come to.
+
+An action that is no call with arguments has none; it is edited as a text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+from typing import Any
+
+from console.errors import BadInput
+from console.review.edits import Written, is_keyworded, pending_calls
+
+_LINE = 80
+_BY_WORDS = 4_000
+"""Characters; longer texts are compared line by line."""
+
+
+class FieldKind(StrEnum):
+    """The kind of an argument, in the words that stand beside its name."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    CHOICE = "one of"
+    LIST = "list, as JSON"
+    OBJECT = "object, as JSON"
+    JSON = "JSON"
+
+
+_KINDS: dict[type, FieldKind] = {
+    str: FieldKind.TEXT,
+    int: FieldKind.NUMBER,
+    float: FieldKind.NUMBER,
+    list: FieldKind.LIST,
+    dict: FieldKind.OBJECT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EditField:
+    """One argument of one of the pending calls; `choices` are the texts that it can be, where there are only some."""
+
+    call: int
+    tool: str
+    name: str
+    kind: FieldKind
+    value: Any
+    choices: tuple[str, ...] = ()
+
+    @property
+    def raw(self) -> str:
+        """The value as the text that is edited."""
+        return raw_text(self.value)
+
+
+def edit_fields(pending: str, tool_schema: Mapping[str, Any] | None = None) -> tuple[EditField, ...]:
+    """The fields of a pending action, call by call; `tool_schema` describes the arguments of a single one."""
+    calls = _readable(pending)
+    known = (tool_schema or {}).get("properties") if len(calls) == 1 else None
+    described = known if isinstance(known, dict) else {}
+    return tuple(
+        _field(number, call.name, name, value, described.get(name))
+        for number, call in enumerate(calls)
+        for name, value in (call.arguments or {}).items()
+    )
+
+
+def raw_text(value: Any) -> str:
+    """A value as it is edited: a text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    flat = json.dumps(value, ensure_ascii=False)
+    return flat if len(flat) <= _LINE else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def written_action(pending: str, fields: Sequence[EditField], raw: Sequence[str]) -> str:
+    """The pending action with what was written in its fields, in its own style; raises BadInput with the place."""
+    calls = [dict(call.arguments or {}) for call in _readable(pending)]
+    for field, text in zip(fields, raw, strict=True):
+        calls[field.call][field.name] = _read(field, text)
+    before = _readable(pending)
+    return _style(pending, before)([Written(call.name, made) for call, made in zip(before, calls, strict=True)])
+
+
+def changed_arguments(pending: str, edited: str) -> list[tuple[str, str, str]]:
+    """(argument, text before, text after) of what an edit changes; where the calls differ, one row without a name."""
+    before, after = _readable(pending), _readable(edited)
+    if not before or [call.name for call in before] != [call.name for call in after]:
+        return [("", pending, edited)]
+    rows = []
+    for number, (old, new) in enumerate(zip(before, after, strict=True), start=1):
+        was, now = dict(old.arguments or {}), dict(new.arguments or {})
+        place = f"{old.name} {number}, " if len(before) > 1 else ""
+        for name in {**was, **now}:
+            if was.get(name) != now.get(name) or (name in was) != (name in now):
+                texts = (raw_text(values[name]) if name in values else "" for values in (was, now))
+                rows.append((f"{place}{name}", *texts))
+    return rows  # type: ignore[return-value]
+
+
+def word_changes(before: str, after: str) -> list[tuple[str, str]]:
+    """Pairs of `kept`, `removed` or `added` and a piece of text, in the order of reading."""
+    old, new = _words(before), _words(after)
+    pieces: list[tuple[str, str]] = []
+    for tag, i, j, k, n in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            pieces.append(("kept", "".join(old[i:j])))
+        else:
+            pieces += [("removed", "".join(old[i:j]))] if j > i else []
+            pieces += [("added", "".join(new[k:n]))] if n > k else []
+    return pieces
+
+
+def _words(text: str) -> list[str]:
+    return text.splitlines(keepends=True) if len(text) > _BY_WORDS else re.findall(r"\s+|\S+", text)
+
+
+def _readable(action: str) -> list[Written]:
+    """The calls of an action whose arguments can all be read by name; else none."""
+    calls = pending_calls(action)
+    if not calls or any(call.arguments is None or call.bracketed for call in calls):
+        return []
+    # An object that is no JSON, as with a name given twice, is an argument without a name: nobody knows what it says.
+    nameless = any(name.isdigit() for call in calls for name in call.arguments or ())
+    return [] if nameless and not is_keyworded(action) else calls
+
+
+def _field(number: int, tool: str, name: str, value: Any, described: Any) -> EditField:
+    listed = described.get("enum") if isinstance(described, dict) else None
+    if isinstance(value, bool):
+        listed = [True, False]
+    if isinstance(listed, list) and listed and value in listed:
+        return EditField(number, tool, name, FieldKind.CHOICE, value, tuple(map(raw_text, listed)))
+    return EditField(number, tool, name, _KINDS.get(type(value), FieldKind.JSON), value)
+
+
+def _read(field: EditField, text: str) -> Any:
+    if field.kind is FieldKind.TEXT or (field.kind is FieldKind.CHOICE and isinstance(field.value, str)):
+        return text
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as broken:
+        if field.kind is FieldKind.NUMBER:
+            raise BadInput(f"{field.name}: {text.strip() or 'nothing'!r} is no number.") from broken
+        place = f"line {broken.lineno}, column {broken.colno}"
+        raise BadInput(f"{field.name}: {place}: this is no JSON ({broken.msg.lower()}).") from broken
+    except (ValueError, RecursionError) as broken:
+        raise BadInput(f"{field.name}: this cannot be read ({broken}).") from broken
+    if field.kind is not FieldKind.JSON and _kind_of(value) is not _kind_of(field.value):
+        raise BadInput(f"{field.name}: {preview_of(text)} is no {field.kind.partition(',')[0]}.")
+    return value
+
+
+def preview_of(text: str) -> str:
+    """The beginning of a text, quoted."""
+    flat = " ".join(text.split())
+    return repr(flat if len(flat) <= 40 else f"{flat[:39]}…")
+
+
+def _kind_of(value: Any) -> type:
+    return float if isinstance(value, int) and not isinstance(value, bool) else type(value)
+
+
+_Writer = Callable[[Sequence[Written]], str]
+
+
+def _style(pending: str, calls: Sequence[Written]) -> _Writer:
+    """The way of writing that gives the pending action again, so that an edit changes nothing but what it changes."""
+    ways = _keyword_ways() if is_keyworded(pending) else _json_ways()
+    return next((way for way in ways if way(calls) == pending.strip()), ways[0])
+
+
+def _json_ways() -> list[_Writer]:
+    def way(separators: tuple[str, str], ascii_only: bool) -> _Writer:
+        def write(calls: Sequence[Written]) -> str:
+            given = (
+                json.dumps(call.arguments, ensure_ascii=ascii_only, separators=separators) if call.arguments else "{}"
+                for call in calls
+            )
+            return "\n".join(f"{call.name}({text})" for call, text in zip(calls, given, strict=True))
+
+        return write
+
+    return [way(separators, ascii_only) for ascii_only in (False, True) for separators in ((",", ":"), (", ", ": "))]
+
+
+def _keyword_ways() -> list[_Writer]:
+    def way(quoted: Callable[[Any], str]) -> _Writer:
+        def argument(name: str, value: Any) -> str:
+            text = quoted(value) if isinstance(value, str) else repr(value)
+            return text if name.isdigit() else f"{name}={text}"
+
+        def write(calls: Sequence[Written]) -> str:
+            return "\n".join(
+                f"{call.name}({', '.join(argument(name, value) for name, value in (call.arguments or {}).items())})"
+                for call in calls
+            )
+
+        return write
+
+    return [way(repr), way(lambda text: json.dumps(text, ensure_ascii=False))]

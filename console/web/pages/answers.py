@@ -1,0 +1,44 @@
+"""My answers: one's own words, what the agents did otherwise after them, and how that ended."""
+
+import streamlit as st
+
+from console import runs
+from console.auth.identity import Role
+from console.database import reading
+from console.review import aftermath, inbox
+from console.web.review.own_items import set_reviewed_runs
+from console.web.review.waiting_drafts import show_waiting_drafts
+from console.web.run_picker import chosen_run, run_picker
+from console.web.sign_in import current_identity
+from console.web.widgets.aftermath_list import show_aftermaths
+from console.web.widgets.messages import show_empty_state
+
+_SHOWN = 50
+
+st.title("My answers")
+identity = current_identity()
+shown = st.session_state.get("answers_shown", _SHOWN)
+with reading() as session:
+    run = chosen_run(session)
+    if run is None or identity is None or run.study_id is not None:
+        show_empty_state("Nothing answered yet", "What came of your answers stands here once you have given some.")
+        st.stop()
+    names = [one.name for one in runs.every(session)]
+    unblinded = identity.has(Role.RESEARCHER)
+    tally = aftermath.words_tally(session, run, identity.name, unblinded=unblinded)
+    found = aftermath.aftermaths(session, run, identity.name, unblinded=unblinded, limit=shown + 1)
+    drafts = inbox.waiting_drafts(session, run, identity.name)
+
+set_reviewed_runs(run.id)
+run_picker(names, run.name)
+show_waiting_drafts(drafts, run.name)
+if tally:
+    st.subheader(tally.in_words, anchor=False)
+if not found:
+    show_empty_state("Nothing answered in this run yet", "Once you have answered, what came of it stands here.")
+    st.stop()
+show_aftermaths(found[:shown])
+if len(found) > shown:
+    st.button(
+        "Show more", key="more-answers", on_click=st.session_state.update, args=({"answers_shown": shown + _SHOWN},)
+    )

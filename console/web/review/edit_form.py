@@ -1,0 +1,108 @@
+"""The edit form: the action that is written in place of the pending one, an argument a field, and what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+import streamlit as st
+
+from console.errors import BadInput, Refused
+from console.review import decisions
+from console.review.edit_fields import (
+    EditField,
+    FieldKind,
+    edit_fields,
+)
+from console.web.review import actions, drafts
+from console.web.widgets.edit_change import change_html
+from console.web.widgets.markup import plain
+from console.web.widgets.messages import show_problem
+from storage.queue import Claim
+
+_SHORT, _WORD = 60, 16
+_NARROW, _WIDE = 170, 360
+
+
+def edit_form(claim: Claim, draft: str) -> None:
+    """Draws the fields as far as they were drafted, what they change, and why that could not be sent."""
+    item = claim.item_id
+    _fill(claim, orjson.loads(draft or "{}"))
+    with st.container(key="edit-form"):
+        fields = drafts.fields_of(claim)
+        if fields:
+            _draw_fields(item, fields)
+        else:
+            key = drafts.text_key(item)
+            st.text_area("Do this instead", key=key, height="content", on_change=drafts.keep_edit, args=(item,))
+        if edit_fields(decisions.pending_action(claim), drafts.tool_schema(claim)):
+            words = "Write it as one text" if fields else "Back to a field for each argument"
+            st.button(
+                words, key=f"as-{item}", type="tertiary", on_click=actions.edit_as_text, args=(item, bool(fields))
+            )
+    with st.container(key="edit-change"):
+        _show_change(claim)
+
+
+def _fill(claim: Claim, drafted: Mapping[str, str]) -> None:
+    """Gives each field its drafted text, else that of the pending action."""
+    item = claim.item_id
+    if drafts.text_key(item) in drafted and "edit_as_text" not in st.session_state:
+        st.session_state["edit_as_text"] = item
+    begun = {drafts.field_key(item, n): field.raw for n, field in enumerate(drafts.fields_of(claim))}
+    for key, text in (begun or {drafts.text_key(item): decisions.pending_action(claim)}).items():
+        if key not in st.session_state:
+            st.session_state[key] = drafted.get(key, text)
+
+
+def _draw_fields(item: int, fields: tuple[EditField, ...]) -> None:
+    """Call by call; short ones beside each other."""
+    several = fields[-1].call > 0
+    for call in dict.fromkeys(field.call for field in fields):
+        mine = [(number, field) for number, field in enumerate(fields) if field.call == call]
+        if several:
+            st.html(f'<p class="ia-none">{call + 1}. {plain(mine[0][1].tool)}</p>')
+        with st.container(horizontal=True, key=f"fields-{item}-{call}"):
+            for number, field in mine:
+                if _is_short(field):
+                    _draw_short(item, number, field)
+        for number, field in mine:
+            if not _is_short(field):
+                key = drafts.field_key(item, number)
+                st.text_area(_label(field), key=key, height="content", on_change=drafts.keep_edit, args=(item,))
+
+
+def _is_short(field: EditField) -> bool:
+    """By the pending value, so that a field never changes its kind while it is written in."""
+    is_line = field.kind is FieldKind.TEXT and len(field.raw) <= _SHORT and "\n" not in field.raw
+    return is_line or field.kind in (FieldKind.CHOICE, FieldKind.NUMBER)
+
+
+def _draw_short(item: int, number: int, field: EditField) -> None:
+    key, width = drafts.field_key(item, number), _WIDE if len(field.raw) > _WORD else _NARROW
+    if field.kind is FieldKind.CHOICE:
+        choices = field.choices
+        st.selectbox(_label(field), choices, key=key, width=width, on_change=drafts.keep_edit, args=(item,))
+    else:
+        st.text_input(_label(field), key=key, width=width, on_change=drafts.keep_edit, args=(item,))
+
+
+def _label(field: EditField) -> str:
+    """Its name and kind; the name is the agent's text, which must not be read as Markdown."""
+    name = "".join(sign if sign.isalnum() or sign.isspace() else f"\\{sign}" for sign in field.name)
+    return f"{name} ({field.kind})"
+
+
+def _show_change(claim: Claim) -> None:
+    """The old beside the new, and what the service would refuse; what was compared may be sent."""
+    pending = decisions.pending_action(claim)
+    try:
+        edited = drafts.written(claim)
+        if edited == pending:
+            st.html('<p class="ia-none">Nothing is changed yet.</p>')
+            return
+        st.html(change_html(pending, edited))
+        st.session_state["compared"] = (claim.item_id, edited)
+        decisions.check_written_edit(claim, edited, allow_other_tool=True)
+    except (BadInput, Refused) as refusal:
+        show_problem(str(refusal))

@@ -1,0 +1,154 @@
+"""The desk by keyboard: reasons, words, an edit by argument, a newcomer's way in, a hundred items."""
+
+import csv
+import re
+import time
+
+import pytest
+from sqlmodel import select
+
+from console.cli import run_command
+from console.database import reading
+from console.detection import batch
+from console.gate import Gate
+from console.runs import ingest
+from storage.tables import Decision
+from tests.browser.walking import press_until_next, shown_item, standing_answers, until
+from tests.logs import purchase, stuck, write_log
+from tests.signing_in import invitation, let_in
+
+WORDS = "Words to the agent"
+FOCUS = "document.activeElement.closest('[data-item]')?.dataset.item"
+
+
+@pytest.fixture
+def desk(filled, serve, open_page, settled):
+    """The Review page on the first of nine items."""
+    filled(budget="9")
+    page, address = open_page(), serve()
+    let_in(page, address, role="reviewer")
+    page.goto(f"{address}/review?run=kettles")
+    shown_item(page)
+    settled(page, quiet_ms=500)
+    return page
+
+
+def reasons():
+    with reading() as session:
+        return [row.reason_codes for row in session.exec(select(Decision).order_by(Decision.id))]
+
+
+def test_a_reason_and_the_rejection_are_two_keys_and_the_focus_is_on_the_next_item(desk, settled):
+    desk.keyboard.press("2")
+    press_until_next(desk, settled, "x")
+    until(desk, f"(id) => {FOCUS} === id", str(shown_item(desk)))
+    assert desk.locator(".said").inner_text().startswith("Next item. i want a")
+    desk.wait_for_timeout(450)
+    desk.keyboard.press("1")
+    desk.keyboard.press("4")
+    press_until_next(desk, settled, "x")
+    assert reasons() == ["wrong-option", "wrong-item over-the-price-limit"]
+
+
+def test_ctrl_enter_rejects_with_words_alone_and_says_so_on_its_button(desk, settled):
+    first = shown_item(desk)
+    says = f"getComputedStyle(document.querySelector('.st-key-reject-{first} code'), '::after').content"
+    desk.keyboard.press("Control+Enter")
+    settled(desk, quiet_ms=300)
+    assert shown_item(desk) == first
+    assert "Ctrl+Enter" not in desk.evaluate(says)
+    desk.keyboard.press("w")
+    desk.keyboard.type("Looks dear to me")
+    until(desk, f"() => {says}.includes('Ctrl+Enter')")
+    assert not desk.get_by_text("to apply").is_visible()
+    press_until_next(desk, settled, "Control+Enter")
+    assert standing_answers() == [(first, "reject", "Looks dear to me", False)]
+    until(desk, "() => !document.body.dataset.iaWords")
+
+
+def test_an_edit_is_typed_compared_and_sent_by_keyboard(data_dir, serve, open_page, settled):
+    call = {"name": "refund_order", "arguments": {"amount": 45, "order": 12}}
+    Gate("desk", "full-validation", undo_s=0).ask("Refund half of order 12.", [], call)
+    page, address = open_page(), serve()
+    let_in(page, address, role="reviewer")
+    page.goto(f"{address}/review?run=desk")
+    item = shown_item(page)
+    settled(page, quiet_ms=500)
+    page.keyboard.press("e")
+    until(page, f"() => document.activeElement.closest('.st-key-field-{item}-0') !== null")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("22.5")
+    page.get_by_text("Draft saved").wait_for()
+    page.reload()
+    assert page.get_by_label("amount (number)").input_value() == "22.5"
+    page.locator(".ia-change ins").wait_for()
+    assert page.locator(".ia-change").inner_text().split() == ["amount", "4522.5"]
+    settled(page, quiet_ms=500)
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("your action may run in its place").wait_for()
+    with reading() as session:
+        assert session.exec(select(Decision.edited_action)).all() == ['refund_order({"amount":22.5,"order":12})']
+
+
+def test_from_the_link_to_the_first_decision_it_takes_three_keys(filled, serve, open_page, settled):
+    filled(budget="9")
+    page, address = open_page(), serve()
+    page.goto(f"{address}/invite/{invitation()}")
+    page.keyboard.type("Nele")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="One worked item, then yours").wait_for()
+    settled(page, quiet_ms=500)
+    page.keyboard.press("Enter")
+    item = shown_item(page)
+    settled(page, quiet_ms=500)
+    page.keyboard.press("a")
+    page.wait_for_selector(f".st-key-skip-{item}", state="detached")
+    assert standing_answers() == [(item, "approve", "", False)]
+
+
+@pytest.mark.at_length
+def test_a_hundred_mixed_items_are_cleared_in_five_minutes_without_a_mistake(
+    tmp_path, data_dir, serve, open_page, settled
+):
+    records = [stuck(n) if n % 5 == 4 else purchase(n, wrong=n % 2 == 0) for n in range(100)]
+    ingest.import_file(write_log(tmp_path / "log.jsonl", *records), "mixed", "auto", lambda _: None)
+    batch.detect("mixed", ["full-validation"])
+    page, address = open_page(), serve()
+    let_in(page, address, role="reviewer")
+    page.goto(f"{address}/review?run=mixed")
+    shown_item(page)
+    settled(page, quiet_ms=500)
+    began, done = time.monotonic(), []
+    while len(done) < 100:
+        done.append(_answer(page))
+    took = time.monotonic() - began
+    print(f"100 mixed items in {took:.0f} s")
+    assert took < 300
+    out = tmp_path / "decisions.csv"
+    assert run_command(["export", "decisions", "--run", "mixed", "--out", str(out)]) == 0
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(int(row["item_id"]), row["decision"], row["feedback_text"], row["reason_codes"]) for row in rows] == done
+    wrong = [row for row in rows if row["label"] and row["label"] != row["gold_label"]]
+    assert wrong == []
+
+
+def _answer(page):
+    """Answers the item as a person would who reads it, by keyboard; returns what the CSV is to hold."""
+    item = shown_item(page)
+    page.locator(f"[data-item='{item}'] .ia-steps").wait_for()
+    text = page.locator(f"[data-item='{item}']").inner_text()
+    page.wait_for_timeout(420)
+    wanted = re.search(r"i want an? (\w+) kettle", text)
+    if "got stuck" in text.lower():
+        page.keyboard.press("w")
+        page.keyboard.type("Search for the kettle by name.")
+        keys, given = ["Control+Enter"], ("respond", "Search for the kettle by name.", "")
+    elif wanted and f"click[{wanted[1]}]" not in text:
+        keys, given = ["2", "4", "x"], ("reject", "", "wrong-option over-the-price-limit")
+    else:
+        keys, given = ["a"], ("approve", "", "")
+    for key in keys:
+        page.keyboard.press(key)
+    page.wait_for_selector(f".st-key-skip-{item}", state="detached")
+    return item, *given

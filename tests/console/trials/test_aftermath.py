@@ -1,0 +1,89 @@
+"""What came of a reviewer's words: in an open run at once, in a blind one once it has closed."""
+
+import pytest
+
+from console import runs
+from console.database import reading, writing
+from console.review import aftermath
+from console.trials import engine
+from tests.console.trials.worlds import players, sends_wrong_until_told
+
+
+@pytest.fixture
+def told(start_run, answer):
+    """A function from whether the run is blind to what its reviewer is told, once each trial has been answered."""
+    cast = players(sends_wrong_until_told)
+
+    def begin(blind):
+        start_run(cast, n=2, blind=blind, trials=2)
+        answer(
+            lambda instruction, _: (
+                "approve"
+                if "0" in instruction
+                else {"decision": "reject", "feedback_text": "send 1", "reason_codes": ("wrong-letter",)}
+            )
+        )
+        return tell()
+
+    def tell():
+        with reading() as session:
+            run = runs.get(session, "run")
+            tally = aftermath.words_tally(session, run, "ann", unblinded=False)
+            found = aftermath.aftermaths(session, run, "ann", unblinded=False, limit=10)
+            return tally and tally.in_words, {one.trial: one for one in found if one.words}
+
+    begin.tell = tell
+    begin.on = lambda: engine.advance("run", actor_and_environments=cast)
+    return begin
+
+
+def test_an_open_run_tells_what_changed_and_how_it_ended(told, answer):
+    assert told(blind=False)[0] is None
+    assert told.tell()[1][0].state == "The agent has not got it yet."
+    told.on()
+    said, found = told.tell()
+    assert said == "Your words: 1 retry, 0 solved, 1 not ended yet."
+    assert (found[0].words, found[0].ending) == ("Wrong letter. send 1", "waits for a review")
+    assert (found[0].before[-1], found[0].after[-1]) == ("send wrong", "send 1")
+    answer(lambda *_: "approve")
+    told.on()
+    said, found = told.tell()
+    assert said == "Your words: 1 retry, 1 solved."
+    assert found[0].is_solved
+
+
+def test_a_blind_run_tells_it_once_it_has_closed(told, answer):
+    told(blind=True)
+    told.on()
+    said, found = told.tell()
+    assert said == "Your words: 1 retry; how they ended is told once this blind run has closed."
+    assert found[0].after is None
+    assert found[0].ending == ""
+    assert "blind" in found[0].state
+    answer(lambda *_: "approve")
+    told.on()
+    assert told.tell()[0] == "Your words: 1 retry, 1 solved."
+
+
+def test_answers_that_no_agent_has_learnt_from_ask_for_another_round(told):
+    told(blind=False)
+    with reading() as session:
+        assert aftermath.has_more_to_try(session, runs.get(session, "run"))
+    told.on()
+    with reading() as session:
+        assert not aftermath.has_more_to_try(session, runs.get(session, "run"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("archive", "no agent reads it"), ("replay", "recorded before"), ("gate", "")]
+)
+def test_nothing_is_credited_to_words_that_no_retry_read(told, kind, said):
+    told(blind=False)
+    told.on()
+    with writing() as session:
+        run = runs.get(session, "run")
+        run.kind = kind
+        session.add(run)
+    (one,) = told.tell()[1].values()
+    assert one.after is None
+    assert said in one.state

@@ -1,0 +1,110 @@
+"""The Review page around its item: words that outlive a hold, a newcomer's worked item, the loop closed in one tab."""
+
+import time
+
+import pytest
+from sqlmodel import select
+
+from console import runs
+from console.database import now_ms, reading, review_queue
+from console.review import decisions
+from console.trials import engine, start
+from storage import tables
+from tests.claims import open_item
+
+DWELL_S = 0.45
+ANSWERS = "console/web/pages/answers.py"
+
+
+def item_of(at):
+    return next(int(button.key.removeprefix("skip-")) for button in at.button if (button.key or "").startswith("skip-"))
+
+
+def taken_by(reviewer, item):
+    """Ada's hold ends, and somebody else holds the item."""
+    with reading() as session:
+        run = runs.get(session, "kettles")
+        token = decisions.claim_of(session, item, "Ada").token
+        review_queue().release(item_id=item, reviewer="Ada", token=token, now_ms=now_ms())
+        return open_item(session, run, reviewer, item)
+
+
+def test_words_stay_with_an_item_that_went_and_it_can_be_opened_again(open_page, kettles, words):
+    at = open_page("review", role="reviewer")
+    item = item_of(at)
+    at.text_area(key=f"words-{item}").set_value("half a sentence")
+    claim = taken_by("Ben", item)
+    at.run()
+    assert item_of(at) != item
+    assert f"Your words on item {item} were not sent" in words(at)
+    at.button(key=f"again-{item}").click().run()
+    assert "somebody else holds it by now; your words are kept with it" in words(at)
+    review_queue().release(item_id=item, reviewer="Ben", token=claim.token, now_ms=now_ms())
+    at.switch_page(ANSWERS).run()
+    assert "half a sentence" in [text.value for text in at.text]
+    at.button(key=f"again-{item}").click().run()
+    at.switch_page("console/web/pages/review.py").run()
+    assert item_of(at) == item
+    assert at.text_area(key=f"words-{item}").value == "half a sentence"
+
+
+def test_an_archive_is_judged_and_its_words_promise_nothing(open_page, kettles, words):
+    at = open_page("review", role="reviewer")
+    item = item_of(at)
+    labels = [button.label for button in at.button]
+    assert [label.split("  ")[0] for label in labels if label.endswith(("`A`", "`X`"))] == ["Right", "Wrong"]
+    assert at.text_area(key=f"words-{item}").label == "Words to the agent, kept with the record"
+    shown = words(at)
+    assert "from a log" in shown
+    assert "not run yet" not in shown
+    assert "Wrong is:" in shown
+    time.sleep(DWELL_S)
+    at.button(key=f"reject-{item}").click().run()
+    assert f"Item {item}: Judged wrong." in words(at)
+
+
+def test_a_newcomer_sees_a_worked_item_and_then_the_first_of_their_own(open_page, kettles, words):
+    at = open_page("inbox", role="reviewer", welcome="1")
+    at.switch_page("console/web/pages/review.py").run()
+    assert "right answer" in words(at)
+    with reading() as session:
+        assert session.exec(select(tables.Slot)).all() == []
+    at.button(key="first-item").click().run()
+    assert item_of(at)
+
+
+@pytest.fixture
+def shop(data_dir):
+    """A live run of six purchases, its one inspection to be spent; the agents go on at a button."""
+    start.start("shop", {"webshop": 6}, detector_name="full-validation", budget_cap=1, trials=2, blind=False, undo_ms=0)
+    engine.resume("shop")
+
+
+def reject(at):
+    item = item_of(at)
+    at.button_group(key=f"reasons-{item}").set_value(["wrong-option"]).run()
+    time.sleep(DWELL_S)
+    return at.button(key=f"reject-{item}").click().run()
+
+
+def test_the_loop_closes_where_the_last_item_was(open_page, shop, words):
+    at = reject(open_page("review"))
+    assert "The inspection budget is spent" in words(at)
+    at = at.button(key="try-again").click().run()
+    assert "The agents have tried again" in words(at)
+    assert "1 task was tried again. Your words: 1 retry" in words(at)
+    at = at.button(key="review-on").click().run()
+    assert "Last time you said “Wrong option.”" in words(at)
+    assert "trial 1 (attempt 2 of 2)" in words(at)
+    at.switch_page(ANSWERS).run()
+    assert "“Wrong option.”" in words(at)
+    assert "next attempt" in words(at)
+
+
+def test_a_reviewer_alone_starts_nothing_and_still_sees_what_came(open_page, shop, words):
+    at = reject(open_page("review", role="reviewer"))
+    assert not [button for button in at.button if button.key == "try-again"]
+    at.switch_page(ANSWERS).run()
+    assert "The agent has not got it yet." in words(at)
+    engine.advance("shop")
+    assert "Your words: 1 retry" in " ".join(found.value for found in at.run().subheader)
