@@ -6,7 +6,7 @@ from alembic import op
 from storage.tables.text_search import FILL, has_text_index, make_text_index
 
 revision = "0014"
-down_revision = "0008"
+down_revision = "0012"
 
 
 def upgrade() -> None:
