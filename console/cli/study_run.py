@@ -66,6 +66,7 @@ def write_report(
         study = lifecycle.get(session, name)
         design, frames = lifecycle.design_of(study), results.frames(session, study.id or 0)
         stamp = ReportStamp(now_ms(), results.data_version(session, study.id or 0))
+    results.record_export(name, out.name)
     if out.suffix.lower() == ".zip":
         packed = bundle(design, frames, stamp)
         with atomic_file(out) as stream:

@@ -109,9 +109,10 @@ def _person(name, role):
 
 def _other_page(**headers):
     """A page that is not the console's, in the browser of a reviewer who is signed in."""
-    return lambda site: _person("Rae", "reviewer")(site) | {
-        name: value.format(port=site.port, next=site.port + 1) for name, value in headers.items()
-    }
+    return lambda site: (
+        _person("Rae", "reviewer")(site)
+        | {name: value.format(port=site.port, next=site.port + 1) for name, value in headers.items()}
+    )
 
 
 def _agent(*, is_disabled=False):

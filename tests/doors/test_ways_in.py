@@ -41,7 +41,14 @@ class Console:
     def question(self):
         """A check that asks a person."""
         action = {"name": "pay", "arguments": {"amount": 1}}
-        return {"run": "bot", "task": "Pay.", "task_id": secrets.token_hex(4), "steps": [], "action": action, "detector": "full-validation"}
+        return {
+            "run": "bot",
+            "task": "Pay.",
+            "task_id": secrets.token_hex(4),
+            "steps": [],
+            "action": action,
+            "detector": "full-validation",
+        }
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +56,9 @@ def console(tmp_path_factory):
     data = tmp_path_factory.mktemp("doors") / "data"
     listing = table.start_listing()
     with at_home(data), serving(data, INFERACT_API_TOKEN=API_TOKEN) as server:
-        Gate("desk", "full-validation", reviews_per_item=3, undo_s=0).ask("Refund order 12.", [], "refund_order({})", task_id="a")
+        Gate("desk", "full-validation", reviews_per_item=3, undo_s=0).ask(
+            "Refund order 12.", [], "refund_order({})", task_id="a"
+        )
         signed_in("Zoe")
         with reading() as session:
             (theirs,) = sessions.open_sessions(session, now_ms(), "Zoe")
@@ -83,7 +92,11 @@ def body(console, way):
         return json.dumps(console.question())
     if way.startswith("POST /api"):
         return json.dumps({"observation": "done"})
-    return urlencode({"name": secrets.token_hex(4), "code": console.code, "id": console.another}) if way.startswith("POST") else None
+    return (
+        urlencode({"name": secrets.token_hex(4), "code": console.code, "id": console.another})
+        if way.startswith("POST")
+        else None
+    )
 
 
 def answers(console, adversary, ways):
@@ -126,7 +139,9 @@ def test_a_way_that_is_added_without_a_row_is_named(console):
     more = [*console.app_routes, (["GET", "HEAD"], "/backdoor")]
     (said,) = table.without_row(table.routes_of(more), "routes")
     assert said.startswith("'GET /backdoor' has no row in tests/doors/ways_in.yaml, routes")
-    api = FastAPI(openapi_url=None, routes=[*API.routes, Route("/api/v1/decisions", lambda request: None, methods=["POST"])])
+    api = FastAPI(
+        openapi_url=None, routes=[*API.routes, Route("/api/v1/decisions", lambda request: None, methods=["POST"])]
+    )
     (said,) = table.without_row(table.routes_of_api(console.app_routes, api), "api")
     assert said.startswith("'POST /api/v1/decisions' has no row")
     (said,) = table.without_row([*PAGES, "backdoor"], "pages")
