@@ -11,7 +11,7 @@ from sqlmodel import Session
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import Detector, Verdict, detector
-from console.detection.verdicts import verdict_row
+from console.detection.verdicts import OWN_DETECTOR, routing_name, verdict_row
 from console.gate.policy import CheckFacts, Then, policy_store
 from console.gate.policy.rules import PolicyMode
 from console.gate.request import NOBODY, Asker, CheckRequest, asked_by
@@ -65,7 +65,7 @@ def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait
             known = None if ruled is None else _known(session, run, request, ruled)
         if ruled is None:
             with writing(options.url) as session:
-                policy_store.begin(session, session.get_one(tables.Run, run.id), now_ms())
+                policy_store.begin(session, session.get_one(tables.Run, run.id), now_ms(), ())
             continue
         answer = _answered(options, run, ruled, known or request)
         if answer is not None:
@@ -204,13 +204,33 @@ def _not_flagged(
 
 
 def _judge(run: tables.Run, request: CheckRequest, tightened: Tightened) -> dict[str, Any]:
-    """The verdict of the run's detector as a row; one that breaks is a flag with the error as its rationale."""
-    name, seen = run.detector or "rules", request.checkpoint
+    """The verdict as a row: of the first detector that flags, of those that the run and the caller name and our own.
+
+    Who names a detector or a threshold thereby only adds to what our own flags at its own threshold.
+    """
+    verdicts = (_verdict(run, name, request, tightened) for name in _judges(run, tightened))
+    first = next(verdicts)
+    return first if first["flagged"] else next((row for row in verdicts if row["flagged"]), first)
+
+
+def _judges(run: tables.Run, tightened: Tightened) -> list[str]:
+    named = (routing_name(run), tightened.detector, OWN_DETECTOR)
+    return [name for name in dict.fromkeys(named) if name is not None]
+
+
+def _threshold(judge: Detector, run: tables.Run, tightened: Tightened) -> float:
+    """The lowest that anybody says of this detector; nobody raises our own's."""
+    stated = [run.threshold if judge.name == routing_name(run) else None, tightened.threshold]
+    own = judge.threshold if judge.name == OWN_DETECTOR or stated[0] is None else None
+    return min(value for value in (*stated, own) if value is not None)
+
+
+def _verdict(run: tables.Run, name: str, request: CheckRequest, tightened: Tightened) -> dict[str, Any]:
+    """The verdict of that detector as a row; one that breaks is a flag with the error as its rationale."""
+    seen = request.checkpoint
     try:
         judge = detector(name)
-        threshold = judge.threshold if run.threshold is None else run.threshold
-        threshold = threshold if tightened.threshold is None else min(threshold, tightened.threshold)
-        row = verdict_row(run, judge, threshold, 0, seen)
+        row = verdict_row(run, judge, _threshold(judge, run, tightened), 0, seen)
         if 0.0 <= row["score"] <= 1.0:
             return row
         reason = f"its score is {row['score']!r}, which is not between 0 and 1"

@@ -6,8 +6,10 @@ from console.database import writing
 from console.errors import Refused
 from console.gate import Reason
 from console.gate.policy import policy_store
+from console.gate.request import Asker
 from console.gate.wait import Wait
 from storage import tables
+from tests.logs import purchase
 
 TASK, STEPS = "refund order 12", [("look", "order 12")]
 
@@ -81,6 +83,40 @@ def test_caller_can_lower_the_threshold_and_not_raise_it(make_gate):
     assert isinstance(make_gate(detector="random", threshold=1.0).ask(TASK, STEPS, "pay[1]"), Wait)
     make_gate(run="lax", detector="random", threshold=1.0).open()
     assert isinstance(make_gate(run="lax", detector="random", threshold=0.0).ask(TASK, STEPS, "pay[1]"), Wait)
+
+
+LAX = [{"detector": "random", "threshold": 1.0}, {"detector": "rules", "threshold": 1.0}]
+
+
+@pytest.mark.parametrize("named", LAX)
+@pytest.mark.parametrize("text", ["default: judge", None])
+def test_detector_and_threshold_of_the_first_gate_open_nothing(make_gate, stored, text, named):
+    gate = make_gate(policy=text, critical=["*"], environment="webshop", **named)
+    dear, fair = purchase(0, wrong=True), purchase(0, wrong=False)
+    answer = gate.ask(dear.instruction, dear.steps[:-1], dear.critical_action, task_id="a")
+    assert isinstance(answer, Wait)
+    (item,), verdicts = stored(tables.Item), stored(tables.Verdict)
+    assert [(row.detector, row.flagged) for row in verdicts if row.id == item.verdict_id] == [("rules", True)]
+    assert answer.withdraw().score == verdicts[0].score > 0.5
+    assert gate.ask(fair.instruction, fair.steps[:-1], fair.critical_action, task_id="b").reason is Reason.NOT_FLAGGED
+
+
+def test_a_later_gate_s_detector_counts_where_it_flags(make_gate):
+    make_gate(detector="random", threshold=1.0).open()
+    assert isinstance(make_gate(detector="full-validation").ask(TASK, STEPS, "pay[1]", task_id="a"), Wait)
+    assert (
+        make_gate(detector="random", threshold=1.0).ask(TASK, STEPS, "pay[1]", task_id="b").reason is Reason.NOT_FLAGGED
+    )
+
+
+@pytest.mark.parametrize("named", LAX)
+def test_a_run_that_an_agent_names_over_http_asks_about_everything(make_gate, stored, named):
+    """It has no common policy; whoever has the database open may bring patterns, an agent with a token may not."""
+    gate = make_gate(policy=None, run="never heard of", critical=["*"], **named)
+    for number in range(2):
+        assert isinstance(gate.ask_for(Asker(None, "api"), TASK, STEPS, "look[1]", task_id=f"t{number}"), Wait)
+    (policy,) = stored(tables.Policy)
+    assert (policy.author, policy.text) == ("the console's default", "default: ask\nrules: []\n")
 
 
 def test_terms_of_the_rule_bind_reviewers(make_gate, person, stored):
