@@ -24,6 +24,9 @@ from console.runs.trajectory_rows import intend
 from storage import tables
 from storage.engine import engine
 from storage.errors import StorageError
+from storage.queue.claims import withdraw_items
+from storage.queue.transaction import Transaction
+from storage.tables import ItemStatus
 
 DEADLINE_S = 1_800
 """The longest that anybody waits for a person; what is decided later does not count."""
@@ -146,6 +149,9 @@ def _by_policy(
     try:
         with writing(options.url) as session:
             known = latest_ask(session, run, request)
+            if known is not None and known.answer is None and known.item_id is not None:
+                # Nobody waits for it any more; what its reviewers hold of the budget comes back.
+                withdraw_items(Transaction.joined(session), [known.item_id], ItemStatus.CANCELLED, now_ms())
             if known is None or (known.answer != reason and reason is Reason.DENIED):
                 follows = replace(request, follows=known.id if known else None)
                 store_answered(session, run, follows, ruled, reason, now_ms())

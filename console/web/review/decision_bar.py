@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import streamlit as st
 
 from console.database import now_ms, reading, review_queue
@@ -37,7 +39,10 @@ def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) ->
     editing = st.session_state.get("editing") == item
     whole = halted or actions.shows_whole_action(item, decisions.pending_action(claim))
     words = run.feedback_mode != "binary"
+    withheld = _withheld(item)
     with st.bottom, st.container(key="decision-bar"):
+        for reason in dict.fromkeys(withheld.values()):
+            st.text(reason)
         if editing:
             _edit_field(claim)
         if not whole:
@@ -47,7 +52,7 @@ def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) ->
             if words:
                 _words_field(item, draft)
             hotkeys(
-                _bindings(item, halted=halted, whole=whole),
+                _bindings(item, halted=halted, whole=whole, withheld=withheld),
                 item_id=item,
                 enabled=shortcuts.enabled(),
                 draft_key=words_key(item) if words else None,
@@ -55,7 +60,19 @@ def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) ->
             )
             _watch_lease(claim, run.lease_ms)
         with buttons:
-            _buttons(item, halted=halted, words=words, editing=editing, escalates=escalates)
+            _buttons(item, withheld, halted=halted, words=words, editing=editing, escalates=escalates)
+
+
+def _withheld(item: int) -> dict[str, str]:
+    """The decisions that the item's rule keeps from whoever is here, each with the reason."""
+    identity = current_identity()
+    if identity is None:
+        return {}
+    with reading() as session:
+        terms = decisions.terms_of(session, item)
+    roles = frozenset(map(str, identity.roles))
+    found = {str(kind): terms.refusal(kind, identity.name, roles) for kind in DecisionKind}
+    return {kind: reason for kind, reason in found.items() if reason is not None}
 
 
 def back_bar(claim: Claim) -> None:
@@ -109,7 +126,9 @@ def _show_whole_button(claim: Claim) -> None:
     )
 
 
-def _buttons(item: int, *, halted: bool, words: bool, editing: bool, escalates: bool) -> None:
+def _buttons(
+    item: int, withheld: Collection[str], *, halted: bool, words: bool, editing: bool, escalates: bool
+) -> None:
     with st.container(horizontal=True, key="decisions"):
         if halted:
             _button(
@@ -124,15 +143,23 @@ def _buttons(item: int, *, halted: bool, words: bool, editing: bool, escalates: 
             _button("Send edit", "Ctrl+Enter", f"submit-{item}", item, DecisionKind.EDIT, primary=True)
             st.button(key_label("Cancel", "E"), key=f"edit-{item}", on_click=actions.edit, args=(None,))
         else:
-            _button("Approve", "A", f"approve-{item}", item, DecisionKind.APPROVE)
-            _button("Reject", "X", f"reject-{item}", item, DecisionKind.REJECT)
-            st.button(key_label("Edit", "E"), key=f"edit-{item}", on_click=actions.edit, args=(item,))
+            off = {kind: str(kind) in withheld for kind in DecisionKind}
+            _button("Approve", "A", f"approve-{item}", item, DecisionKind.APPROVE, disabled=off[DecisionKind.APPROVE])
+            _button("Reject", "X", f"reject-{item}", item, DecisionKind.REJECT, disabled=off[DecisionKind.REJECT])
+            st.button(
+                key_label("Edit", "E"),
+                key=f"edit-{item}",
+                on_click=actions.edit,
+                args=(item,),
+                disabled=off[DecisionKind.EDIT],
+            )
         st.button(key_label("Skip", "S"), key=f"skip-{item}", on_click=actions.skip, args=(item,))
         st.button(key_label("Undo", "U"), key=f"undo-{item}", on_click=actions.undo, args=(item,))
         st.button(key_label("Back", "K"), key=f"previous-{item}", on_click=actions.browse_answers, args=(item, 1))
-        if escalates or (words and not halted):
+        labels = words and not halted and str(DecisionKind.RESPOND) not in withheld
+        if escalates or labels:
             with st.popover("More", key=f"more-{item}"):
-                _more(item, labels=words and not halted, escalates=escalates)
+                _more(item, labels=labels, escalates=escalates)
         shortcuts.help_button(item)
 
 
@@ -146,23 +173,29 @@ def _more(item: int, *, labels: bool, escalates: bool) -> None:
             st.button(words, key=f"{label}-{item}", on_click=actions.decide, args=(item, "respond", label))
 
 
-def _button(words: str, key: str, widget: str, item: int, decision: str, *, primary: bool = False) -> None:
+def _button(
+    words: str, key: str, widget: str, item: int, decision: str, *, primary: bool = False, disabled: bool = False
+) -> None:
     st.button(
         key_label(words, key),
         key=widget,
         type="primary" if primary else "secondary",
         on_click=actions.decide,
         args=(item, decision),
+        disabled=disabled,
     )
 
 
-def _bindings(item: int, *, halted: bool, whole: bool) -> dict[str, str]:
+def _bindings(item: int, *, halted: bool, whole: bool, withheld: Collection[str]) -> dict[str, str]:
     bound = {"s": f"skip-{item}", "u": f"undo-{item}", "ctrl+enter": f"submit-{item}", "k": f"previous-{item}"}
     bound |= {"arrowleft": f"previous-{item}", "?": f"keys-{item}"}
     if not halted:
-        bound |= {"a": f"approve-{item}", "x": f"reject-{item}", "e": f"edit-{item}"}
+        of = {"a": DecisionKind.APPROVE, "x": DecisionKind.REJECT, "e": DecisionKind.EDIT}
+        bound |= {key: f"{kind}-{item}" for key, kind in of.items() if str(kind) not in withheld}
         if st.session_state.get("editing") != item:
             bound["ctrl+enter"] = f"reject-{item}"
+        if bound["ctrl+enter"].partition("-")[0] in withheld:
+            del bound["ctrl+enter"]
     return bound if whole else bound | {"w": f"whole-{item}"}
 
 

@@ -2,13 +2,16 @@
 
 import pytest
 
-from console.database import writing
+from console.auth import agents
+from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused
 from console.gate import Reason
 from console.gate.policy import policy_store
 from console.gate.request import Asker
 from console.gate.wait import Wait
+from console.review import decisions
 from storage import tables
+from storage.check import check
 from tests.logs import purchase
 
 TASK, STEPS = "refund order 12", [("look", "order 12")]
@@ -134,6 +137,57 @@ def test_decision_that_the_rule_does_not_offer_is_refused(make_gate, person, dec
     make_gate(policy=f"rules:\n- {{tool: pay, then: ask, decisions: [{offered}]}}").ask(TASK, STEPS, "pay({})")
     with pytest.raises(Refused, match=f"offers .*reject, not {decision}"):
         person("ann").answer(decision, edited_action="pay[2]" if decision == "edit" else None)
+
+
+@pytest.mark.parametrize(("who", "roles", "may"), [
+    (["researcher"], {"reviewer"}, False),
+    (["researcher"], {"reviewer", "researcher"}, True),
+    (["ann"], {"reviewer"}, True),
+    (["bob", "admin"], {"reviewer", "researcher"}, False),
+])  # fmt: skip
+def test_who_may_decide_is_a_name_or_a_role(make_gate, person, url, who, roles, may):
+    make_gate(policy=f"rules:\n- {{tool: pay, then: ask, who: [{', '.join(who)}]}}").ask(TASK, STEPS, "pay({})")
+    run, claim = person("ann").claim()
+    answered = (review_queue(url), run, claim, "ann", decisions.Answer("approve"), now_ms())
+    if may:
+        assert decisions.submit(*answered, roles=roles).decision == "approve"
+    else:
+        with pytest.raises(Refused, match=f"leaves it to {', '.join(who)}, not ann"):
+            decisions.submit(*answered, roles=roles)
+    with reading(url) as session:
+        refusal = decisions.terms_of(session, claim.item_id).refusal("escalate", "ann", roles)
+    assert refusal is None
+
+
+def test_denied_question_leaves_the_queue_and_gives_its_unit_back(make_gate, person, policy, items, url):
+    gate = make_gate(policy="default: ask", budget=5)
+    waiting = gate.ask(TASK, STEPS, "pay[1]", task_id="a")
+    run, _ = person("ann").claim()
+    held = review_queue(url).budget(run_id=run.id, trial=0)
+    policy("default: deny")
+    assert gate.ask(TASK, STEPS, "pay[1]", task_id="a").reason is Reason.DENIED
+    assert items() == ["cancelled"]
+    assert (held.used, review_queue(url).budget(run_id=run.id, trial=0).used) == (1, 0)
+    assert waiting.look().approved is False
+    assert check(url) == []
+
+
+def test_rejection_of_another_agent_or_another_task_is_not_repeated(make_gate, person):
+    """What one agent was told is neither an answer to another nor to another task, trial or action."""
+    gate = make_gate()
+    ask = (TASK, STEPS, "pay[2]")
+    gate.ask(*ask, task_id="march")
+    person().answer("reject", "That is the April bill.")
+    gate.ask(*ask, task_id="march").look()
+    assert gate.ask(TASK, [*STEPS, ("think", "more")], "pay[2]", task_id="march").reason is Reason.ALREADY_REJECTED
+    for other in (("pay[3]", "march", TASK), ("pay[2]", "april", TASK), ("pay[2]", "march", "another task")):
+        action, task_id, task = other
+        assert isinstance(gate.ask(task, [*STEPS, ("think", "more")], action, task_id=task_id), Wait)
+    assert isinstance(gate.ask(TASK, [*STEPS, ("think", "more")], "pay[2]"), Wait)
+    with writing(gate.open()) as session:
+        agents.add(session, "other bot", now_ms())
+    asker = Asker(1, "other bot")
+    assert isinstance(gate.ask_for(asker, TASK, [*STEPS, ("think", "more")], "pay[2]", task_id="march"), Wait)
 
 
 def test_rejected_action_sent_again_in_its_task_is_answered_from_the_rejection(make_gate, person, meanwhile, items):

@@ -5,8 +5,9 @@ import time
 import pytest
 from sqlmodel import select
 
-from console.database import reading
+from console.database import now_ms, reading, writing
 from console.gate import Gate
+from console.gate.policy import policy_store
 from storage import tables
 
 REFUND = {"name": "refund_order", "arguments": {"amount": 45, "order": 12}}
@@ -79,3 +80,18 @@ def test_a_long_action_is_off_until_it_was_shown_whole(desk, words):
     assert "THE END" in words(at)
     at.button(key="approve-1").click().run()
     assert [answer[0] for answer in answers()] == ["approve"]
+
+
+@pytest.mark.parametrize(("terms", "off", "said"), [
+    ("decisions: [reject]", {"approve", "edit"}, "offers reject, not approve."),
+    ("decisions: [approve, reject]", {"edit"}, "offers approve and reject, not edit."),
+    ("who: [Bob, admin]", {"approve", "reject", "edit"}, "leaves it to Bob, admin, not Ada."),
+    ("who: [researcher]", set(), None),
+])  # fmt: skip
+def test_what_the_rule_does_not_offer_is_off_and_says_why(desk, terms, off, said):
+    with writing() as session:
+        policy_store.save(session, None, f"rules: [{{tool: refund_order, then: ask, {terms}}}]", "ann", now_ms())
+    at = desk()
+    assert {name for name in ("approve", "reject", "edit") if at.button(key=f"{name}-1").disabled} == off
+    told = " ".join(text.value for text in at.text)
+    assert said in told if said else "The rule" not in told
