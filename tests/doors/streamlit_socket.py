@@ -19,7 +19,7 @@ _LONGEST_S = 20
 
 
 class Refused(Exception):
-    """The websocket was not opened; holds the HTTP status."""
+    """The websocket was not opened, or a file not made; holds the HTTP status, or what was said."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Tab:
 
     def __init__(self, port: int, headers: dict[str, str]) -> None:
         self._port, self._headers, self._page, self._stack = port, headers, ClientState(), ExitStack()
+        self.session = ""
 
     def __enter__(self) -> Tab:
         more = {name: value for name, value in self._headers.items() if name not in ("Host", "Origin")}
@@ -76,10 +77,13 @@ class Tab:
         """The address of a file that a download button makes when it is pressed."""
         message = BackMsg()
         message.backend_operation_request.request_id = "file"
+        message.backend_operation_request.session_id = self.session
         message.backend_operation_request.deferred_file.file_id = deferred_id
         self._socket.send(message.SerializeToString())
         while not (said := self._next()).HasField("backend_operation_response"):
             pass
+        if said.backend_operation_response.error_msg:
+            raise Refused(said.backend_operation_response.error_msg)
         return said.backend_operation_response.deferred_file.url
 
     def _run(self, state: ClientState) -> Shown:
@@ -89,7 +93,9 @@ class Tab:
         while True:
             said = self._next()
             kind = said.WhichOneof("type")
-            if kind == "navigation":
+            if kind == "new_session":
+                self.session = said.new_session.initialize.session_id
+            elif kind == "navigation":
                 shown.pages.update({page.url_pathname: page.page_script_hash for page in said.navigation.app_pages})
                 self._page.page_script_hash = said.navigation.page_script_hash
             elif kind == "delta" and said.delta.WhichOneof("type") == "new_element":

@@ -5,15 +5,20 @@ import json
 import secrets
 from urllib.parse import urlencode
 
+import httpx
 import pytest
 from fastapi import FastAPI
+from sqlmodel import select
 from starlette.routing import Route
 
 from console.auth import sessions
 from console.database import now_ms, reading
 from console.gate import Gate
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
 from console.server.api.routes import API
 from console.settings import settings
+from storage import tables
 from tests.at_home import at_home
 from tests.doors import table
 from tests.doors.adversaries import API_TOKEN, Site, headers_of, study_code
@@ -197,6 +202,7 @@ def test_a_file_that_a_page_made_opens_as_the_table_says(console):
     (row,) = table.TABLE["downloads"].values()
     with Tab(console.site.port, headers(console, "researcher")) as tab:
         path = tab.file_of(tab.open("export", run="desk").deferred["download"])
+        assert path.startswith("/media/")
         found = {}
         for adversary in ADVERSARIES:
             connection = http.client.HTTPConnection("127.0.0.1", console.site.port, timeout=30)
@@ -204,3 +210,23 @@ def test_a_file_that_a_page_made_opens_as_the_table_says(console):
             found[adversary] = connection.getresponse().status
             connection.close()
     assert found == {adversary: table.expected(row, adversary) for adversary in ADVERSARIES}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_made_up_download_makes_no_file(console, role):
+    with Tab(console.site.port, headers(console, role)) as tab:
+        tab.open()
+        with pytest.raises(Refused, match="file"):
+            tab.file_of("0" * 32)
+
+
+def test_a_download_of_study_results_is_recorded_before_it_leaves(console):
+    code = study_code(places=1)
+    with reading() as session:
+        study = session.exec(select(tables.Study).where(tables.Study.join_code == code)).one().name
+    with Tab(console.site.port, headers(console, "researcher")) as tab:
+        files = tab.open("studies", study=study, section="report").deferred
+        assert httpx.get(f"{console.site.origin}{tab.file_of(files['tables-zip'])}").status_code == 401
+    with reading() as session:
+        event = audit_trail.entries(session, AuditFilter(kind="study exported"))[0]
+    assert audit_trail.sentence(event) == f"Sam exported {study}-tables.zip of the study {study}, in the browser."

@@ -95,3 +95,6 @@ def test_what_the_rule_does_not_offer_is_off_and_says_why(desk, terms, off, said
     assert {name for name in ("approve", "reject", "edit") if at.button(key=f"{name}-1").disabled} == off
     told = " ".join(text.value for text in at.text)
     assert said in told if said else "The rule" not in told
+    if not off:
+        at.button(key="approve-1").click().run()
+    assert [answer[0] for answer in answers()] == ([] if off else ["approve"])
