@@ -225,10 +225,11 @@ def _judges(run: tables.Run, tightened: Tightened) -> list[str]:
 
 
 def _threshold(judge: Detector, run: tables.Run, tightened: Tightened) -> float:
-    """The lowest that anybody says of this detector; nobody raises our own's."""
-    stated = [run.threshold if judge.name == routing_name(run) else None, tightened.threshold]
-    own = judge.threshold if judge.name == OWN_DETECTOR or stated[0] is None else None
-    return min(value for value in (*stated, own) if value is not None)
+    """The lowest that the run, the caller or the detector itself says of this one; nobody raises our own's."""
+    of_run = run.threshold if judge.name == routing_name(run) else None
+    of_caller = tightened.threshold if judge.name in (routing_name(run), tightened.detector) else None
+    its_own = judge.threshold if judge.name == OWN_DETECTOR or of_run is None else None
+    return min(value for value in (of_run, of_caller, its_own) if value is not None)
 
 
 def _verdict(run: tables.Run, name: str, request: CheckRequest, tightened: Tightened) -> dict[str, Any]:

@@ -104,6 +104,14 @@ def test_detector_and_threshold_of_the_first_gate_open_nothing(make_gate, stored
     assert gate.ask(fair.instruction, fair.steps[:-1], fair.critical_action, task_id="b").reason is Reason.NOT_FLAGGED
 
 
+def test_a_threshold_is_for_the_detector_that_it_is_named_with(make_gate):
+    gate = make_gate(detector="random", threshold=0.05)
+    asked = [gate.ask(TASK, STEPS, f"pay[{n}]", task_id=f"{n}") for n in range(60)]
+    let_run = [answer for answer in asked if not isinstance(answer, Wait)]
+    assert let_run
+    assert all(answer.score <= 0.05 for answer in let_run)
+
+
 def test_a_later_gate_s_detector_counts_where_it_flags(make_gate):
     make_gate(detector="random", threshold=1.0).open()
     assert isinstance(make_gate(detector="full-validation").ask(TASK, STEPS, "pay[1]", task_id="a"), Wait)
