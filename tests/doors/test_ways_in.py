@@ -230,3 +230,10 @@ def test_a_download_of_study_results_is_recorded_before_it_leaves(console):
     with reading() as session:
         event = audit_trail.entries(session, AuditFilter(kind="study exported"))[0]
     assert audit_trail.sentence(event) == f"Sam exported {study}-tables.zip of the study {study}, in the browser."
+
+
+def test_the_link_that_serve_prints_is_recorded(console):
+    with reading() as session:
+        (event,) = audit_trail.entries(session, AuditFilter(kind="person invited"))
+    assert (event.door, event.after) == ("cli", "admin,researcher,reviewer")
+    assert audit_trail.sentence(event).endswith("invited whoever opens the link first, by command.")
