@@ -39,18 +39,19 @@ try:
         st.Page("console/web/pages/studies.py", title="Studies", url_path="studies"),
         st.Page("console/web/pages/export.py", title="Export", url_path="export"),
     ]
+    sessions = st.Page("console/web/pages/people.py", title="People", url_path="people")
     takes_part = st.Page(study, title="Study", url_path="participate", visibility="hidden")
     if taking_part:
         home = st.Page(study, title="Study", url_path="study", default=True)
         pages = [
             home,
             takes_part,
-            *refusing("console/web/pages/not_for_participants.py", [*reviewers[1:], *researchers]),
+            *refusing("console/web/pages/not_for_participants.py", [*reviewers[1:], *researchers, sessions]),
         ]
     elif identity is not None and identity.has(Role.RESEARCHER):
-        pages = [*reviewers, *researchers, takes_part]
+        pages = [*reviewers, *researchers, sessions, takes_part]
     else:
-        pages = [*reviewers, takes_part, *refusing("console/web/pages/not_for_reviewers.py", researchers)]
+        pages = [*reviewers, sessions, takes_part, *refusing("console/web/pages/not_for_reviewers.py", researchers)]
     page = st.navigation(pages, position="hidden" if identity is None or taking_part else "top")
     if page is not takes_part:
         sign_in_or_stop()

@@ -23,7 +23,7 @@ class Server:
     """A running `inferact serve`."""
 
     def __init__(self, process, url, log, token):
-        self.process, self.url, self._log = process, url, log
+        self.process, self.url, self.data, self._log = process, url, log.parent, log
         self.port = int(url.rpartition(":")[2])
         self.client = self.client_with(token)
 

@@ -10,7 +10,9 @@ from console.errors import BadInput
 
 
 class Role(StrEnum):
-    """A reviewer sees Inbox and Review, a researcher everything; an admin invites, disables and ends sessions.
+    """A reviewer sees Inbox and Review, a researcher every page; both see their own sessions.
+
+    A researcher invites and disables whom has no other role than theirs, an admin everybody, whose sessions they end.
 
     A participant sees their study and no more; no person has that role.
     """

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from sqlmodel import Session, col, select, update
 
-from console.auth.identity import Role, as_roles, roles_of, roles_text
+from console.auth.identity import Identity, Role, as_roles, roles_of, roles_text
 from console.errors import BadInput, Refused, Unknown
 from storage import tables
 
@@ -76,6 +76,21 @@ def refuse_disabled(person: tables.Person) -> None:
     """Raises Refused where the person may no longer come in."""
     if person.disabled_ms is not None:
         raise Refused(f"{person.name} is disabled; an admin can invite them again: inferact person invite NAME")
+
+
+def refuse_beyond(by: Identity, roles: Iterable[Role], known: tables.Person | None) -> None:
+    """Raises Refused where `by` may not give or take those roles: nobody hands out what they do not have.
+
+    A new link for somebody `known` opens the console as them, so it takes an admin, as every role does.
+    """
+    if by.has(Role.ADMIN):
+        return
+    if not by.has(Role.RESEARCHER):
+        raise Refused("Only researchers and admins do this.")
+    if beyond := sorted(str(role) for role in roles if role not in by.roles):
+        raise Refused(f"The role {' and '.join(beyond)} is not yours to give or take; ask an admin.")
+    if known is not None:
+        raise Refused(f"{known.name} is here already, and a new link would open the console as them; ask an admin.")
 
 
 def disable(session: Session, person: tables.Person, now_ms: int) -> None:

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from console.cli.output import Json, emit
-from console.database import database_url, now_ms, reading, writing
+from console.database import database_url, reading
 from console.errors import BadInput
-from console.runs import audit_log, export
+from console.runs import export
 from console.studies.sessions import lifecycle
 
 _STUDY = "study"
@@ -65,7 +65,5 @@ def _of_study(name: str, out: Path) -> int:
 
     with reading() as session:
         frames = results.frames(session, lifecycle.get(session, name).id or 0)
-    rows = csv_files.export(frames, out)
-    with writing() as session:
-        audit_log.record(session, None, "study exported", now_ms(), subject=name, detail={"rows": rows})
-    return rows
+    results.record_export(name, out.name)
+    return csv_files.export(frames, out)

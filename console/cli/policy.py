@@ -55,7 +55,7 @@ def show(run: RunName, as_json: Json = False) -> None:
         emit_json({**_row(run, version), "text": version.text if version else "", "counts": counts})
         return
     if version is None:
-        say(f"{run} has no policy yet; its first check makes one from its patterns.")
+        say(f"{run} has no policy yet; its first check makes one that asks about everything.")
         return
     whose = "" if version.own or run == policy_store.EVERYWHERE else ", the one of every run without its own"
     say(f"Version {version.version} by {version.author}{whose}:")

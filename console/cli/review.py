@@ -17,6 +17,7 @@ from console.review import blinding, decisions, inbox, plain_text
 from console.review.edits import OtherTool
 from console.review.simulated import INSPECTION_ORDERS, REVIEWERS, Noise
 from console.review.simulated.simulate import SimulationPlan, as_dict, simulate
+from console.runs import audit_log
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim
 
@@ -161,6 +162,8 @@ def _known(reviewer: str) -> str:
     with writing() as session:
         person, is_new = known_reviewer(session, reviewer, now_ms())
         name = person.name
+        if is_new:
+            audit_log.record(session, None, "person added", now_ms(), subject=name)
     if is_new:
         typer.echo(f"{name} is new here and may review from now on.", err=True)
     return name

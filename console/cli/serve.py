@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from console.auth import invitations, people
-from console.auth.identity import Role, roles_of
+from console.auth.identity import Role, roles_of, roles_text
 from console.auth.kept_secrets import path_of
 from console.cli.output import say
 from console.database import database_url, now_ms, reading, writing
+from console.runs import audit_log
 from console.server import serve
 from console.server.site import Site, site_at
 from console.settings import settings
@@ -56,6 +57,8 @@ def link_for(site: Site, name: str | None, roles: frozenset[Role] | None) -> str
     """A printed link for that person, or for whoever opens it first."""
     with writing() as session:
         token = invitations.invite(session, name, roles, "inferact serve", now_ms(), days=_PRINTED_DAYS)
+        given = roles_text(roles) if roles else None
+        audit_log.record(session, None, "person invited", now_ms(), subject=name or "", after=given)
     return serve.invitation_link(site, token)
 
 

@@ -67,6 +67,7 @@ def write_report(
         design, frames = lifecycle.design_of(study), results.frames(session, study.id or 0)
         plan = lifecycle.plan_fingerprint(session, study)
         stamp = ReportStamp(now_ms(), results.data_version(session, study.id or 0), plan)
+    results.record_export(name, out.name)
     if out.suffix.lower() == ".zip":
         packed = bundle(design, frames, stamp)
         with atomic_file(out) as stream:

@@ -45,14 +45,19 @@ def judges_beforehand(run: tables.Run) -> bool:
     return run.kind in BEFOREHAND
 
 
+OWN_DETECTOR = "rules"
+"""The console's own: in a gate's run it judges too where a policy says `judge`, since callers name the other one."""
+
+
 def routing_name(run: tables.Run) -> str:
     """The name of the detector that flags and ranks in the run."""
-    return run.detector or "rules"
+    return run.detector or OWN_DETECTOR
 
 
 def is_locked(run: tables.Run, name: str) -> bool:
     """Whether that detector's verdicts in the run stay as they are, since actions ran or were held because of them."""
-    return judges_beforehand(run) and name == routing_name(run)
+    own = OWN_DETECTOR if run.kind == RunKind.GATE else None
+    return judges_beforehand(run) and name in (routing_name(run), own)
 
 
 def refuse_changes(

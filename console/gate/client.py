@@ -60,7 +60,8 @@ class Gate:
     The run's policy in the console decides. A run that is made here gets one from `critical`, globs over actions, tool
     names and arguments (`refund_*`, `transfer.amount=*`; without any, those of the environment, and where it has none,
     every action): a detector judges what they match, a person is asked about everything else. For a run that is there
-    they only make it stricter, as do `threshold`, `reviews_per_item` and `timeout_s`. A gate may be shared by threads
+    they only make it stricter, as do `threshold`, `reviews_per_item` and `timeout_s`; what `rules`, the console's own
+    detector, flags is asked about whatever `detector` says. A gate may be shared by threads
     and made again in any process. Raises BadInput.
 
     A person has 30 minutes to decide, or `timeout_s` or the rule's deadline where that is less; what is decided later
@@ -102,7 +103,7 @@ class Gate:
         undo_ms = round(undo_s * 1_000)
         self._spec = RunSpec(run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent)
         self._asker = Asker(name=agent or "agent")
-        self._critical, self._tightened = tuple(critical), Tightened(threshold, reviews_per_item)
+        self._critical, self._tightened = tuple(critical), Tightened(detector, threshold, reviews_per_item)
         self._timeout_s, self._poll_s = timeout_s, poll_s
         self._given_url, self._url = url, ""
         self._served = ServedConsole(url or "", token, self._question(critical)) if is_served(url) else None
@@ -116,9 +117,13 @@ class Gate:
         """
         if self._served is not None:
             return self._served.address
+        return self._opened(self._spec.critical)
+
+    def _opened(self, judged: Sequence[str]) -> str:
+        """The database's URL; a run that is made here asks a person about all but what these patterns match."""
         if not self._url:
             url = Settings(database_url=self._given_url).database_url if self._given_url else settings().database_url
-            open_run(url, self._spec)
+            open_run(url, self._spec, judged)
             self._url = url
         return self._url
 
@@ -157,9 +162,13 @@ class Gate:
     def ask_for(
         self, asker: Asker, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
     ) -> GateDecision | Wait:
-        """As `ask`, for an agent that showed its token, and that has said nothing of a heartbeat yet."""
-        request = self._request(task, steps, action, waiting)
+        """As `ask`, for an agent that showed its token, and that has said nothing of a heartbeat yet.
+
+        Such an agent chooses the run's name itself, so where it makes the run everything asks a person.
+        """
         self._spec = replace(self._spec, is_agents=asker.agent_id is not None)
+        self._opened(judged=())
+        request = self._request(task, steps, action, waiting)
         return submit(replace(self._options(waiting), asker=asker, beats=False), request)
 
     def _asked(self, request: CheckRequest, waiting: Waiting, *, begins: bool) -> GateDecision | Wait:
@@ -311,11 +320,14 @@ class RunSpec:
         }
 
 
-def open_run(url: str, spec: RunSpec) -> None:
-    """Makes the run unless there is one of that name, whose stored settings stand; raises Refused for another kind."""
+def open_run(url: str, spec: RunSpec, judged: Sequence[str]) -> None:
+    """Makes the run unless there is one of that name, whose stored settings stand; raises Refused for another kind.
+
+    `judged` are the patterns of its first policy, where no common one is there.
+    """
     with reading(url) as session:
         run = _gate_run(session, spec.name)
-    _warn_of_differences(run or _made(url, spec), spec.fields)
+    _warn_of_differences(run or _made(url, spec, judged), spec.fields)
 
 
 def _gate_run(session: Session, name: str) -> tables.Run | None:
@@ -328,7 +340,7 @@ def _gate_run(session: Session, name: str) -> tables.Run | None:
     return run
 
 
-def _made(url: str, spec: RunSpec) -> tables.Run:
+def _made(url: str, spec: RunSpec, judged: Sequence[str]) -> tables.Run:
     try:
         agent = By(spec.agent or "agent", Door.PYTHON)
         with acting(present() or agent), writing(url) as session:
@@ -342,7 +354,7 @@ def _made(url: str, spec: RunSpec) -> tables.Run:
                 if spec.is_agents and policy_store.effective(session, run) is not None:
                     run.detector, run.threshold, run.undo_ms = _JUDGE, None, max(run.undo_ms, _UNDO_MS)
                     session.flush()
-                policy_store.begin(session, run, now_ms())
+                policy_store.begin(session, run, now_ms(), judged)
                 session.expunge(run)
             return run
     except IntegrityError:

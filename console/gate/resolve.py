@@ -320,7 +320,11 @@ def _decision(session: Session, check: OpenCheck, reason: Reason, **more: Any) -
 
 
 def _score(session: Session, check: OpenCheck) -> float | None:
-    verdict = tables.Verdict
+    """The score of the verdict that asked a person; where none did, that of the run's detector."""
+    verdict, item = tables.Verdict, tables.Item
+    if check.ask.item_id is not None:
+        asking = select(verdict.score).join(item, col(item.verdict_id) == verdict.id)
+        return session.exec(asking.where(item.id == check.ask.item_id)).first()
     statement = select(verdict.score).where(
         verdict.trajectory_id == check.ask.trajectory_id,
         verdict.step == check.request.step,

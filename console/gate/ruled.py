@@ -19,6 +19,7 @@ from storage import tables
 class Tightened:
     """What a caller asks for beyond the run's settings; it counts where it is stricter."""
 
+    detector: str | None = None
     threshold: float | None = None
     reviews: int = 1
 

@@ -13,7 +13,7 @@ from sqlmodel import Session
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import Detector, Verdict, detector
-from console.detection.verdicts import verdict_row
+from console.detection.verdicts import OWN_DETECTOR, routing_name, verdict_row
 from console.gate.policy import CheckFacts, Then, policy_store
 from console.gate.policy.rules import PolicyMode
 from console.gate.request import NOBODY, Asker, CheckRequest, asked_by
@@ -26,6 +26,9 @@ from console.runs.trajectory_rows import intend
 from storage import tables
 from storage.engine import check_file, engine
 from storage.errors import StorageError
+from storage.queue.claims import withdraw_items
+from storage.queue.transaction import Transaction
+from storage.tables import ItemStatus
 
 DEADLINE_S = 1_800
 """The longest that anybody waits for a person; what is decided later does not count."""
@@ -67,7 +70,7 @@ def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait
             known = None if ruled is None else _known(session, run, request, ruled)
         if ruled is None:
             with writing(options.url) as session:
-                policy_store.begin(session, session.get_one(tables.Run, run.id), now_ms())
+                policy_store.begin(session, session.get_one(tables.Run, run.id), now_ms(), ())
             continue
         answer = _answered(options, run, ruled, known or request)
         if answer is not None:
@@ -157,6 +160,9 @@ def _by_policy(
     try:
         with writing(options.url) as session:
             known = latest_ask(session, run, request)
+            if known is not None and known.answer is None and known.item_id is not None:
+                # Nobody waits for it any more; what its reviewers hold of the budget comes back.
+                withdraw_items(Transaction.joined(session), [known.item_id], ItemStatus.CANCELLED, now_ms())
             if known is None or (known.answer != reason and reason is Reason.DENIED):
                 follows = replace(request, follows=known.id if known else None)
                 store_answered(session, run, follows, ruled, reason, now_ms())
@@ -217,13 +223,34 @@ def _not_flagged(
 
 
 def _judge(run: tables.Run, request: CheckRequest, tightened: Tightened) -> dict[str, Any]:
-    """The verdict of the run's detector as a row; one that breaks is a flag with the error as its rationale."""
-    name, seen = run.detector or "rules", request.checkpoint
+    """The verdict as a row: of the first detector that flags, of those that the run and the caller name and our own.
+
+    Who names a detector or a threshold thereby only adds to what our own flags at its own threshold.
+    """
+    verdicts = (_verdict(run, name, request, tightened) for name in _judges(run, tightened))
+    first = next(verdicts)
+    return first if first["flagged"] else next((row for row in verdicts if row["flagged"]), first)
+
+
+def _judges(run: tables.Run, tightened: Tightened) -> list[str]:
+    named = (routing_name(run), tightened.detector, OWN_DETECTOR)
+    return [name for name in dict.fromkeys(named) if name is not None]
+
+
+def _threshold(judge: Detector, run: tables.Run, tightened: Tightened) -> float:
+    """The lowest that the run, the caller or the detector itself says of this one; nobody raises our own's."""
+    of_run = run.threshold if judge.name == routing_name(run) else None
+    of_caller = tightened.threshold if judge.name in (routing_name(run), tightened.detector) else None
+    its_own = judge.threshold if judge.name == OWN_DETECTOR or of_run is None else None
+    return min(value for value in (of_run, of_caller, its_own) if value is not None)
+
+
+def _verdict(run: tables.Run, name: str, request: CheckRequest, tightened: Tightened) -> dict[str, Any]:
+    """The verdict of that detector as a row; one that breaks is a flag with the error as its rationale."""
+    seen = request.checkpoint
     try:
         judge = detector(name)
-        threshold = judge.threshold if run.threshold is None else run.threshold
-        threshold = threshold if tightened.threshold is None else min(threshold, tightened.threshold)
-        row = verdict_row(run, judge, threshold, 0, seen)
+        row = verdict_row(run, judge, _threshold(judge, run, tightened), 0, seen)
         if 0.0 <= row["score"] <= 1.0:
             return row
         reason = f"its score is {row['score']!r}, which is not between 0 and 1"

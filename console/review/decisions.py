@@ -69,6 +69,31 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of a rule that asked for a review: which decisions it offers and to whom (names and roles), or any."""
+
+    offered: tuple[str, ...] | None = None
+    who: tuple[str, ...] | None = None
+
+    def refusal(self, decision: str, reviewer: str, roles: Collection[str]) -> str | None:
+        """Why the decision is not that reviewer's to make, None where it is."""
+        asks = "The rule that asks for this review"
+        if self.offered is not None and decision in _OFFERED and decision not in self.offered:
+            return f"{asks} offers {' and '.join(self.offered)}, not {decision}."
+        if self.who is not None and decision != DecisionKind.ESCALATE and not {reviewer, *roles} & {*self.who}:
+            return f"{asks} leaves it to {', '.join(self.who) or 'nobody'}, not {reviewer}."
+        return None
+
+
+def terms_of(session: Session, item_id: int) -> Terms:
+    """The terms of that item's review; none where no rule stated any."""
+    item = session.get(tables.Item, item_id)
+    stated = orjson.loads(item.terms) if item else {}
+    offered, who = (stated.get(name) for name in ("decisions", "who"))
+    return Terms(None if offered is None else tuple(offered), None if who is None else tuple(who))
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """What the reviewer was shown of an item: the digests of the text and of the action, and whether that was whole."""
 
@@ -153,7 +178,10 @@ def submit(
     """
     if shown_ms is not None and now_ms - shown_ms < DWELL_MS:
         raise Refused("That came within 0.4 s of this item's appearance, so it was not taken as your answer to it.")
-    _check_terms(queue, claim, reviewer, answer.decision, roles)
+    with reading(queue.url) as session:
+        refusal = terms_of(session, claim.item_id).refusal(answer.decision, reviewer, roles)
+    if refusal is not None:
+        raise Refused(refusal)
     record = from_json(claim.body)
     pending = _pending_action(record, claim)
     checked = check(answer, CheckpointKind(claim.kind), run.feedback_mode)
@@ -210,18 +238,6 @@ def _refuse_edit(edited: str, pending: str, record: Trajectory, allow_other_tool
         tool_schema=schema if isinstance(schema, dict) else None,
         allow_other_tool=allow_other_tool,
     )
-
-
-def _check_terms(queue: Queue, claim: Claim, reviewer: str, decision: str, roles: Collection[str]) -> None:
-    """Raises Refused where the rule that asked for this review has the decision in nobody's or another's hands."""
-    with reading(queue.url) as session:
-        item = session.get(tables.Item, claim.item_id)
-        terms = orjson.loads(item.terms) if item else {}
-    offered, who = terms.get("decisions"), terms.get("who")
-    if offered is not None and decision in _OFFERED and decision not in offered:
-        raise Refused(f"The rule that asks for this review offers {' and '.join(offered)}, not {decision}.")
-    if who is not None and decision != DecisionKind.ESCALATE and not {reviewer, *roles} & {*who}:
-        raise Refused(f"The rule that asks for this review leaves it to {', '.join(who) or 'nobody'}, not {reviewer}.")
 
 
 def check(answer: Answer, kind: CheckpointKind, feedback_mode: str) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -140,6 +141,15 @@ def _plain(one: AuditEntry) -> str:
     return f"{one.who}: {one.kind}{f' ({about})' if about else ''}"
 
 
+def _withdrew(one: AuditEntry) -> str:
+    """A participant's own pseudonym is W and six letters; before there was one, the study stood for them."""
+    if one.who == "study":
+        return f"A participant withdrew from the study {one.subject}"
+    if re.fullmatch(r"W[A-Z0-9]{6}", one.who) and one.door == "browser":
+        return f"The participant now called {one.who} withdrew from the study {one.subject}"
+    return f"{one.who} took a participant out of the study {one.subject}"
+
+
 _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "run created": lambda one: f"{one.who} made the run {one.run}",
     "critical actions set": lambda one: (
@@ -166,7 +176,9 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
         f"{one.who} imported {_detail(one, 'imported')} trajectories of {one.subject} into {one.run}"
     ),
     "exported": lambda one: f"{one.who} exported the {one.subject} of {one.run}",
-    "study exported": lambda one: f"{one.who} exported the results of the study {one.subject}",
+    "study exported": lambda one: (
+        f"{one.who} exported {one.detail.get('what', 'the results')} of the study {one.subject}"
+    ),
     "label settled": lambda one: f"{one.who} settled the label of {one.subject} {_change(one)}",
     "next trial": lambda one: f"{one.who} began the next trial of {_detail(one, 'tasks')} tasks of {one.run}",
     "released": lambda one: f"{one.who} let {_detail(one, 'trajectories')} undecided actions of {one.run} run",
@@ -174,12 +186,13 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "study open": lambda one: f"{one.who} opened the study {one.subject}",
     "study paused": lambda one: f"{one.who} paused the study {one.subject}",
     "study closed": lambda one: f"{one.who} closed the study {one.subject}",
-    "participant withdrew": lambda one: f"A participant withdrew from the study {one.subject}",
+    "participant withdrew": lambda one: _withdrew(one),
     "content erased": lambda one: f"The content of {_detail(one, 'events')} events was erased, as a consent asks",
     "signed in": lambda one: f"{one.who} signed in",
     "signed out": lambda one: f"{one.who} signed out",
     "session ended": lambda one: f"{one.who} ended a session of {one.subject}",
-    "person invited": lambda one: f"{one.who} invited {one.subject}",
+    "person added": lambda one: f"{one.who} added {one.subject} as a reviewer",
+    "person invited": lambda one: f"{one.who} invited {one.subject or 'whoever opens the link first'}",
     "person disabled": lambda one: f"{one.who} disabled {one.subject}",
     "agent added": lambda one: f"{one.who} gave the agent {one.subject} a token",
     "agent disabled": lambda one: f"{one.who} disabled the agent {one.subject}",

@@ -11,6 +11,7 @@ from console.auth.participant_cookie import participant_cookie_name, secret_of
 from console.auth.people import MAX_NAME
 from console.database import now_ms, reading, writing
 from console.errors import ConsoleError
+from console.runs import audit_log
 from console.studies.sessions import joining
 from console.web.widgets.messages import show_problem
 from console.web.widgets.session_watch import watch_session
@@ -85,8 +86,11 @@ def _participant(secret: str | None) -> Identity | None:
 
 
 def _sign_out() -> None:
+    identity, by = current_identity(), by_browser()
     with writing() as session:
         sessions.end_session(session, session_token(), now_ms())
+        if identity is not None:
+            audit_log.record(session, None, "signed out", now_ms(), by=by, subject=identity.name)
     st.session_state.pop("session", None)
 
 
@@ -123,6 +127,8 @@ def _accept(key: str) -> None:
         with writing() as session:
             person = invitations.accept(session, key, st.session_state.get("name") or "", now_ms())
             st.session_state["session"] = sessions.open_session(session, person, now_ms(), browser="one tab")
+            by = By(person.name, Door.BROWSER)
+            audit_log.record(session, None, "signed in", now_ms(), by=by, subject=person.name)
     except ConsoleError as refusal:
         st.session_state["sign_in_refusal"] = str(refusal)
         return

@@ -18,7 +18,7 @@ from console import runs
 from console.errors import BadInput, Refused, Unknown
 from console.gate.policy.rules import CheckFacts, Policy, Ruling, ruling
 from console.gate.policy.yaml_file import check_pattern, from_patterns, read_policy
-from console.runs import audit_log, patterns
+from console.runs import audit_log
 from storage import tables
 from storage.tables import RunKind
 
@@ -26,6 +26,9 @@ EVERYWHERE = "*"
 """Stands where a run's name stands, for the policy of every run that has none of its own."""
 BY_PATTERNS = "the agent's patterns"
 """The author of a policy that nobody wrote: a run's first gate brought patterns alone."""
+
+BY_NOBODY = "the console's default"
+"""The author of the policy of a run that an agent made over HTTP: everything asks a person."""
 
 _MAX_TOOL = 80
 _log = logging.getLogger(__name__)
@@ -62,10 +65,10 @@ def effective(session: Session, run: tables.Run, task: str = "") -> PolicyVersio
     return last
 
 
-def begin(session: Session, run: tables.Run, now_ms: int) -> None:
-    """Gives a run that no policy is there for one from its patterns: what they do not match asks a person."""
+def begin(session: Session, run: tables.Run, now_ms: int, judged: Sequence[str]) -> None:
+    """Gives a run that no policy is there for one from those patterns: what they do not match asks a person."""
     if effective(session, run) is None:
-        _append(session, run, from_patterns(patterns(run)), BY_PATTERNS, now_ms)
+        _append(session, run, from_patterns(judged), BY_PATTERNS if judged else BY_NOBODY, now_ms)
 
 
 def save(session: Session, run: tables.Run | None, text: str, author: str, now_ms: int) -> PolicyVersion:

@@ -39,12 +39,16 @@ class CheckSent(_Sent):
     task_id: str | None = Field(default=None, description="An id of your own for the task.")
     trial: int = Field(default=0, ge=0, le=MOST)
     environment: str = "generic"
-    detector: str = Field(default="rules", description="Which detector judges the action.")
+    detector: str = Field(
+        default="rules", description="A detector that judges beside the console's own, where the policy says `judge`."
+    )
     critical: list[str] = Field(
         default_factory=list,
-        description="Globs over actions, tool names, name.argument=value: a new run's policy, else only stricter.",
+        description="Globs over actions, tool names, name.argument=value: what they match is judged at least.",
     )
-    threshold: float | None = Field(default=None, ge=0, le=1, description="Flag above this score.")
+    threshold: float | None = Field(
+        default=None, ge=0, le=1, description="Flag above this score, where it is stricter than the run's."
+    )
     budget: int | None = Field(default=None, ge=0, le=MOST, description="Inspections per trial at most.")
     reviews_per_item: int = Field(default=1, ge=1, le=MOST)
     timeout_s: float | None = Field(

@@ -41,6 +41,7 @@ def burn_down(frames: Frames) -> pd.DataFrame:
     moved = ledger.merge(starts, on=["participant", "condition", "trial"])
     moved["minute"] = _minutes(moved["at"] - moved["began"])
     caps = frames["budget"].groupby(["condition", "trial"])["cap"].agg(lambda cap: cap.sum(skipna=False))
+    caps = caps.astype("Float64").astype("float64")
     for (condition, trial), part in moved.groupby(["condition", "trial"], sort=True):
         found = caught[(caught["condition"] == condition) & (caught["trial"] == trial)]["minute"]
         rows += _points(part.sort_values("minute", kind="stable"), np.sort(found.to_numpy(dtype=np.float64)),

@@ -10,6 +10,9 @@ from collections.abc import Callable
 import pandas as pd
 from sqlmodel import Session
 
+from console.auth.origin import By
+from console.database import now_ms, writing
+from console.runs import audit_log
 from console.studies.results.budget_spending import budget, ledger
 from console.studies.results.data_version import data_version
 from console.studies.results.decisions import decisions
@@ -33,6 +36,7 @@ __all__ = [
     "outcomes",
     "participants",
     "plan",
+    "record_export",
     "success",
 ]
 
@@ -52,3 +56,9 @@ TABLES: dict[str, Callable[[Session, int], pd.DataFrame]] = {
 def frames(session: Session, study_id: int) -> dict[str, pd.DataFrame]:
     """Every table of the study's results by its name."""
     return {name: read(session, study_id) for name, read in TABLES.items()}
+
+
+def record_export(study: str, what: str, by: By | None = None) -> None:
+    """Records that results leave the console; call it before they do, for what cannot be recorded stays."""
+    with writing() as session:
+        audit_log.record(session, None, "study exported", now_ms(), by=by, subject=study, detail={"what": what})

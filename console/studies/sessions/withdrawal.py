@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import delete, update
 from sqlmodel import Session, col, func, select
 
+from console.auth.origin import By, Door
 from console.database import database_url, now_ms, reading, writing
 from console.errors import ConsoleError, Refused, Unknown
 from console.runs import audit_log
@@ -130,9 +131,10 @@ def _hollow(session: Session, run: tables.Run) -> None:
         session.execute(update(body).where(col(body.trajectory_id) == row.id).values(body=text))
 
 
-def withdraw(participant_id: int) -> None:
+def withdraw(participant_id: int, *, themselves: bool = False) -> None:
     """Takes the participant out of the study as its consent says; who is gone already stays so.
 
+    The audit names whoever acts; where they do it `themselves`, a fresh pseudonym that leads nowhere stands for them.
     Raises Refused for a place that nobody has, and while their agents are at work.
     """
     with reading() as session:
@@ -148,9 +150,9 @@ def withdraw(participant_id: int) -> None:
         with reading() as session:
             next_item.put_down(session, ids, participant.code, now_ms())
         if removes:
-            _remove(participant_id)
+            _remove(participant_id, themselves)
         else:
-            _anonymise(participant_id)
+            _anonymise(participant_id, themselves)
 
 
 def of_code(session: Session, study: tables.Study, code: str) -> tables.Participant:
@@ -175,7 +177,7 @@ def _still(runs: Sequence[tables.Run]) -> Iterator[None]:
         yield
 
 
-def _remove(participant_id: int) -> None:
+def _remove(participant_id: int, themselves: bool) -> None:
     with writing() as session:
         participant, study = locked(session, participant_id)
         ids = own_runs(session, participant)
@@ -190,14 +192,24 @@ def _remove(participant_id: int) -> None:
         session.flush()
         for run_id in ids:
             empty(session, session.get_one(tables.Run, run_id), f"withdrawn-{letters(12)}")
-        audit_log.record(session, None, "participant withdrew", now_ms(), actor="study", subject=study.name)
+        _tell(session, study, _pseudonym() if themselves else None)
     overwrite_freed(database_url())
 
 
-def _anonymise(participant_id: int) -> None:
+def _tell(session: Session, study: tables.Study, pseudonym: str | None) -> None:
+    """Records the withdrawal, from no address: that would lead back."""
+    by = By(pseudonym, Door.BROWSER) if pseudonym else None
+    audit_log.record(session, None, "participant withdrew", now_ms(), by=by, subject=study.name)
+
+
+def _pseudonym() -> str:
+    return f"W{letters(6)}"
+
+
+def _anonymise(participant_id: int, themselves: bool) -> None:
     with writing() as session:
         participant, study = locked(session, participant_id)
-        ids, old, new = own_runs(session, participant), participant.code, f"W{letters(6)}"
+        ids, old, new = own_runs(session, participant), participant.code, _pseudonym()
         rename_reviewer(session, ids, old, new)
         audit_log.erase(session, [session.get_one(tables.Run, run_id) for run_id in ids], now_ms(), actor=old)
         for run_id in ids:
@@ -216,4 +228,4 @@ def _anonymise(participant_id: int) -> None:
         participant.code, participant.answers, participant.secret = new, "{}", None
         participant.completion_code, participant.stage = None, ParticipantStage.WITHDRAWN
         session.add(participant)
-        audit_log.record(session, None, "participant withdrew", now_ms(), actor="study", subject=study.name)
+        _tell(session, study, new if themselves else None)

@@ -62,7 +62,7 @@ _WITHDRAWAL = {
 
 
 def _withdraw(participant_id: int) -> None:
-    withdraw(participant_id)
+    withdraw(participant_id, themselves=True)
     sign_out_participant()
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
 
+from console.database import reading
 from console.review import decisions
 from console.review.consequences import is_judged
 from console.review.reasons import code_of, offered_reasons
@@ -14,6 +16,7 @@ from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, colleagues, drafts, edit_form, shortcuts
 from console.web.review.drafts import reasons_key, words_key
 from console.web.review.hold import watch_hold
+from console.web.sign_in import current_identity
 from console.web.widgets.hotkeys import hotkeys, key_label
 from storage import tables
 from storage.queue import Claim, KeptDraft
@@ -40,6 +43,12 @@ class _Offer:
     editing: bool
     escalates: bool
     reasons: tuple[str, ...]
+    withheld: Mapping[str, str]
+
+    @property
+    def labels(self) -> bool:
+        """Whether words alone may be sent, with a label."""
+        return self.words and not self.halted and str(DecisionKind.RESPOND) not in self.withheld
 
 
 def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = True, said: str = "") -> None:
@@ -49,6 +58,8 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
     """
     item, offer = claim.item_id, _offer(claim, run, escalates)
     with st.bottom, st.container(key="decision-bar"):
+        for reason in dict.fromkeys(offer.withheld.values()):
+            st.text(reason)
         if offer.editing:
             edit_form.edit_form(claim, draft.edit)
         if not offer.whole:
@@ -77,7 +88,20 @@ def _offer(claim: Claim, run: tables.Run, escalates: bool) -> _Offer:
         st.session_state.get("editing") == claim.item_id,
         escalates,
         () if halted else offered_reasons(run, from_json(claim.body).environment),
+        _withheld(claim.item_id),
     )
+
+
+def _withheld(item: int) -> dict[str, str]:
+    """The decisions that the item's rule keeps from whoever is here, each with the reason."""
+    identity = current_identity()
+    if identity is None:
+        return {}
+    with reading() as session:
+        terms = decisions.terms_of(session, item)
+    roles = frozenset(map(str, identity.roles))
+    found = {str(kind): terms.refusal(kind, identity.name, roles) for kind in DecisionKind}
+    return {kind: reason for kind, reason in found.items() if reason is not None}
 
 
 def _words_label(run: tables.Run) -> str:
@@ -176,14 +200,16 @@ def _buttons(offer: _Offer) -> None:
             _button("Send edit", "Ctrl+Enter", f"submit-{item}", item, DecisionKind.EDIT, primary=True)
             st.button(key_label("Cancel", "E"), key=f"edit-{item}", on_click=actions.cancel_edit, args=(item,))
         else:
+            off = offer.withheld
             approve, reject = ("Right", "Wrong") if offer.judged else ("Approve", "Reject")
-            _button(approve, "A", f"approve-{item}", item, DecisionKind.APPROVE)
-            _button(reject, "X", f"reject-{item}", item, DecisionKind.REJECT)
-            st.button(key_label("Edit", "E"), key=f"edit-{item}", on_click=actions.edit, args=(item,))
+            _button(approve, "A", f"approve-{item}", item, DecisionKind.APPROVE, disabled="approve" in off)
+            _button(reject, "X", f"reject-{item}", item, DecisionKind.REJECT, disabled="reject" in off)
+            begin, named = actions.edit, key_label("Edit", "E")
+            st.button(named, key=f"edit-{item}", on_click=begin, args=(item,), disabled="edit" in off)
         st.button(key_label("Skip", "S"), key=f"skip-{item}", on_click=actions.skip, args=(item,))
         st.button(key_label("Undo", "U"), key=f"undo-{item}", on_click=actions.undo, args=(item,))
         st.button(key_label("Back", "K"), key=f"previous-{item}", on_click=actions.browse_answers, args=(item, 1))
-        if offer.escalates or (offer.words and not offer.halted):
+        if offer.escalates or offer.labels:
             with st.popover("More", key=f"more-{item}"):
                 _more(offer)
         shortcuts.help_button(item)
@@ -192,20 +218,23 @@ def _buttons(offer: _Offer) -> None:
 def _more(offer: _Offer) -> None:
     if offer.escalates:
         colleagues.buttons(offer.item)
-    if offer.words and not offer.halted:
+    if offer.labels:
         st.caption("Send the words alone; the action does not run. Would it have been right?")
         for label, words in _LABELS.items():
             answer = (offer.item, "respond", label)
             st.button(words, key=f"{label}-{offer.item}", on_click=actions.decide, args=answer)
 
 
-def _button(words: str, key: str, widget: str, item: int, decision: str, *, primary: bool = False) -> None:
+def _button(
+    words: str, key: str, widget: str, item: int, decision: str, *, primary: bool = False, disabled: bool = False
+) -> None:
     st.button(
         key_label(words, key),
         key=widget,
         type="primary" if primary else "secondary",
         on_click=actions.decide,
         args=(item, decision),
+        disabled=disabled,
     )
 
 
@@ -216,8 +245,11 @@ def _bindings(offer: _Offer) -> dict[str, str]:
     if offer.words:
         bound["w"] = words_key(item)
     if not offer.halted:
-        bound |= {"a": f"approve-{item}", "x": f"reject-{item}", "e": f"edit-{item}"}
+        of = {"a": DecisionKind.APPROVE, "x": DecisionKind.REJECT, "e": DecisionKind.EDIT}
+        bound |= {key: f"{kind}-{item}" for key, kind in of.items() if str(kind) not in offer.withheld}
     if not offer.halted and not offer.editing:
         bound["ctrl+enter"] = f"reject-{item}"
         bound |= {str(n): f"{reasons_key(item)}#{n}" for n in range(1, len(offer.reasons) + 1)}
+        if str(DecisionKind.REJECT) in offer.withheld:
+            del bound["ctrl+enter"]
     return bound if offer.whole else bound | {"o": f"whole-{item}"}

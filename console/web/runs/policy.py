@@ -23,7 +23,7 @@ def policy_section(run: tables.Run) -> None:
         version = policy_store.effective(session, run)
         counts = policy_store.counts(session, run)
     if version is None:
-        st.caption("No policy yet: the first check makes one from the gate's patterns.")
+        st.caption("No policy yet: the first check makes one that asks about everything.")
         return
     policy = version.policy
     whose = "" if version.own else " (the one of every run that has none of its own)"

@@ -10,7 +10,7 @@ from console.studies.report import ReportStamp, bundle
 from console.studies.results import TABLES, csv_files
 from console.studies.sessions import lifecycle
 from console.web.studies.results_data import Results, results_of
-from console.web.studies.results_parts import download, say
+from console.web.studies.results_parts import download, say, told
 from storage import tables
 
 
@@ -28,15 +28,16 @@ def show(study: tables.Study) -> None:
             st.session_state[made] = found.version
         download(
             "Tables only (zip)",
-            lambda: csv_files.archive(_frames(found)),
+            told(found, f"{study.name}-tables.zip", lambda: csv_files.archive(_frames(found))),
             f"{study.name}-tables.zip",
             "application/zip",
             "tables-zip",
         )
     if st.session_state.get(made) == found.version:
+        packed = _report(database_url(), found)
         download(
             "Download the report (zip)",
-            _report(database_url(), found),
+            told(found, f"{study.name}-report.zip", lambda: packed),
             f"{study.name}-report.zip",
             "application/zip",
             "report-zip",

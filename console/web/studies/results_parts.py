@@ -14,6 +14,8 @@ from console.analysis.charts import CHARTS
 from console.runs.export.formats import as_csv
 from console.studies.analysis.format import ColumnFormat, cell_text, heading, readable, text_table
 from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart, charts, sentences
+from console.studies.results import record_export
+from console.web.sign_in import by_browser
 from console.web.studies.results_data import Results
 from console.web.widgets.chart import show_chart
 from console.web.widgets.markup import plain
@@ -73,7 +75,8 @@ def _show_part(found: Results, part: ResultPart, table: pd.DataFrame, hidden: Co
         say(f"{of}: {sentence}" if len(told) > 1 else sentence)
     for of, rows in drawn:
         name = "-".join(filter(None, (part.chart, of if len(drawn) > 1 else "")))
-        show_chart(_figure(part.chart, rows), partial(as_csv, rows), key=f"study-{name}", file=f"{found.name}-{name}")
+        file, figure = f"{found.name}-{name}", _figure(part.chart, rows)
+        show_chart(figure, partial(as_csv, rows), key=f"study-{name}", file=file, leaving=exporting(found))
     if len(grid):
         _show_table(part, grid, hidden, key)
         _download(found, part.table, table, key)
@@ -126,9 +129,25 @@ def _cell_text(column: str, columns: Mapping[str, ColumnFormat], cell: Any) -> s
 def _download(found: Results, name: str, table: pd.DataFrame, key: str) -> None:
     """The whole table as CSV."""
     file = f"{found.name}-{name}.csv"
-    st.download_button(
-        "Table (CSV)", partial(as_csv, table), file, "text/csv", key=f"csv-{key}", on_click="ignore", type="tertiary"
-    )
+    make = told(found, file, partial(as_csv, table))
+    st.download_button("Table (CSV)", make, file, "text/csv", key=f"csv-{key}", on_click="ignore", type="tertiary")
+
+
+def told(found: Results, file: str, make: Callable[[], str | bytes]) -> Callable[[], str | bytes]:
+    """The making of a file that is recorded first: what cannot be recorded does not leave."""
+    leaving = exporting(found)
+
+    def made() -> str | bytes:
+        leaving(file)
+        return make()
+
+    return made
+
+
+def exporting(found: Results) -> Callable[[str], None]:
+    """Records that a file of the study's results leaves, under whoever opened this page."""
+    by = by_browser()
+    return lambda file: record_export(found.name, file, by)
 
 
 def download(label: str, data: str | bytes | Callable[[], str | bytes], file: str, media_type: str, key: str) -> None:

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import plotly.graph_objects as go
 import streamlit as st
 
 
-def show_chart(figure: go.Figure, table: Callable[[], bytes], *, key: str, file: str, picture: str = "png") -> None:
-    """Draws the figure; `picture` (png or svg) is what the camera in its tool bar saves."""
+def show_chart(
+    figure: go.Figure,
+    table: Callable[[], bytes],
+    *,
+    key: str,
+    file: str,
+    picture: str = "png",
+    leaving: Callable[[str], None] = lambda file: None,
+) -> None:
+    """Draws the figure; `picture` (png or svg) is what the camera in its tool bar saves.
+
+    `leaving` is told the name of a file before it is handed out.
+    """
     st.plotly_chart(figure, key=key, width="stretch", config=_config(file, picture))
     with st.popover("Download", key=f"{key}-download", type="tertiary"):
         st.download_button(
-            "Table (CSV)", table, f"{file}.csv", "text/csv", key=f"{key}-csv", on_click="ignore", type="tertiary"
+            "Table (CSV)",
+            partial(_made, table, f"{file}.csv", leaving),
+            f"{file}.csv",
+            "text/csv",
+            key=f"{key}-csv",
+            on_click="ignore",
+            type="tertiary",
         )
         st.download_button(
             "Chart (HTML)",
-            lambda: page_of(figure, file),
+            partial(_made, lambda: page_of(figure, file), f"{file}.html", leaving),
             f"{file}.html",
             "text/html",
             key=f"{key}-html",
@@ -25,6 +43,11 @@ def show_chart(figure: go.Figure, table: Callable[[], bytes], *, key: str, file:
             type="tertiary",
         )
         st.caption(f"As a picture ({picture.upper()}): the camera above the chart.")
+
+
+def _made(make: Callable[[], str | bytes], file: str, leaving: Callable[[str], None]) -> str | bytes:
+    leaving(file)
+    return make()
 
 
 def page_of(figure: go.Figure, file: str) -> str:

@@ -6,8 +6,9 @@ import pytest
 from sqlmodel import select
 
 from console.cli import run_command
-from console.database import reading
+from console.database import now_ms, reading, writing
 from console.gate import Gate
+from console.gate.policy import policy_store
 from console.trajectory import Step
 from storage import tables
 from tests.logs import purchase, write_log
@@ -96,3 +97,14 @@ def test_who_is_disabled_decides_nothing_here_either(capsys):
     assert run_command(["person", "disable", "ada"]) == 0
     assert run_command(["review", "decide", "1", "--reviewer", "Ada", "--decision", "approve"]) == 1
     assert "Ada is disabled" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("role", "code"), [("reviewer", 1), ("researcher", 0)])
+def test_a_rule_that_names_a_role_is_kept_here_too(data_dir, capsys, role, code):
+    with writing() as session:
+        policy_store.save(session, None, "rules: [{tool: pay, then: ask, who: [researcher]}]", "ann", now_ms())
+    Gate("desk", undo_s=0).ask("Pay.", [], "pay({})")
+    assert run_command(["person", "invite", "Ada", "--role", role]) == 0
+    assert run_command(["review", "claim", "--run", "desk", "--reviewer", "Ada"]) == 0
+    assert run_command(["review", "decide", "1", "--reviewer", "Ada", "--decision", "approve"]) == code
+    assert ("leaves it to researcher, not Ada" in capsys.readouterr().err) == bool(code)

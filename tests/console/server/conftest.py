@@ -100,12 +100,12 @@ def question():
 
 @pytest.fixture
 def let_run():
-    """A function that makes a run whose policy allows everything, and returns its name."""
+    """A function that makes a run whose policy allows everything, or says what `text` says, and returns its name."""
 
-    def make(run_name="easy"):
-        Gate(run_name).open()
+    def make(run_name="easy", text="default: allow", **named):
+        Gate(run_name, **named).open()
         with writing() as session:
-            policy_store.save(session, runs.get(session, run_name), "default: allow", "ada", now_ms())
+            policy_store.save(session, runs.get(session, run_name), text, "ada", now_ms())
         return run_name
 
     return make

@@ -1,30 +1,24 @@
-"""Who gets in by which way: every adversary at every way into the pages, against a console that really listens."""
+"""The guard and the sign-in, against a console that really listens; who is answered what is in tests/doors."""
 
-import secrets
-import socket
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from console.auth import people, sessions
 from console.auth.participant_cookie import participant_cookie
 from console.cli import run_command
 from console.database import now_ms, reading, writing
-from console.server.sign_in.sign_in_pages import routes
 from console.server.sign_in.wrong_tokens import delay_s
-from console.server.site import site_at
 from console.settings import settings
-from console.studies.design import Design
-from console.studies.sessions import joining, lifecycle
-from console.studies.sessions.withdrawal import withdraw
+from tests.doors import table
+from tests.doors.adversaries import Site, headers_of, participant, sessions_of
+from tests.doors.streamlit_socket import Refused as NotLetIn
+from tests.doors.streamlit_socket import Tab
 from tests.signing_in import invitation, signed_in
-
-DOCUMENT = {"Accept": "text/html", "Sec-Fetch-Dest": "document"}
-IN, OUT = "in", "out"
 
 
 @pytest.fixture(scope="module")
@@ -40,188 +34,33 @@ def same_database(module_data, monkeypatch):
     settings.cache_clear()
 
 
-def participant():
-    """(the cookie's value, who it is, the study's code) of somebody who takes the only place of a study."""
-    fields = {
-        "name": f"pilot-{secrets.token_hex(4)}",
-        "source": {"actor": "scripted", "environment": "webshop"},
-        "tasks": 1,
-        "trials": 1,
-        "participants": {"human": 1},
-        "consent": {"text": "Agree?"},
-    }
-    study = lifecycle.create(Design.model_validate(fields), now_ms())
-    lifecycle.open_study(study.name)
-    person = joining.join(study.join_code)
-    return participant_cookie(person.secret), person, study.join_code
-
-
-def ended(name):
-    token = signed_in(name)
-    with writing() as session:
-        sessions.end_session(session, token, now_ms())
-    return token
-
-
-def disabled(name):
-    token = signed_in(name)
-    with writing() as session:
-        people.disable(session, people.person_of(session, name), now_ms())
-    return token
-
-
-def withdrawn():
-    cookie, person, _ = participant()
-    withdraw(person.id)
-    return cookie
-
-
-def headers_of(adversary, site):
-    """What that adversary's requests say of themselves."""
-    server, host, origin = site
-    own, others = f"inferact_{server.port}", f"inferact_{server.port + 1}"
-    good = signed_in("Ada", "reviewer")
-    theirs = {
-        "nobody": {},
-        "a name": {"Cookie": f"{own}=Ada; inferact_hat=Ada"},
-        "made-up session": {"Cookie": f"{own}={'x' * 43}"},
-        "another port's cookie": {"Cookie": f"{others}={good}"},
-        "ended session": {"Cookie": f"{own}={ended('Eve')}"},
-        "disabled person": {"Cookie": f"{own}={disabled('Dan')}"},
-        "withdrawn participant": {"Cookie": f"{own}_participant={withdrawn()}"},
-        "foreign page": {"Cookie": f"{own}={good}", "Origin": "https://evil.example"},
-        "page of another local port": {"Cookie": f"{own}={good}", "Origin": f"http://127.0.0.1:{server.port + 1}"},
-        "sandboxed page": {"Cookie": f"{own}={good}", "Origin": "null"},
-        "rebound name": {"Cookie": f"{own}={good}", "Host": "evil.example", "Origin": "http://evil.example"},
-        "another local name": {"Cookie": f"{own}={good}", "Origin": f"http://localhost:{server.port}"},
-        "reviewer": {"Cookie": f"{own}={good}"},
-        "participant": {"Cookie": f"{own}_participant={participant()[0]}"},
-    }
-    return {"Host": host, "Origin": origin} | theirs[adversary]
-
-
-OUTSIDE = (
-    "nobody",
-    "a name",
-    "made-up session",
-    "another port's cookie",
-    "ended session",
-    "disabled person",
-    "withdrawn participant",
-    "foreign page",
-    "page of another local port",
-    "sandboxed page",
-    "rebound name",
-    "another local name",
-)
-INSIDE = ("reviewer", "participant")
-
-
-def by_websocket(site, headers):
-    server, _, _ = site
-    more = {name: value for name, value in headers.items() if name not in ("Host", "Origin")}
+def opens(site, headers):
+    """Whether the websocket lets those headers in."""
     try:
-        with connect(
-            f"ws://{headers['Host']}/_stcore/stream",
-            sock=_socket(server.port),
-            origin=headers.get("Origin"),
-            additional_headers=more,
-            subprotocols=["streamlit"],
-        ):
-            return IN
-    except InvalidStatus as refused:
-        return OUT if refused.response.status_code == 403 else str(refused)
-
-
-def _socket(port):
-    return socket.create_connection(("127.0.0.1", port))
-
-
-def by_request(method, path):
-    def ask(site, headers):
-        said = httpx.request(method, f"{site[2]}{path}", headers=headers, trust_env=False)
-        return OUT if said.status_code in (303, 401, 403) else IN
-
-    return ask
-
-
-WAYS = {
-    "websocket": by_websocket,
-    "page": by_request("GET", "/review"),
-    "first page": by_request("GET", "/index.html"),
-    "media": by_request("GET", "/media/0123.csv"),
-    "upload": by_request("PUT", "/_stcore/upload_file/a/b"),
-    "delete an upload": by_request("DELETE", "/_stcore/upload_file/a/b"),
-    "components": by_request("GET", "/_stcore/bidi-components/x/y.js"),
-    "metrics": by_request("GET", "/_stcore/metrics"),
-    "agent API": by_request("GET", "/_stcore/agent/openapi.json"),
-}
-
-
-@pytest.mark.parametrize("adversary", OUTSIDE)
-def test_nobody_from_outside_gets_in_by_any_way(site, adversary):
-    headers = headers_of(adversary, site)
-    assert {way: ask(site, headers) for way, ask in WAYS.items()} == dict.fromkeys(WAYS, OUT)
-
-
-@pytest.mark.parametrize("friend", INSIDE)
-def test_whoever_has_a_session_gets_in(site, friend):
-    headers = headers_of(friend, site)
-    found = {way: ask(site, headers) for way, ask in WAYS.items()}
-    assert found.pop("upload") in (IN, OUT)  # Streamlit asks for its own token besides
-    assert found.pop("delete an upload") in (IN, OUT)
-    assert found == dict.fromkeys(found, IN)
+        with Tab(site[0].port, headers):
+            return True
+    except NotLetIn:
+        return False
 
 
 def test_a_websocket_needs_an_origin(site):
-    headers = headers_of("reviewer", site)
+    headers = headers_of("reviewer", Site(site[0].port))
+    assert opens(site, headers)
     del headers["Origin"]
-    assert by_websocket(site, headers) == OUT
+    assert not opens(site, headers)
 
 
-OURS = {
-    "GET /sign-in": 200,
-    "GET /sign-in/style.css": 200,
-    "GET /invite/{token}": 410,
-    "POST /invite/{token}": 410,
-    "POST /sign-out": 303,
-    "GET /whoami": 401,
-    "GET /sessions": 303,
-    "POST /sessions": 401,
-    "GET /join": 200,
-    "POST /join": 400,
-}
-"""What nobody is answered, from one of our own pages."""
-
-
-def test_every_route_of_ours_has_its_row(site):
-    assert {route.name for route in routes(site_at("127.0.0.1", 1, None))} == set(OURS)
-    found = {}
-    for name in OURS:
-        method, path = name.split(" ")
-        asked = path.replace("{token}", "made-up")
-        found[name] = httpx.request(
-            method, f"{site[2]}{asked}", headers=DOCUMENT | {"Origin": site[2]}, data={} if method == "POST" else None
-        ).status_code
-    assert found == OURS
-
-
-@pytest.mark.parametrize("name", [name for name in OURS if name.startswith("POST")])
+@pytest.mark.parametrize("way", [way for way in table.TABLE["routes"] if way.startswith("POST /") and "_" not in way])
 @pytest.mark.parametrize("adversary", ["foreign page", "page of another local port", "sandboxed page", "rebound name"])
-def test_no_form_of_another_page_acts(site, name, adversary):
-    headers = headers_of(adversary, site)
-    path = name.split(" ")[1].replace("{token}", invitation("Mallory", "admin"))
+def test_no_form_of_another_page_acts(site, way, adversary):
+    path = way.split(" ")[1].replace("{token}", invitation("Mallory", "admin"))
+    headers = headers_of(adversary, Site(site[0].port))
     assert httpx.post(f"{site[2]}{path}", headers=headers, data={"name": "Mallory"}).status_code == 403
     assert sessions_of("Mallory") == 0
 
 
 def test_no_form_without_an_origin_acts(site):
     assert httpx.post(f"{site[2]}/invite/{invitation('Mallory')}", data={}).status_code == 403
-
-
-def sessions_of(name):
-    with reading() as session:
-        return len(sessions.open_sessions(session, now_ms(), name))
 
 
 def test_an_invitation_is_shown_by_get_and_used_by_post_once(site):
@@ -272,7 +111,7 @@ def test_a_session_that_ends_closes_its_open_websocket(site, end):
         with pytest.raises(ConnectionClosed):
             deque(iter(lambda: opened.recv(timeout=10), None), maxlen=0)
     assert httpx.get(f"{site[2]}/whoami", headers=own).status_code == 401
-    assert by_websocket(site, {"Host": site[1], **own}) == OUT
+    assert not opens(site, {"Host": site[1], **own})
 
 
 def test_nobody_but_its_owner_or_an_admin_ends_a_session(site):

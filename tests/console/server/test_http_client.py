@@ -80,7 +80,8 @@ def test_words_of_a_rejection_arrive_also_where_nothing_blocks(gate, soon):
     assert (decision.approved, decision.reason, decision.feedback) == (False, Reason.REJECTED, "That is April.")
 
 
-def test_action_that_is_not_flagged_begins_at_once(gate):
+def test_action_that_is_not_flagged_begins_at_once(gate, let_run):
+    let_run("calm", "default: judge", detector="random", threshold=1.0)
     decision = gate("calm", detector="random", threshold=1.0).check(TASK, STEPS, "pay[calm]", task_id="march")
     assert (decision.approved, decision.reason) == (True, Reason.NOT_FLAGGED)
     assert len([intent for intent in rows(Intent) if intent.action == "pay[calm]"]) == 1

@@ -3,12 +3,17 @@
 import pytest
 
 from console import runs
-from console.database import writing
+from console.auth import agents
+from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused
 from console.gate import Reason
 from console.gate.policy import policy_store
+from console.gate.request import Asker
 from console.gate.wait import Wait
+from console.review import decisions
 from storage import tables
+from storage.check import check
+from tests.logs import purchase
 
 TASK, STEPS = "refund order 12", [("look", "order 12")]
 
@@ -103,6 +108,48 @@ def test_caller_can_lower_the_threshold_and_not_raise_it(make_gate):
     assert isinstance(make_gate(run="lax", detector="random", threshold=0.0).ask(TASK, STEPS, "pay[1]"), Wait)
 
 
+LAX = [{"detector": "random", "threshold": 1.0}, {"detector": "rules", "threshold": 1.0}]
+
+
+@pytest.mark.parametrize("named", LAX)
+@pytest.mark.parametrize("text", ["default: judge", None])
+def test_detector_and_threshold_of_the_first_gate_open_nothing(make_gate, stored, text, named):
+    gate = make_gate(policy=text, critical=["*"], environment="webshop", **named)
+    dear, fair = purchase(0, wrong=True), purchase(0, wrong=False)
+    answer = gate.ask(dear.instruction, dear.steps[:-1], dear.critical_action, task_id="a")
+    assert isinstance(answer, Wait)
+    (item,), verdicts = stored(tables.Item), stored(tables.Verdict)
+    assert [(row.detector, row.flagged) for row in verdicts if row.id == item.verdict_id] == [("rules", True)]
+    assert answer.withdraw().score == verdicts[0].score > 0.5
+    assert gate.ask(fair.instruction, fair.steps[:-1], fair.critical_action, task_id="b").reason is Reason.NOT_FLAGGED
+
+
+def test_a_threshold_is_for_the_detector_that_it_is_named_with(make_gate):
+    gate = make_gate(detector="random", threshold=0.05)
+    asked = [gate.ask(TASK, STEPS, f"pay[{n}]", task_id=f"{n}") for n in range(60)]
+    let_run = [answer for answer in asked if not isinstance(answer, Wait)]
+    assert let_run
+    assert all(answer.score <= 0.05 for answer in let_run)
+
+
+def test_a_later_gate_s_detector_counts_where_it_flags(make_gate):
+    make_gate(detector="random", threshold=1.0).open()
+    assert isinstance(make_gate(detector="full-validation").ask(TASK, STEPS, "pay[1]", task_id="a"), Wait)
+    assert (
+        make_gate(detector="random", threshold=1.0).ask(TASK, STEPS, "pay[1]", task_id="b").reason is Reason.NOT_FLAGGED
+    )
+
+
+@pytest.mark.parametrize("named", LAX)
+def test_a_run_that_an_agent_names_over_http_asks_about_everything(make_gate, stored, named):
+    """It has no common policy; whoever has the database open may bring patterns, an agent with a token may not."""
+    gate = make_gate(policy=None, run="never heard of", critical=["*"], **named)
+    for number in range(2):
+        assert isinstance(gate.ask_for(Asker(None, "api"), TASK, STEPS, "look[1]", task_id=f"t{number}"), Wait)
+    (policy,) = stored(tables.Policy)
+    assert (policy.author, policy.text) == ("the console's default", "default: ask\nrules: []\n")
+
+
 def test_terms_of_the_rule_bind_reviewers(make_gate, person, stored):
     text = "rules:\n- {tool: pay, then: ask, reviews: 2, decisions: [approve, reject], who: [ann, bob], deadline: 60}"
     make_gate(policy=text).ask(TASK, STEPS, "pay({})", timeout_s=3600)
@@ -118,6 +165,57 @@ def test_decision_that_the_rule_does_not_offer_is_refused(make_gate, person, dec
     make_gate(policy=f"rules:\n- {{tool: pay, then: ask, decisions: [{offered}]}}").ask(TASK, STEPS, "pay({})")
     with pytest.raises(Refused, match=f"offers .*reject, not {decision}"):
         person("ann").answer(decision, edited_action="pay[2]" if decision == "edit" else None)
+
+
+@pytest.mark.parametrize(("who", "roles", "may"), [
+    (["researcher"], {"reviewer"}, False),
+    (["researcher"], {"reviewer", "researcher"}, True),
+    (["ann"], {"reviewer"}, True),
+    (["bob", "admin"], {"reviewer", "researcher"}, False),
+])  # fmt: skip
+def test_who_may_decide_is_a_name_or_a_role(make_gate, person, url, who, roles, may):
+    make_gate(policy=f"rules:\n- {{tool: pay, then: ask, who: [{', '.join(who)}]}}").ask(TASK, STEPS, "pay({})")
+    run, claim = person("ann").claim()
+    answered = (review_queue(url), run, claim, "ann", decisions.Answer("approve"), now_ms())
+    if may:
+        assert decisions.submit(*answered, roles=roles).decision == "approve"
+    else:
+        with pytest.raises(Refused, match=f"leaves it to {', '.join(who)}, not ann"):
+            decisions.submit(*answered, roles=roles)
+    with reading(url) as session:
+        refusal = decisions.terms_of(session, claim.item_id).refusal("escalate", "ann", roles)
+    assert refusal is None
+
+
+def test_denied_question_leaves_the_queue_and_gives_its_unit_back(make_gate, person, policy, items, url):
+    gate = make_gate(policy="default: ask", budget=5)
+    waiting = gate.ask(TASK, STEPS, "pay[1]", task_id="a")
+    run, _ = person("ann").claim()
+    held = review_queue(url).budget(run_id=run.id, trial=0)
+    policy("default: deny")
+    assert gate.ask(TASK, STEPS, "pay[1]", task_id="a").reason is Reason.DENIED
+    assert items() == ["cancelled"]
+    assert (held.used, review_queue(url).budget(run_id=run.id, trial=0).used) == (1, 0)
+    assert waiting.look().approved is False
+    assert check(url) == []
+
+
+def test_rejection_of_another_agent_or_another_task_is_not_repeated(make_gate, person):
+    """What one agent was told is neither an answer to another nor to another task, trial or action."""
+    gate = make_gate()
+    ask = (TASK, STEPS, "pay[2]")
+    gate.ask(*ask, task_id="march")
+    person().answer("reject", "That is the April bill.")
+    gate.ask(*ask, task_id="march").look()
+    assert gate.ask(TASK, [*STEPS, ("think", "more")], "pay[2]", task_id="march").reason is Reason.ALREADY_REJECTED
+    for other in (("pay[3]", "march", TASK), ("pay[2]", "april", TASK), ("pay[2]", "march", "another task")):
+        action, task_id, task = other
+        assert isinstance(gate.ask(task, [*STEPS, ("think", "more")], action, task_id=task_id), Wait)
+    assert isinstance(gate.ask(TASK, [*STEPS, ("think", "more")], "pay[2]"), Wait)
+    with writing(gate.open()) as session:
+        agents.add(session, "other bot", now_ms())
+    asker = Asker(1, "other bot")
+    assert isinstance(gate.ask_for(asker, TASK, [*STEPS, ("think", "more")], "pay[2]", task_id="march"), Wait)
 
 
 def test_rejected_action_sent_again_in_its_task_is_answered_from_the_rejection(make_gate, person, meanwhile, items):

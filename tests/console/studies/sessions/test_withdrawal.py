@@ -1,6 +1,7 @@
 """Who withdraws is gone from every export, or cannot be told any more; budgets and tables still agree."""
 
 import gzip
+import re
 from itertools import cycle, product
 
 import pyarrow.parquet
@@ -8,8 +9,11 @@ import pytest
 from sqlalchemy import text
 
 from console import runs
+from console.auth.origin import By, Door, acting
 from console.database import database_url, now_ms, reading, review_queue
 from console.errors import Refused
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
 from console.runs.export import FORMATS, KINDS, export
 from console.studies import results
 from console.studies.sessions import joining, steps
@@ -119,6 +123,25 @@ def test_the_ledger_of_who_is_gone_still_adds_up(study, walk, rows):
     assert all(row.reviewer == "withdrawn" for row in rows(tables.Slot) if row.reviewer not in ("P02",))
     (event,) = [row for row in rows(tables.Event) if row.kind == "participant withdrew"]
     assert (event.run_id, event.subject, event.detail) == (None, "pilot", "{}")
+
+
+@pytest.mark.parametrize("withdrawal", ["remove", "anonymise"])
+def test_the_audit_names_who_withdraws_by_a_pseudonym_that_leads_nowhere(study, walk, rows, withdrawal):
+    made = study(consent={"text": "Agreed?", "withdrawal": withdrawal}, **WHOLE)
+    person, other = joining.join(made.join_code), joining.join(made.join_code)
+    withdraw(person.id, themselves=True)
+    with acting(By("Sam", Door.BROWSER, "10.0.0.7")):
+        withdraw(other.id)
+    (own, sams) = [row for row in rows(tables.Event) if row.kind == "participant withdrew"]
+    assert re.fullmatch(r"W[A-Z0-9]{6}", own.actor)
+    assert (own.subject, own.door, own.place) == ("pilot", "browser", "")
+    left = {row.code for row in rows(tables.Participant) if row.stage == "withdrawn"}
+    assert own.actor in left if withdrawal == "anonymise" else own.actor not in left
+    assert (sams.actor, sams.place) == ("Sam", "10.0.0.7")
+    with reading() as session:
+        said = [audit_trail.sentence(one) for one in audit_trail.entries(session, AuditFilter())]
+    assert f"The participant now called {own.actor} withdrew from the study pilot, in the browser." in said
+    assert "Sam took a participant out of the study pilot, in the browser." in said
 
 
 def test_the_place_is_free_for_somebody_else(study, walk, rows):

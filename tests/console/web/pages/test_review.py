@@ -7,6 +7,7 @@ from sqlmodel import select
 
 from console.database import now_ms, reading, writing
 from console.gate import Gate
+from console.gate.policy import policy_store
 from storage import tables
 
 REFUND = {"name": "refund_order", "arguments": {"amount": 45, "order": 12}}
@@ -168,3 +169,21 @@ def test_reasons_are_stored_read_by_the_agent_and_refused_with_an_approval(desk,
     assert (row.reason_codes, row.feedback_type) == ("not-asked-for policy", "nl")
     told = Gate("desk", "full-validation", undo_s=0).ask("Refund order 12.", [("look[12]", "paid 45")], REFUND)
     assert told.look().feedback == "Not asked for. Policy. Half of it is enough."
+
+
+@pytest.mark.parametrize(("terms", "off", "said"), [
+    ("decisions: [reject]", {"approve", "edit"}, "offers reject, not approve."),
+    ("decisions: [approve, reject]", {"edit"}, "offers approve and reject, not edit."),
+    ("who: [Bob, admin]", {"approve", "reject", "edit"}, "leaves it to Bob, admin, not Ada."),
+    ("who: [researcher]", set(), None),
+])  # fmt: skip
+def test_what_the_rule_does_not_offer_is_off_and_says_why(desk, terms, off, said):
+    with writing() as session:
+        policy_store.save(session, None, f"rules: [{{tool: refund_order, then: ask, {terms}}}]", "ann", now_ms())
+    at = desk()
+    assert {name for name in ("approve", "reject", "edit") if at.button(key=f"{name}-1").disabled} == off
+    told = " ".join(text.value for text in at.text)
+    assert said in told if said else "The rule" not in told
+    if not off:
+        at.button(key="approve-1").click().run()
+    assert [answer[0] for answer in answers()] == ([] if off else ["approve"])

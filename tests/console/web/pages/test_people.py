@@ -1,0 +1,126 @@
+"""The People page: who invites and disables whom, agents' tokens, and one's own sessions, each with its event."""
+
+import pytest
+
+from console.auth import agents, people, sessions
+from console.auth.identity import Role, roles_of
+from console.auth.invitations import invited
+from console.database import now_ms, reading, writing
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
+from tests.signing_in import signed_in
+
+
+def press(at, label):
+    return next(button for button in at.button if button.label == label).click().run()
+
+
+def send_invitation(at, name, roles=("reviewer",)):
+    at.text_input[0].input(name)
+    at.multiselect[0].set_value(list(roles))
+    return press(at, "Invite")
+
+
+def take_out(at, what, name):
+    at.selectbox(key=f"disable-{what}").set_value(name).run()
+    return at.button(key=f"disable-{what}-sure").click().run()
+
+
+def audit():
+    with reading() as session:
+        return [audit_trail.sentence(one) for one in audit_trail.entries(session, AuditFilter())]
+
+
+def secret(at):
+    (found,) = at.code
+    return found.value
+
+
+def person(name):
+    with reading() as session:
+        found = people.person_named(session, name)
+        return None if found is None else (found.roles, found.disabled_ms is not None)
+
+
+@pytest.mark.parametrize("role", ["researcher", "admin"])
+def test_an_invitation_is_a_link_that_is_shown_once(open_page, words, role):
+    at = send_invitation(open_page("people", role=role), "Rae")
+    token = secret(at).partition("key=")[2]
+    with reading() as session:
+        found = invited(session, token, now_ms())
+    assert (found.name, found.roles) == ("Rae", {Role.REVIEWER})
+    assert audit()[0] == "Ada invited Rae, in the browser."
+    assert not at.run().code
+
+
+def test_nobody_gives_a_role_that_they_lack_or_comes_in_as_somebody_else(open_page, words):
+    signed_in("Root", "admin")
+    signed_in("Sam", "reviewer")
+    at = open_page("people")
+    assert at.multiselect[0].options == ["reviewer", "researcher"]
+    assert "new link would open the console as them" in words(send_invitation(at, "SAM"))
+    assert not at.code
+    assert "The role admin is not yours" in words(take_out(at, "person", "Root"))
+    assert person("Root") == ("admin,reviewer", False)
+
+
+@pytest.mark.parametrize(("role", "name"), [("researcher", "Sam"), ("admin", "Root")])
+def test_who_is_disabled_is_out_at_once(open_page, words, role, name):
+    token = signed_in(name, "reviewer" if role == "researcher" else "admin")
+    at = take_out(open_page("people", role=role), "person", name)
+    assert f"{name} cannot come in any more" in words(at)
+    assert person(name)[1]
+    with reading() as session:
+        assert sessions.identity_of(session, token, now_ms()) is None
+    assert audit()[0] == f"Ada disabled {name}, in the browser."
+
+
+def test_an_agent_gets_its_token_once_and_loses_it(open_page, words):
+    at = open_page("people")
+    assert "No agent yet" in words(at)
+    at.text_input[1].input("support-bot")
+    token = secret(press(at, "Add"))
+    with reading() as session:
+        assert agents.of_token(session, token).name == "support-bot"
+    assert "may no longer ask" in words(take_out(at.run(), "agent", "support-bot"))
+    with reading() as session:
+        assert agents.of_token(session, token) is None
+    assert audit()[:2] == [
+        "Ada disabled the agent support-bot, in the browser.",
+        "Ada gave the agent support-bot a token, in the browser.",
+    ]
+
+
+def test_a_reviewer_sees_and_ends_their_own_sessions_alone(open_page, words):
+    other, mine = signed_in("Zoe", "reviewer"), signed_in("Ada", "reviewer")
+    at = open_page("people", role="reviewer")
+    assert [header.value for header in at.header] == ["Your sessions"]
+    assert not any("Zoe" in line.value for line in at.text)
+    with reading() as session:
+        ended = sessions.identity_of(session, mine, now_ms()).session_id
+        theirs = sessions.identity_of(session, other, now_ms()).session_id
+    at.button(key=f"end-{ended}").click().run()
+    with reading() as session:
+        assert sessions.identity_of(session, mine, now_ms()) is None
+        assert sessions.identity_of(session, other, now_ms()).session_id == theirs
+    assert audit()[0] == "Ada ended a session of Ada, in the browser."
+
+
+def test_an_admin_ends_anybodys_session(open_page):
+    token = signed_in("Zoe", "reviewer")
+    with reading() as session:
+        number = sessions.identity_of(session, token, now_ms()).session_id
+    open_page("people", role="admin").button(key=f"end-{number}").click().run()
+    with reading() as session:
+        assert sessions.identity_of(session, token, now_ms()) is None
+
+
+def test_a_role_that_was_taken_away_meanwhile_counts(open_page, words):
+    at = open_page("people")
+    at.text_input[0].input("Rae")
+    with writing() as session:
+        ada = people.person_of(session, "Ada")
+        ada.roles = "reviewer"
+        session.add(ada)
+    assert "Invite" not in [button.label for button in press(at, "Invite").button]
+    assert (person("Rae"), roles_of("reviewer")) == (None, {Role.REVIEWER})
