@@ -362,3 +362,12 @@ def test_approval_is_no_edit(make_gate, person):
     waiting = make_gate().ask(TASK, STEPS, "pay[1]")
     person().answer("approve")
     assert waiting.look().edited is False
+
+
+def test_other_settings_of_a_run_that_is_there_are_said_once(make_gate, caplog):
+    make_gate(run="said once").open()
+    for _ in range(3):
+        make_gate(run="said once", detector="rules").open()
+    assert [record.getMessage() for record in caplog.records if "said once" in record.getMessage()] == [
+        "Run 'said once' was started with other settings (detector); the stored ones stand."
+    ]
