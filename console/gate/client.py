@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypedDict, Unpack
 
 import orjson
@@ -366,5 +367,10 @@ def _made(url: str, spec: RunSpec, judged: Sequence[str]) -> tables.Run:
 def _warn_of_differences(run: tables.Run, fields: Mapping[str, Any]) -> None:
     differing = [name for name, value in fields.items() if getattr(run, name) != value]
     if differing:
-        names = ", ".join(differing)
-        _log.warning("Run %r was started with other settings (%s); the stored ones stand.", run.name, names)
+        _warn(run.name, ", ".join(differing))
+
+
+# Over HTTP each check brings its settings, and one line says it as well as a thousand.
+@lru_cache(maxsize=256)
+def _warn(run: str, differing: str) -> None:
+    _log.warning("Run %r was started with other settings (%s); the stored ones stand.", run, differing)

@@ -119,15 +119,16 @@ def over_http(data: Path, rounds: int) -> dict[str, float]:
     """
     os.environ["INFERACT_DATA_DIR"] = str(data)
     steps = [{"action": action, "observation": seen} for action, seen in STEPS]
+    run: dict[str, object] = {"run": "open", "detector": "random", "threshold": 1.0, "critical": ["pay*"]}
     numbers = itertools.count()
     with serving(data) as server:
         with writing() as session:
             policy_store.save(session, None, "default: judge\nrules: [{tool: look, then: allow}]", "bench", now_ms())
         # What a detector itself takes is no part of it, so the one that takes nothing judges.
-        Gate("open", "random", threshold=1.0).open()
+        Gate("open", "random", ["pay*"], threshold=1.0).open()
 
         def asked(action: str) -> None:
-            sent = {"run": "open", "task": "Pay.", "task_id": str(next(numbers)), "steps": steps, "action": action}
+            sent = {"task": "Pay.", "task_id": str(next(numbers)), "steps": steps, "action": action, **run}
             answer = server.client.post("checks", json=sent).json()
             assert answer["decision"]["approved"], answer
 

@@ -99,12 +99,12 @@ def test_escalated_item_waits_for_another_reviewer(make_gate, person, meanwhile)
 
 
 def test_decision_counts_once_it_can_no_longer_be_undone(make_gate, person, meanwhile):
-    gate = make_gate(undo_s=0.4)
+    gate = make_gate(undo_s=2.2)
     decided = []
     meanwhile(lambda: decided.append(person().answer("approve")))
-    decision = gate.check(TASK, STEPS, "pay[1]", timeout_s=0.3)
+    decision = gate.check(TASK, STEPS, "pay[1]", timeout_s=2)
     assert decision.approved
-    assert decided[0].deliverable_ms - decided[0].decided_ms == 400
+    assert decided[0].deliverable_ms - decided[0].decided_ms == 2_200
 
 
 def test_result_is_the_next_step_and_the_next_question_goes_on_from_it(make_gate, person, meanwhile, stored):
@@ -362,3 +362,12 @@ def test_approval_is_no_edit(make_gate, person):
     waiting = make_gate().ask(TASK, STEPS, "pay[1]")
     person().answer("approve")
     assert waiting.look().edited is False
+
+
+def test_other_settings_of_a_run_that_is_there_are_said_once(make_gate, caplog):
+    make_gate(run="said once").open()
+    for _ in range(3):
+        make_gate(run="said once", detector="rules").open()
+    assert [record.getMessage() for record in caplog.records if "said once" in record.getMessage()] == [
+        "Run 'said once' was started with other settings (detector); the stored ones stand."
+    ]

@@ -1,5 +1,7 @@
 """The stored policy decides, whatever the caller says; a person's terms are the rule's."""
 
+import json
+
 import pytest
 
 from console import runs
@@ -230,6 +232,16 @@ def test_rejected_action_sent_again_in_its_task_is_answered_from_the_rejection(m
     assert isinstance(gate.ask(TASK, STEPS, "pay[2]", task_id="april"), Wait)
 
 
+def test_rule_that_allows_by_now_and_shadow_count_more_than_what_was_said_before(make_gate, person, policy):
+    gate = make_gate(policy="default: ask")
+    wait = gate.ask(TASK, STEPS, "look[1]", task_id="a")
+    person().answer("reject")
+    assert wait.look().reason is Reason.REJECTED
+    for text, reason in (("default: allow", Reason.NOT_CRITICAL), ("mode: shadow", Reason.SHADOW)):
+        policy(text)
+        assert gate.check(TASK, STEPS, "look[1]", task_id="a").reason is reason
+
+
 def test_shadow_records_and_never_blocks(make_gate, stored):
     gate = make_gate(policy="{mode: shadow, default: deny}")
     for _ in range(2):
@@ -295,4 +307,4 @@ def test_edit_to_a_tool_that_a_rule_denies_does_not_run(make_gate, person, store
     assert "Rather drop it." in decision.feedback
     assert stored(tables.Intent) == []
     (event,) = [row for row in stored(tables.Event) if row.kind == "gate: denied"]
-    assert "drop[1]" in str(event.detail)
+    assert json.loads(event.detail) == {"item_id": decision.item_id, "let run": False, "action": "drop[1]"}
