@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import column, false, func, literal_column, select, table
+from sqlalchemy import column, func, literal_column, select, table
 from sqlmodel import Session, col
 
 from console.errors import Unknown
@@ -157,9 +157,8 @@ def _indexed(wanted: Filter) -> list[Any]:
     """Trajectories that have every word in the place wanted; joined, so that a page of them needs no others."""
     readable = wanted.text.replace("\0", "").replace('"', '""').encode("utf-8", "ignore").decode()
     words = [word for word in readable.split() if any(sign.isalnum() for sign in word)]
-    if not words:
-        return [false()]
-    match = " AND ".join(f'"{word}"{" *" if word.endswith("*") else ""}' for word in words)
+    # Words without a letter or digit match nothing, as the empty phrase does.
+    match = " AND ".join(f'"{word}"{" *" if word.endswith("*") else ""}' for word in words or [""])
     scope = match if wanted.place == ANYWHERE else f"{{{wanted.place}}} : ({match})"
     # Adding 0 keeps the planner from asking the index anew for every trajectory of the run.
     same = col(tables.Trajectory.id) == _INDEX.c.rowid + literal_column("0")
