@@ -14,7 +14,7 @@ from console.cli.output import Json, by_default, emit, emit_json, progress, say,
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
 from console.review import plain_text
-from console.runs import housekeeping, ingest, trajectory_list
+from console.runs import housekeeping, ingest, text_index, trajectory_list
 from console.runs.importers import IMPORTERS
 from console.runs.ingest import FileReport
 
@@ -95,6 +95,8 @@ def list_trajectories(
 ) -> None:
     """List the trajectories of a run, or those in which words stand."""
     wanted = trajectory_list.Filter(text=search, place=place)
+    if search:
+        text_index.catch_up()
     with reading() as session:
         among = [runs.get(session, run)] if run else runs.every(session)
         rows = [{"run": one.name, **row} for one in among for row in trajectory_list.rows(session, one, wanted)]

@@ -17,7 +17,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.environments import environment
 from console.errors import BadInput, UnreadableFile
-from console.runs import audit_log
+from console.runs import audit_log, text_index
 from console.runs.importers import IMPORTERS, read_log
 from console.runs.importers.records import Duplicate, Found, Skipped
 from console.runs.trajectory_rows import Prepared, insert_rows, prepare
@@ -192,9 +192,10 @@ def import_file(path: Path, run_name: str, format: str, progress: Callable[[int]
             report = store(session, run, spool, now_ms())
             told = {"imported": report.imported, "duplicates": report.duplicates, "format": report.format}
             audit_log.record(session, run, "imported", now_ms(), subject=path.name, detail=told)
-            return report
     finally:
         spool.close()
+    text_index.catch_up()
+    return report
 
 
 def set_budget(run_name: str, wanted: str | None) -> int | None:

@@ -1,6 +1,7 @@
 """The text index: an FTS5 table over the words of every trajectory, which triggers keep; SQLite alone has it.
 
-It holds no text of its own, so what is deleted or changed is taken out by the words that stood there before.
+It holds no text of its own, so what is deleted or changed is taken out by the words that stood there before. What is
+new only waits: taking its words in costs as much as storing it, and is done in transactions of its own.
 Alone beside the tables because no class stands for it.
 """
 
@@ -11,6 +12,7 @@ from sqlalchemy import Connection, MetaData, event
 from storage.tables.base import Table
 
 INDEX = "trajectory_words"
+WAITING = f"{INDEX}_waiting"
 COLUMNS = ("task", "actions", "observations", "thoughts")
 """What each column holds: the instruction and the task's id, the actions with one that waits, what came back, why."""
 
@@ -27,35 +29,52 @@ def _words(row: str) -> str:
     return f"{row}.trajectory_id, {', '.join(texts)}"
 
 
-def _of(row: str) -> str:
-    return f"{_words(row)} FROM json_each({row}.body, '$.steps') AS step WHERE step.type = 'object'"
-
-
 _NAMES = ", ".join(COLUMNS)
-_HAS_OLD = f"EXISTS (SELECT 1 FROM {INDEX}_docsize WHERE id = old.trajectory_id)"
+_IS_IN = f"EXISTS (SELECT 1 FROM {INDEX}_docsize WHERE id = old.trajectory_id)"
 """FTS5 takes what is asked to leave and was never in for a damaged file."""
-
-_ADD = f"INSERT INTO {INDEX} (rowid, {_NAMES}) SELECT {_of('new')};"
-_TAKE_OUT = f"INSERT INTO {INDEX} ({INDEX}, rowid, {_NAMES}) SELECT 'delete', {_of('old')};"
+_WAIT = f"INSERT OR IGNORE INTO {WAITING} VALUES (new.trajectory_id);"
+_TAKE_OUT = (
+    f"INSERT INTO {INDEX} ({INDEX}, rowid, {_NAMES}) SELECT 'delete', {_words('old')} "
+    "FROM json_each(old.body, '$.steps') AS step WHERE step.type = 'object';"
+)
+_CHANGES = "old.body <> new.body"
 
 DEFINITION = (
     f"CREATE VIRTUAL TABLE {INDEX} USING fts5({_NAMES}, content='', tokenize=\"unicode61 remove_diacritics 2\")",
-    f"CREATE TRIGGER {INDEX}_added AFTER INSERT ON trajectory_body WHEN json_valid(new.body) BEGIN {_ADD} END",
+    f"CREATE TABLE {WAITING} (trajectory_id INTEGER PRIMARY KEY)",
+    f"CREATE TRIGGER {INDEX}_added AFTER INSERT ON trajectory_body BEGIN {_WAIT} END",
     f"CREATE TRIGGER {INDEX}_left BEFORE UPDATE OF body ON trajectory_body "
-    f"WHEN json_valid(old.body) AND old.body <> new.body AND {_HAS_OLD} BEGIN {_TAKE_OUT} END",
-    f"CREATE TRIGGER {INDEX}_changed AFTER UPDATE OF body ON trajectory_body "
-    f"WHEN json_valid(new.body) AND old.body <> new.body BEGIN {_ADD} END",
-    f"CREATE TRIGGER {INDEX}_removed BEFORE DELETE ON trajectory_body WHEN json_valid(old.body) BEGIN {_TAKE_OUT} END",
+    f"WHEN {_CHANGES} AND {_IS_IN} BEGIN {_TAKE_OUT} END",
+    f"CREATE TRIGGER {INDEX}_changed AFTER UPDATE OF body ON trajectory_body WHEN {_CHANGES} BEGIN {_WAIT} END",
+    f"CREATE TRIGGER {INDEX}_removed BEFORE DELETE ON trajectory_body WHEN {_IS_IN} BEGIN {_TAKE_OUT} END",
+    f"CREATE TRIGGER {INDEX}_gone AFTER DELETE ON trajectory_body "
+    f"BEGIN DELETE FROM {WAITING} WHERE trajectory_id = old.trajectory_id; END",
+    f"INSERT INTO {WAITING} SELECT trajectory_id FROM trajectory_body",
 )
-"""The index and the triggers that keep it."""
+"""The index, what waits for it, and the triggers that keep both; all that is there already waits."""
 
-FILL = (
-    f"INSERT INTO {INDEX} (rowid, {_NAMES}) SELECT {_words('stored')} FROM trajectory_body AS stored "
-    "LEFT JOIN json_each(stored.body, '$.steps') AS step ON step.type = 'object' "
-    "WHERE stored.trajectory_id IN (SELECT trajectory_id FROM trajectory_body WHERE json_valid(body)) "
-    "GROUP BY stored.trajectory_id"
-)
-"""Takes in every trajectory of a database from before there was the index."""
+_NEXT = f"SELECT trajectory_id FROM {WAITING} ORDER BY trajectory_id LIMIT 500"
+
+
+def take_in(connection: Connection) -> int:
+    """Takes the words of the next 500 waiting trajectories in; returns how many still wait. In a write transaction."""
+    if not has_text_index(connection):
+        return 0
+    connection.exec_driver_sql(
+        f"INSERT INTO {INDEX} (rowid, {_NAMES}) SELECT {_words('stored')} FROM trajectory_body AS stored "
+        "LEFT JOIN json_each(stored.body, '$.steps') AS step ON step.type = 'object' "
+        f"WHERE stored.trajectory_id IN (SELECT b.trajectory_id FROM ({_NEXT}) AS n JOIN trajectory_body AS b "
+        "ON b.trajectory_id = n.trajectory_id WHERE json_valid(b.body)) GROUP BY stored.trajectory_id"
+    )
+    connection.exec_driver_sql(f"DELETE FROM {WAITING} WHERE trajectory_id IN ({_NEXT})")
+    return waiting(connection)
+
+
+def waiting(connection: Connection) -> int:
+    """How many trajectories a search does not see yet."""
+    if not has_text_index(connection):
+        return 0
+    return int(connection.exec_driver_sql(f"SELECT count(*) FROM {WAITING}").scalar_one())
 
 
 def make_text_index(connection: Connection) -> None:

@@ -41,6 +41,15 @@ def fill(count: int) -> float:
     return took
 
 
+def index() -> float:
+    """Seconds until every word can be found."""
+    from console.runs import text_index
+
+    began = time.perf_counter()
+    text_index.catch_up()
+    return time.perf_counter() - began
+
+
 def measure(rounds: int) -> dict[str, tuple[float, float]]:
     """By words, the least ms of (page with the words, page without any), runs alternating: a busy machine adds."""
     from streamlit.testing.v1 import AppTest
@@ -71,7 +80,7 @@ def main() -> int:
     count = 5_000 if parser.parse_args().quick else 100_000
     with tempfile.TemporaryDirectory() as folder:
         os.environ["INFERACT_DATA_DIR"] = folder
-        print(f"{count:,} trajectories inserted in {fill(count):.1f} s")
+        print(f"{count:,} trajectories inserted in {fill(count):.1f} s, their words in {index():.1f} s", flush=True)
         worst = 0.0
         for words, (searched, floor) in measure(15).items():
             worst = max(worst, searched / floor)

@@ -9,7 +9,7 @@ import streamlit as st
 from console import runs
 from console.database import reading
 from console.errors import Unknown
-from console.runs import trajectory_list
+from console.runs import text_index, trajectory_list
 from console.trajectory import Label, Outcome
 from console.trials import replay
 from console.web.run_picker import chosen_run, run_picker
@@ -46,6 +46,7 @@ def _close() -> None:
 
 
 _PAGE = 50
+_INDEXING_S = 3.0
 _COLUMNS = {
     "instruction": "task",
     "outcome": "outcome",
@@ -94,6 +95,9 @@ if opened is not None:
     show(run, opened)
     st.stop()
 
+unsearched = text_index.catch_up(_INDEXING_S) if wanted.text.strip() else 0
+if unsearched:
+    st.caption(f"{unsearched:,} trajectories are not searched yet; search again in a moment.")
 with reading() as session:
     total = trajectory_list.count(session, run, wanted)
     pages = max(1, -(-min(total, trajectory_list.MOST if wanted.text.strip() else total) // _PAGE))

@@ -64,10 +64,11 @@ def compared_lines(old: str, new: str) -> Lines:
 
 
 def patch_lines(patch: str) -> Lines:
-    """The lines of a patch, those of its heads as kept ones."""
+    """The lines of a patch without their signs, those of its heads as kept ones."""
     kinds = {"+": "added", "-": "removed"}
+    heads = ("+++ ", "--- ")
     return [
-        ("kept", line) if line.startswith(("+++ ", "--- ")) else (kinds.get(line[:1], "kept"), line)
+        (kinds[line[0]], line[1:]) if line[:1] in kinds and not line.startswith(heads) else ("kept", line)
         for line in patch.splitlines()
     ]
 
@@ -75,7 +76,7 @@ def patch_lines(patch: str) -> Lines:
 def diff_html(lines: Lines) -> str:
     """The lines as HTML, an element for each run of one kind; a long diff folded behind how much it changes."""
     drawn = "".join(
-        f'<div class="ia-{kind}">{plain(chr(10).join(_signed(kind, line) for _, line in run))}</div>'
+        f'<div class="ia-{kind}">{plain(chr(10).join(f"{_SIGNS[kind]}{line}" for _, line in run))}</div>'
         for kind, run in groupby(lines, key=lambda line: line[0])
     )
     kinds = [kind for kind, _ in lines]
@@ -84,11 +85,6 @@ def diff_html(lines: Lines) -> str:
     if len(lines) <= _FEW_LINES:
         return body
     return f'<details class="ia-fold"><summary data-note="show all {len(lines)} lines">{told}</summary>{body}</details>'
-
-
-def _signed(kind: str, line: str) -> str:
-    signed = kind != "kept" and line[:1] in ("+", "-")
-    return line if signed else f"{_SIGNS[kind]}{line}"
 
 
 def _count(kinds: Sequence[str], kind: str) -> str:

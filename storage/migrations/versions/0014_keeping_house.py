@@ -1,16 +1,16 @@
-"""Tags, archived runs, imports that can be undone, and the index of words, which takes in what there is."""
+"""Tags, archived runs, imports that can be undone, and the index of words, for which all there is waits."""
 
 import sqlalchemy as sa
 from alembic import op
 
-from storage.tables.text_search import FILL, has_text_index, make_text_index
+from storage.tables.text_search import make_text_index
 
 revision = "0014"
 down_revision = "0012"
 
 
 def upgrade() -> None:
-    """Adds them; no trajectory of before belongs to an import. The index is made anew from the texts at any time."""
+    """Adds them; no trajectory of before belongs to an import. The index takes its words in later."""
     op.add_column("run", sa.Column("tags", sa.String(), nullable=False, server_default="[]"))
     op.add_column("run", sa.Column("archived_ms", sa.BigInteger()))
     op.create_table(
@@ -27,7 +27,4 @@ def upgrade() -> None:
         batch.add_column(sa.Column("import_id", sa.Integer()))
         batch.create_foreign_key("fk_trajectory_import_id", "log_import", ["import_id"], ["id"])
     op.create_index("ix_trajectory_import", "trajectory", ["import_id"])
-    connection = op.get_bind()
-    make_text_index(connection)
-    if has_text_index(connection):
-        connection.exec_driver_sql(FILL)
+    make_text_index(op.get_bind())

@@ -21,9 +21,9 @@ def test_an_edit_is_one_row_with_its_lines_taken_out_and_put_in():
     assert "\n" not in drawn
 
 
-def test_a_patch_keeps_its_own_signs():
+def test_a_patch_has_the_same_signs():
     (drawn,) = rows(input="*** Begin Patch\n*** Update File: a\n@@ f\n-one\n+two\n*** End Patch").values()
-    assert '<div class="ia-removed">-one</div><div class="ia-added">+two</div>' in drawn
+    assert '<div class="ia-removed">− one</div><div class="ia-added">+ two</div>' in drawn
 
 
 def test_a_long_change_is_folded_behind_how_much_it_changes():
@@ -41,6 +41,7 @@ def test_nothing_of_the_text_becomes_markup_or_is_lost():
     (drawn,) = rows(old_str="<b>&\n", new_str="<script>\n").values()
     assert "<b>" not in drawn
     assert "<script>" not in drawn
+    assert '<div class="ia-added">+ - item</div>' in rows(old="a\n", new="a\n- item")["old → new"]
     assert compared_lines("a\nb\nc", "a\nc\nd") == [("kept", "a"), ("removed", "b"), ("kept", "c"), ("added", "d")]
 
 

@@ -168,7 +168,7 @@ CALLS = st.builds(
     st.from_regex(r"[a-z_]{1,9}", fullmatch=True).filter(lambda name: name not in ("respond", "think")),
     st.dictionaries(WORDS, VALUES, max_size=3),
 )
-SAID = WORDS.map(lambda words: Step("", f"respond({json_text({'content': words})})"))
+SAID = WORDS.filter(str.strip).map(lambda words: Step("", f"respond({json_text({'content': words})})"))
 RESULTS = [(Outcome.FINISHED, {}), (Outcome.SUCCEEDED, {"label": "aligned"}), (Outcome.FAILED, {"label": "misaligned"})]
 
 
@@ -183,7 +183,7 @@ def trajectories(draw):
     steps = tuple(Step(draw(TRIMMED), step.action, draw(WORDS)) for step in bare)
     outcome, gold = draw(st.sampled_from(RESULTS))
     return Trajectory(
-        draw(TRIMMED), "generic", draw(WORDS), steps, draw(st.integers(0, 3)), None, outcome, gold,
+        draw(TRIMMED), "generic", draw(WORDS.filter(str.strip)), steps, draw(st.integers(0, 3)), None, outcome, gold,
         opening=draw(WORDS),
     )  # fmt: skip
 
