@@ -248,14 +248,15 @@ def detect_and_tell(
     """
     judges, asking = [detector(name) for name in dict.fromkeys(methods)], asking or Asking()
     labels = {judge.name: asking.label(judge) for judge in judges if judge.ask}
-    mode = MODES[asking.paper]
+    modes = dict.fromkeys(labels, MODES[asking.paper])
     run = _prepare(run_name, judges, threshold, seed, route, stated)
     bars = {judge.name: _bar(run, judge, threshold) for judge in judges}
     reports = {
-        name: DetectionReport(run.name, name, bar, labels.get(name), routing=name == run.detector, mode=mode)
+        name: DetectionReport(run.name, name, bar, labels.get(name), routing=name == run.detector)
         for name, bar in bars.items()
     }
     for judge in judges:
+        reports[judge.name].mode = modes.get(judge.name, MODES[0])
         if not is_locked(run, judge.name):
             _move_threshold(run, judge, bars[judge.name])
     backlog = PendingCheckpoints(run, asking, reports)
