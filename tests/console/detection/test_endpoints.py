@@ -100,3 +100,17 @@ def test_an_aligned_action_is_not_explained(kettles, served):
     endpoint = served(lambda ask: judging(0.1) if "Reply with one letter" in ask.last else rule(ask))
     batch.detect("kettles", ["inferact-prob"], asking=Asking(explain=True))
     assert endpoint.requests == 14 * 2
+
+
+def test_the_papers_way_is_stated_in_every_result(kettles, served, capsys):
+    served(rule)
+    assert run_command(["detect", "kettles", "--method", "direct,rules", "--paper", "--json"]) == 0
+    told = {one["detector"]: one["mode"] for one in json.loads(capsys.readouterr().out)["detectors"]}
+    assert told == {"direct": "paper", "rules": "console"}
+    assert run_command(["evaluate", "kettles", "--paper", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["direct"]["mode"], found["direct"]["verdicts"], found["rules"]["verdicts"]) == (
+        "paper", "paper", "console",
+    )  # fmt: skip
+    assert run_command(["detect", "kettles", "--method", "direct", "--paper", "--why"]) == 2
+    assert run_command(["evaluate", "kettles", "--threshold", "0.3"]) == 2
