@@ -96,7 +96,9 @@ class Detection:
 
     def lacks(self) -> list[str]:
         """One sentence for each model whose endpoint did not give all that was wanted."""
-        return [_lack(model, names) for model, names in sorted(self.asked.lacking.items())]
+        paper = any(report.mode == PAPER_MODE for report in self.reports)
+        instead = _INSTEAD | (_INSTEAD_IN_PAPER if paper else {})
+        return [_lack(model, names, instead) for model, names in sorted(self.asked.lacking.items())]
 
 
 _INSTEAD = {
@@ -109,8 +111,11 @@ _INSTEAD = {
 }
 
 
-def _lack(model: str, names: Sequence[str]) -> str:
-    told = [f"no {name}" + (f" ({_INSTEAD[name]})" if name in _INSTEAD else "") for name in names]
+_INSTEAD_IN_PAPER = {"logprobs": "without them the reference code has no probability"}
+
+
+def _lack(model: str, names: Sequence[str], instead: Mapping[str, str]) -> str:
+    told = [f"no {name}" + (f" ({instead[name]})" if name in instead else "") for name in names]
     return f"{model} gives {', '.join(told)}."
 
 
@@ -248,14 +253,15 @@ def detect_and_tell(
     """
     judges, asking = [detector(name) for name in dict.fromkeys(methods)], asking or Asking()
     labels = {judge.name: asking.label(judge) for judge in judges if judge.ask}
-    mode = MODES[asking.paper]
+    modes = dict.fromkeys(labels, MODES[asking.paper])
     run = _prepare(run_name, judges, threshold, seed, route, stated)
     bars = {judge.name: _bar(run, judge, threshold) for judge in judges}
     reports = {
-        name: DetectionReport(run.name, name, bar, labels.get(name), routing=name == run.detector, mode=mode)
+        name: DetectionReport(run.name, name, bar, labels.get(name), routing=name == run.detector)
         for name, bar in bars.items()
     }
     for judge in judges:
+        reports[judge.name].mode = modes.get(judge.name, MODES[0])
         if not is_locked(run, judge.name):
             _move_threshold(run, judge, bars[judge.name])
     backlog = PendingCheckpoints(run, asking, reports)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from console.database import writing
-from console.detection.detectors import Detector, Verdict
+from console.detection.detectors import Detector
 from console.detection.detectors.shared.model_clients import Asking, Clients, Setup
 from console.detection.detectors.shared.query_cache import QueryCache
-from console.detection.detectors.verdict import NO_REPLY
+from console.detection.detectors.shared.reply_verdict import silence_of
 from console.detection.verdicts import keep_verdicts, row_of
 from console.llm import ClientUsage, ModelError, ModelSilent
 from console.llm.errors import Deferred
@@ -23,7 +23,7 @@ _HOPELESS = 20
 """So many failures with no answer before, between or after: nothing will come of going on."""
 
 SILENCE = 10
-"""So many verdicts in a row that rest on empty or refused replies: the model does not answer such questions."""
+"""So many empty or refused replies in a row: the model does not answer such questions."""
 
 Row = dict[str, Any]
 
@@ -107,6 +107,8 @@ class _Worker:
             waiting.append(self._ask(job, one, benches[names]))
         await asyncio.gather(*waiting)
         self.panel.over(job)
+        for bench in benches.values():
+            self._heed(bench)
 
     async def _ask(self, job: Job, one: Detector, bench: QueryCache) -> None:
         panel, bar = self.panel, self.panel.bars[one.name]
@@ -123,17 +125,17 @@ class _Worker:
         row = row_of(panel.run, one, bar, job.trajectory_id, job.checkpoint, verdict, setup)
         panel.judged(one, row)
         self.rows.put_nowait(row)
-        self._heed(one, verdict)
 
-    def _heed(self, one: Detector, verdict: Verdict) -> None:
-        """Raises ModelSilent after one verdict too many for which nothing was said."""
-        cause = verdict.parameters.get(NO_REPLY)
-        self.silences = self.silences + 1 if cause else 0
-        if self.silences >= SILENCE:
-            raise ModelSilent(
-                f"{self.panel.asking.label(one)} gave {self.silences} empty or refused replies in a row (the last: "
-                f"{cause}), so no more was asked. Those verdicts flag; the next detection asks for them again."
-            )
+    def _heed(self, cache: QueryCache) -> None:
+        """Raises ModelSilent after one reply too many that says nothing."""
+        for call in cache.calls:
+            cause = silence_of(call)
+            self.silences = self.silences + 1 if cause else 0
+            if self.silences >= SILENCE:
+                raise ModelSilent(
+                    f"{call.model} gave {self.silences} empty or refused replies in a row (the last: {cause}), so no "
+                    "more was asked. Verdicts that rest on them flag; the next detection asks for them again."
+                )
 
 
 async def _write(rows: asyncio.Queue[Row | None]) -> None:

@@ -21,7 +21,7 @@ from tests.logs import purchase, write_log
 
 @pytest.fixture
 def kettles(tmp_path):
-    log = write_log(tmp_path / "log.jsonl", *(purchase(n, wrong=n % 2 == 0) for n in range(24)))
+    log = write_log(tmp_path / "log.jsonl", *(purchase(n, wrong=n % 2 == 0) for n in range(14)))
     ingest.import_file(log, "kettles", "auto", lambda _: None)
 
 
@@ -55,17 +55,17 @@ def test_a_model_that_says_nothing_ends_the_run_with_the_cause(kettles, served, 
         batch.detect("kettles", ["direct"], asking=Asking(concurrency=1))
     assert "10 empty or refused replies in a row" in str(stopped.value)
     found = verdicts()
-    assert 10 <= len(found) < 24
+    assert 10 <= len(found) < 14
     assert all(one.flagged and cause in one.rationale for one in found)
     endpoint.script = rule
     (report,) = batch.detect("kettles", ["direct"])
-    assert (report.judged, report.unparsed, report.errors) == (24, 0, 0)
+    assert (report.judged, report.unparsed, report.errors) == (14, 0, 0)
 
 
 def test_a_single_empty_reply_flags_and_says_why(kettles, served):
     served(lambda ask: Answer([""]) if ask.number == 3 else rule(ask))
     (report,) = batch.detect("kettles", ["direct"], asking=Asking(concurrency=1))
-    assert (report.judged, report.unparsed) == (24, 1)
+    assert (report.judged, report.unparsed) == (14, 1)
     (one,) = [one for one in verdicts() if json.loads(one.parameters).get("unparsed")]
     assert one.rationale == "The model did not answer (the reply is empty), so a person has to look."
 
@@ -88,15 +88,29 @@ def test_the_why_of_a_flag_is_one_further_counted_request_beside_what_the_rules_
     endpoint = served(answer)
     batch.detect("kettles", ["inferact-prob"], asking=Asking(explain=True))
     found = verdicts()
-    assert endpoint.requests == 24 * 3
+    assert endpoint.requests == 14 * 3
     assert {one.requests for one in found} == {3}
     assert all("The model: 89 dollars were paid" in one.rationale for one in found)
     assert any("\nRules: " in one.rationale for one in found)
     batch.detect("kettles", ["inferact-prob"], asking=Asking(explain=True))
-    assert endpoint.requests == 24 * 3
+    assert endpoint.requests == 14 * 3
 
 
 def test_an_aligned_action_is_not_explained(kettles, served):
     endpoint = served(lambda ask: judging(0.1) if "Reply with one letter" in ask.last else rule(ask))
     batch.detect("kettles", ["inferact-prob"], asking=Asking(explain=True))
-    assert endpoint.requests == 24 * 2
+    assert endpoint.requests == 14 * 2
+
+
+def test_the_papers_way_is_stated_in_every_result(kettles, served, capsys):
+    served(rule)
+    assert run_command(["detect", "kettles", "--method", "direct,rules", "--paper", "--json"]) == 0
+    told = {one["detector"]: one["mode"] for one in json.loads(capsys.readouterr().out)["detectors"]}
+    assert told == {"direct": "paper", "rules": "console"}
+    assert run_command(["evaluate", "kettles", "--paper", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["direct"]["mode"], found["direct"]["verdicts"], found["rules"]["verdicts"]) == (
+        "paper", "paper", "console",
+    )  # fmt: skip
+    assert run_command(["detect", "kettles", "--method", "direct", "--paper", "--why"]) == 2
+    assert run_command(["evaluate", "kettles", "--threshold", "0.3"]) == 2

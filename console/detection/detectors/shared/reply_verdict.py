@@ -43,7 +43,7 @@ def unparsed(
 
     Where the reply is empty its cause is told, and stands among the parameters.
     """
-    silence = _silence(calls[-1])
+    silence = silence_of(calls[-1])
     told: dict[str, Any] = {NO_REPLY: silence} if silence else {}
     if paper_score is not None:
         why = f"The model's reply has no {lacking}; the reference code then scores {paper_score:g}."
@@ -53,7 +53,7 @@ def unparsed(
     return from_replies(calls, 1.0, why, inferred_task=inferred_task, **{UNPARSED: True}, **told)
 
 
-def _silence(call: ModelCall) -> str:
+def silence_of(call: ModelCall) -> str:
     """Why a reply says nothing; empty where it says something."""
     reply = call.reply
     if not reply.is_empty:
