@@ -40,6 +40,10 @@ def reasons():
 
 def test_a_reason_and_the_rejection_are_two_keys_and_the_focus_is_on_the_next_item(desk, settled):
     desk.keyboard.press("2")
+    desk.get_by_text("Draft saved").wait_for()
+    desk.reload()
+    shown_item(desk)
+    settled(desk, quiet_ms=500)
     press_until_next(desk, settled, "x")
     until(desk, f"(id) => {FOCUS} === id", str(shown_item(desk)))
     desk.locator(".said", has_text="Next item. i want a").wait_for(state="attached")

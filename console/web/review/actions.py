@@ -147,7 +147,7 @@ def decide(item: int, decision: str, label: str | None = None, *, note: str = ""
 
 
 def _answer(claim: Claim, decision: str, words: str, label: str | None, note: str, addressee: str) -> decisions.Answer:
-    """What stands on the page as an answer; raises Refused for an edit that was not compared with the pending action."""
+    """What stands on the page as an answer; raises Refused for an edit whose change was not shown yet."""
     item, instead = claim.item_id, None
     if decision == DecisionKind.EDIT:
         instead = drafts.written(claim)
