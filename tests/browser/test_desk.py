@@ -125,7 +125,7 @@ def test_a_hundred_mixed_items_are_cleared_in_five_minutes_without_a_mistake(
     settled(page, quiet_ms=500)
     began, done = time.monotonic(), []
     while len(done) < 100:
-        done.append(_answer(page))
+        done.append(_answer(page, is_first=not done))
     took = time.monotonic() - began
     print(f"100 mixed items in {took:.0f} s")
     assert took < 300
@@ -138,15 +138,18 @@ def test_a_hundred_mixed_items_are_cleared_in_five_minutes_without_a_mistake(
     assert wrong == []
 
 
-def _answer(page):
+def _answer(page, *, is_first):
     """Answers the item as a person would who reads it, by keyboard; returns what the CSV is to hold."""
     item = shown_item(page)
     page.locator(f"[data-item='{item}'] .ia-steps").wait_for()
+    if not is_first:
+        until(page, f"(id) => {FOCUS} === id", str(item))
     text = page.locator(f"[data-item='{item}']").inner_text()
     page.wait_for_timeout(420)
     wanted = re.search(r"i want an? (\w+) kettle", text)
     if "got stuck" in text.lower():
         page.keyboard.press("w")
+        until(page, "() => document.activeElement.matches('textarea')")
         page.keyboard.type("Search for the kettle by name.")
         keys, given = ["Control+Enter"], ("respond", "Search for the kettle by name.", "")
     elif wanted and f"click[{wanted[1]}]" not in text:
