@@ -92,7 +92,8 @@ def _sentence(document: dict[str, object], known: bool) -> str:
     return (
         f"Run {name} {begun}. Trial {last['trial']}: {last['succeeded']} succeeded, {last['failed']} failed, "
         f"{last['halted']} got stuck, {last['paused']} wait at an action that nobody has approved.\n"
-        "Look at what waits and reject with a reason or a few words; once the budget is spent the agents try again."
+        "Look at what waits, reject with a reason or a few words, then let the agents try again, on the page or with: "
+        f"inferact run next {name}"
     )
 
 

@@ -208,9 +208,7 @@ def submit(
         undo_ms=run.undo_ms,
     )
     if checked.note or checked.addressee:
-        with writing(queue.url) as session:
-            words, to = checked.note, checked.addressee
-            notes.add_note(session, row.item_id, reviewer, words, now_ms, addressee=to, decision_id=row.id)
+        _hand_over(queue, row, checked)
     return row
 
 
@@ -218,6 +216,12 @@ def check_written_edit(claim: Claim, edited: str, *, allow_other_tool: bool = Fa
     """Raises BadInput or OtherTool where that action could not be sent in place of the pending one."""
     record = from_json(claim.body)
     _refuse_edit(edited.strip(), _pending_action(record, claim), record, allow_other_tool)
+
+
+def _hand_over(queue: Queue, row: DecisionRow, answer: Answer) -> None:
+    with writing(queue.url) as session:
+        item, who, at_ms = row.item_id, row.reviewer, row.decided_ms
+        notes.add_note(session, item, who, answer.note, at_ms, addressee=answer.addressee, decision_id=row.id)
 
 
 def _refuse_unseen(seen: Seen, pending: str) -> None:

@@ -33,10 +33,8 @@ from console.web.widgets.messages import done_html, problem_html, show_problem
 from console.web.widgets.whole_texts import opened_texts
 from storage import tables
 from storage.errors import NotYours, StorageError
-from storage.queue import Claim, KeptDraft, NoClaim
+from storage.queue import Claim, DecisionRow, KeptDraft, NoClaim
 from storage.tables import DecisionKind, RunKind
-
-_COMPARE = "Compare what changes, then send it."
 
 
 def earlier_claim(session: Session, reviewer: str) -> Claim | None:
@@ -118,27 +116,11 @@ def decide(item: int, decision: str, label: str | None = None, *, note: str = ""
     if identity is None:
         refuse_nobody()
         return
-    instead = None
-    seen = st.session_state.get("seen") if st.session_state.get("shown_item") == item else None
-    shown = st.session_state.get("shown_ms") if st.session_state.get("shown_item") == item else now_ms()
+    here = st.session_state.get("shown_item") == item
     try:
         with reading() as session:
             claim, run = own_open_claim(session, item, identity)
-        if decision == DecisionKind.EDIT:
-            instead = drafts.written(claim)
-            if instead != decisions.pending_action(claim) and st.session_state.get("compared") != (item, instead):
-                st.session_state["refusal"] = _COMPARE
-                return
-        answer = decisions.Answer(
-            decision,
-            words,
-            instead,
-            label,
-            allow_other_tool=instead is not None and st.session_state.get("other_tool") == (item, instead),
-            reason_codes=tuple(st.session_state.get(drafts.reasons_key(item)) or ()),
-            note=note,
-            addressee=addressee,
-        )
+        answer = _answer(claim, decision, words, label, note, addressee)
         row = decisions.submit(
             review_queue(),
             run,
@@ -146,30 +128,54 @@ def decide(item: int, decision: str, label: str | None = None, *, note: str = ""
             identity.name,
             answer,
             now_ms(),
-            shown_ms=shown,
+            shown_ms=st.session_state.get("shown_ms") if here else now_ms(),
             submit_key=claim.token,
-            seen=seen,
+            seen=st.session_state.get("seen") if here else None,
             roles=frozenset(map(str, identity.roles)),
         )
-        st.session_state.get("unsent", {}).pop(item, None)
-        st.session_state["answered_item"] = item
-        if row.decision == decision:
-            with reading() as session:
-                came_of_it = consequence(session, run, session.get_one(tables.Decision, row.id))
-            st.session_state["done"] = f"{_item_before(item)}: {came_of_it}"
-        else:
-            answered = f"{_item_before(item)} was already answered with {row.decision}"
-            st.session_state["refusal"] = f"{answered}; press U to undo that."
+        _say_what_came(run, row, decision)
         if run.kind == RunKind.REPLAY and run.study_id is None:
             with acting(by_browser()):
                 replay.advance(run.name)
     except (ConsoleError, StorageError) as refusal:
         refuse(refusal)
         if isinstance(refusal, OtherTool):
-            st.session_state["other_tool"] = (item, instead)
+            st.session_state["other_tool"] = (item, drafts.written(claim))
             st.session_state["refusal"] += " Press “Send edit” again for that."
         if words:
             drafts.save_draft(str(item), words)
+
+
+def _answer(claim: Claim, decision: str, words: str, label: str | None, note: str, addressee: str) -> decisions.Answer:
+    """What stands on the page as an answer; raises Refused for an edit whose change was not shown yet."""
+    item, instead = claim.item_id, None
+    if decision == DecisionKind.EDIT:
+        instead = drafts.written(claim)
+        if instead != decisions.pending_action(claim) and st.session_state.get("compared") != (item, instead):
+            raise Refused("Compare what changes, then send it.")
+    return decisions.Answer(
+        decision,
+        words,
+        instead,
+        label,
+        allow_other_tool=instead is not None and st.session_state.get("other_tool") == (item, instead),
+        reason_codes=tuple(st.session_state.get(drafts.reasons_key(item)) or ()),
+        note=note,
+        addressee=addressee,
+    )
+
+
+def _say_what_came(run: tables.Run, row: DecisionRow, decision: str) -> None:
+    """Keeps for the page that follows what the stored decision comes to, or that another one stood already."""
+    st.session_state.get("unsent", {}).pop(row.item_id, None)
+    st.session_state["answered_item"] = row.item_id
+    if row.decision != decision:
+        answered = f"{_item_before(row.item_id)} was already answered with {row.decision}"
+        st.session_state["refusal"] = f"{answered}; press U to undo that."
+        return
+    with reading() as session:
+        came_of_it = consequence(session, run, session.get_one(tables.Decision, row.id))
+    st.session_state["done"] = f"{_item_before(row.item_id)}: {came_of_it}"
 
 
 @in_words

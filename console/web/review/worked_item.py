@@ -1,4 +1,7 @@
-"""The worked item: what a newcomer sees before the first item of their own, with its answer and why."""
+"""The worked item: what a newcomer sees before the first item of their own, with its answer and why.
+
+It stands alone because its example is data of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The list of what came of a reviewer's words: the words, what the next attempt did otherwise, how it ended."""
+"""The list of what came of a reviewer's words: the words, what the next attempt did otherwise, how it ended.
+
+It stands alone, as the other widgets do, so that no page writes HTML.
+"""
 
 from __future__ import annotations
 

@@ -348,7 +348,7 @@ def test_an_answer_to_a_study_that_was_stopped_meanwhile_does_not_count_and_keep
     click(at, f"reject-{item}")
     assert "meanwhile, so this was not recorded; your words are kept" in words(at)
     assert standing(item) == []
-    assert review_queue().draft(item_id=item, reviewer=person.code) == "the blue one"
+    assert review_queue().draft(item_id=item, reviewer=person.code).text == "the blue one"
 
 
 @pytest.mark.parametrize("button", ["skip", "undo"])

@@ -144,16 +144,14 @@ def test_a_field_that_cannot_be_read_says_where(desk, words, field, text, said):
     assert answers() == []
 
 
-def test_an_edit_and_reasons_are_drafted_on_the_server(desk, open_page):
+def test_an_edit_is_drafted_on_the_server(desk, open_page):
     at = desk()
     at = at.button(key="edit-1").click().run()
-    at = at.text_input(key="field-1-0").set_value("30").run()
-    at.button_group(key="reasons-1").set_value(["over-the-limit"]).run()
+    at.text_input(key="field-1-0").set_value("30").run()
     again = open_page("review", run="desk")
     assert again.text_input(key="field-1-0").value == "30"
-    assert again.button_group(key="reasons-1").value == ["over-the-limit"]
     again.button(key="edit-1").click().run()
-    assert drafted(again) == [("", "over-the-limit", "")]
+    assert drafted(again) == [("", "", "")]
     assert not open_page("review", run="desk").text_input
 
 
