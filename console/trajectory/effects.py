@@ -1,0 +1,317 @@
+"""Effects: what a tool call does to the world, told by the tool's name and by what its arguments say.
+
+Names are read in any style (`sendEmail`, `send_email`, `mcp__mail__send`, `GmailSendEmail`). Shell lines, SQL, HTTP
+methods, code, money and messages are looked for in the arguments, where they tell more than the name.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
+
+from console.data_files import read_data
+
+
+class Effect(StrEnum):
+    """The effect of a call on the world; the values are words for people."""
+
+    READ = "read"
+    WRITE = "write"
+    PAY = "pay"
+    SEND = "send"
+    DELETE = "delete"
+    RUN = "run code"
+
+
+CHANGING = frozenset(Effect) - {Effect.READ}
+"""Effects after which the world is not what it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Vocabulary:
+    verbs: dict[str, frozenset[str]]
+    nouns: frozenset[str]
+    reports: frozenset[str]
+    money: frozenset[str]
+    hands_over: frozenset[str]
+    shell: dict[str, frozenset[str]]
+    subcommands: dict[str, frozenset[str]]
+
+
+_WORDS = read_data(files(__package__) / "effects.yaml", _Vocabulary)
+
+
+def _by_word(table: Mapping[str, frozenset[str]]) -> dict[str, frozenset[Effect]]:
+    found: dict[str, set[Effect]] = {}
+    for effect, words in table.items():
+        for word in words:
+            found.setdefault(word, set()).add(Effect(effect))
+    return {word: frozenset(of) for word, of in found.items()}
+
+
+_VERBS, _SHELL, _SUBCOMMANDS = map(_by_word, (_WORDS.verbs, _WORDS.shell, _WORDS.subcommands))
+_LONG_VERBS = tuple(sorted((verb for verb in _VERBS if len(verb) > 3 or verb == "get"), key=len, reverse=True))
+_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_NAMESPACE = re.compile(r".*(?:__|[./:])(?=\w)", re.DOTALL)
+_LONGEST = 20_000
+
+
+def effects(tool: str, arguments: Mapping[str, Any] | None = None) -> frozenset[Effect]:
+    """What calling that tool with these arguments does to the world; empty where neither tells.
+
+    A call that changes something is not READ as well, and one whose command only looks (`bash` with `ls`) is no RUN.
+    """
+    named = _by_name(tool)
+    told = frozenset(effect for name, value in _texts(arguments or {}) for effect in _told(name, value, named))
+    if Effect.RUN in named and told:
+        named = frozenset()
+    if Effect.READ not in named:
+        told |= _by_argument_names(arguments or {})
+    both = named | told
+    return both & CHANGING or both
+
+
+def verbs(tool: str) -> tuple[str, ...]:
+    """The words of a tool's name in lower case, without the namespace that a server puts before it."""
+    return _parts(_NAMESPACE.sub("", tool.strip())) or _parts(tool)
+
+
+@lru_cache(maxsize=4096)
+def _parts(name: str) -> tuple[str, ...]:
+    return tuple(part.lower() for part in _PARTS.findall(name))
+
+
+@lru_cache(maxsize=4096)
+def _by_name(tool: str) -> frozenset[Effect]:
+    words = verbs(tool)
+    if "transfer" in words and _WORDS.hands_over & set(words):
+        return frozenset({Effect.SEND})
+    deciding = _deciding(words)
+    if deciding is None:
+        glued = next((verb for word in words[: len(words) == 1] for verb in _LONG_VERBS if word.startswith(verb)), None)
+        return _VERBS[glued] if glued and glued not in _WORDS.nouns else frozenset()
+    joined = [after for before, after in pairwise(words) if before in ("and", "or") and after in _VERBS]
+    found = frozenset().union(_VERBS[deciding], *(_VERBS[word] for word in joined))
+    pays = found & {Effect.SEND, Effect.WRITE} and _WORDS.money & set(words[-2:]) and "request" not in words
+    return found | {Effect.PAY} if pays else found
+
+
+def _deciding(words: tuple[str, ...]) -> str | None:
+    """The word that is the verb: the first plain one; a noun-like one where it opens the name or is all there is."""
+    known = [word for word in words if word in _VERBS]
+    plain = [word for word in known if word not in _WORDS.nouns]
+    if known and known[0] == words[0] and known[0] in _WORDS.nouns and not _is_report(words):
+        return known[0]
+    if plain:
+        return plain[0]
+    if words and words[-1] in _WORDS.reports:
+        return "read"
+    return known[0] if known else None
+
+
+def _is_report(words: tuple[str, ...]) -> bool:
+    return len(words) > 1 and words[-1] in _WORDS.reports
+
+
+def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    waiting: list[tuple[str, Any]] = list(arguments.items())
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting.extend(value.items())
+        elif isinstance(value, (list, tuple)):
+            texts = [part for part in value if isinstance(part, str)]
+            command = len(texts) == len(value) and name.lower() in _COMMAND_NAMES
+            waiting.extend([(name, shlex.join(texts))] if command else [(name, part) for part in value])
+        elif isinstance(value, str):
+            yield name, value[:_LONGEST]
+
+
+_COMMAND_NAMES = frozenset({"command", "cmd", "commands", "shell", "bash", "script", "command_line", "argv"})
+_CODE_NAMES = frozenset({"code", "python", "python_code", "source_code", "javascript", "expression_code"})
+_SQL = re.compile(
+    r"(?:^|;)\s*(?:(?P<read>select\b.{1,2000}\bfrom\b|show\s+(?:tables|databases)|explain\s+select|pragma\s)"
+    r"|(?P<delete>delete\s+from\b|drop\s+(?:table|database|schema|view|index|user|column)\b|truncate\s+(?:table\s+)?\w+\s*;?$)"
+    r"|(?P<write>insert\s+(?:or\s+\w+\s+)?into\b|update\s+[\w.\"`\[\]]+\s+set\b|replace\s+into\b|merge\s+into\b"
+    r"|(?:create|alter)\s+(?:or\s+replace\s+)?(?:table|database|schema|view|index|user|role)\b|grant\s+.{1,200}\bto\b)"
+    r"|(?P<code>exec(?:ute)?\s+\w+|call\s+\w+\s*\())",
+    re.IGNORECASE | re.DOTALL,
+)
+_SQL_EFFECTS = {"read": Effect.READ, "delete": Effect.DELETE, "write": Effect.WRITE, "code": Effect.RUN}
+_WITH_CHANGE = re.compile(r"^\s*with\b.*\b(delete\s+from|insert\s+into|update)\b", re.IGNORECASE | re.DOTALL)
+_METHODS = {
+    "get": Effect.READ,
+    "head": Effect.READ,
+    "options": Effect.READ,
+    "post": Effect.SEND,
+    "put": Effect.WRITE,
+    "patch": Effect.WRITE,
+    "delete": Effect.DELETE,
+}
+
+
+def _told(name: str, value: str, named: frozenset[Effect]) -> frozenset[Effect]:
+    """What one argument says about the effect; nothing where it holds no command, statement or method."""
+    key = name.lower()
+    if key in ("method", "http_method", "verb") and value.lower() in _METHODS:
+        return frozenset({_METHODS[value.lower()]})
+    if _WITH_CHANGE.match(value):
+        return frozenset({Effect.WRITE})
+    if statements := list(_SQL.finditer(value)):
+        return frozenset(_SQL_EFFECTS[statement.lastgroup or "read"] for statement in statements)
+    if key in _CODE_NAMES:
+        return frozenset({Effect.RUN}) | code_effects(value)
+    if key in _COMMAND_NAMES or (key in ("argument", "input", "query") and Effect.RUN in named):
+        return shell_effects(value) or frozenset({Effect.RUN})
+    return frozenset()
+
+
+_CODE = (
+    (Effect.DELETE, re.compile(r"\b(?:os\.(?:remove|unlink|rmdir)|shutil\.rmtree|\.unlink\(|fs\.(?:unlink|rm)\w*)")),
+    (Effect.WRITE, re.compile(r"open\([^)\n]{1,200},\s*['\"][wax]|\.write_text\(|\.to_csv\(|fs\.writeFile")),
+    (Effect.SEND, re.compile(r"\b(?:requests|httpx|axios)\.(?:post|put|patch)|smtplib|\.sendmail\(|socket\.connect")),
+)
+
+
+def code_effects(code: str) -> frozenset[Effect]:
+    """What a piece of code does besides being run, as far as its plainest calls tell."""
+    return frozenset(effect for effect, pattern in _CODE if pattern.search(code))
+
+
+_SEPARATORS = re.compile(r"\|\||&&|[;\n|&]|\$\(|`")
+_REDIRECT = re.compile(r"(?<![0-9&=<-])(?:[12]|&)?>{1,2}\s*(?!&)(?!/dev/null)[\w./~$\"']")
+_BEFORE = frozenset({"sudo", "env", "time", "nohup", "command", "nice", "doas", "then", "do", "else", "xargs"})
+_ASSIGNED = re.compile(r"^[A-Za-z_]\w*=")
+_SENDING_CURL = re.compile(r"\s(?:-d|--data\S*|-F|--form|-T|--upload-file|--post-\w+)\b|-X\s*(?:POST|PUT|PATCH)|--json")
+
+
+def shell_effects(line: str) -> frozenset[Effect]:
+    """What a shell line does: the effects of its commands together, READ only where all of them merely look."""
+    quoted = re.sub(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", lambda found: found[0].translate(_HIDDEN), line)
+    found = frozenset(effect for part in _SEPARATORS.split(quoted) for effect in _command(part))
+    if _REDIRECT.search(quoted):
+        found |= {Effect.WRITE}
+    return found & CHANGING or found
+
+
+_HIDDEN = str.maketrans(dict.fromkeys(";|&>\n", " "))
+
+
+def _command(part: str) -> frozenset[Effect]:
+    words = part.replace("(", " ").replace(")", " ").split()
+    while words and (words[0] in _BEFORE or _ASSIGNED.match(words[0])):
+        words = words[1:]
+    if not words:
+        return frozenset()
+    head, rest = words[0].strip("'\"").rsplit("/", 1)[-1], words[1:]
+    if words[0].startswith(("./", "~/")):
+        return frozenset({Effect.RUN})
+    if head in ("curl", "wget"):
+        return _web(part, rest)
+    if head in ("find", "sed"):
+        return _looking(head, rest)
+    return _with_subcommand(head, rest) or _SHELL.get(head) or _SHELL.get(head.split(".")[0], frozenset())
+
+
+def _web(part: str, rest: list[str]) -> frozenset[Effect]:
+    if re.search(r"-X\s*DELETE", part):
+        return frozenset({Effect.DELETE})
+    if _SENDING_CURL.search(part):
+        return frozenset({Effect.SEND})
+    keeps = {"-o", "-O", "--output"} & set(rest)
+    return frozenset({Effect.WRITE if keeps else Effect.READ})
+
+
+def _looking(head: str, rest: list[str]) -> frozenset[Effect]:
+    """`find` and `sed`, which only look unless they are told to change what they find."""
+    if head == "find" and ("-delete" in rest or {"rm", "shred"} & set(rest)):
+        return frozenset({Effect.DELETE})
+    changes = head == "sed" and any(word.startswith(("-i", "--in-place")) for word in rest)
+    return frozenset({Effect.WRITE if changes or "-exec" in rest else Effect.READ})
+
+
+_WITH_SUBCOMMANDS = frozenset(
+    [
+        "git",
+        "pip",
+        "pip3",
+        "pipx",
+        "npm",
+        "yarn",
+        "pnpm",
+        "apt",
+        "apt-get",
+        "yum",
+        "dnf",
+        "brew",
+        "conda",
+        "cargo",
+        "gem",
+        "go",
+        "docker",
+        "kubectl",
+        "terraform",
+        "helm",
+        "aws",
+        "gcloud",
+        "az",
+        "uv",
+        "poetry",
+        "systemctl",
+        "service",
+    ]
+)
+
+
+def _with_subcommand(head: str, rest: list[str]) -> frozenset[Effect]:
+    """What `git push` or `npm install` does; a force or a hard reset destroys what others may have written."""
+    if head not in _WITH_SUBCOMMANDS:
+        return frozenset()
+    found = next((_SUBCOMMANDS[word] for word in rest[:3] if word in _SUBCOMMANDS), frozenset({Effect.WRITE}))
+    if head == "git" and {"--hard", "--force", "-f", "-D", "--delete"} & set(rest):
+        found |= {Effect.DELETE}
+    if head == "git" and rest[:1] in (["add"], ["commit"], ["start"], ["apply"]):
+        return frozenset({Effect.WRITE})
+    return found
+
+
+_MONEY = frozenset({"amount", "price", "total", "sum", "payment", "value_usd", "amount_usd"})
+_RECIPIENTS = frozenset(
+    [
+        "to",
+        "recipient",
+        "recipients",
+        "recipient_id",
+        "to_email",
+        "to_address",
+        "receiver",
+        "payee",
+        "payee_id",
+        "to_account",
+        "to_account_number",
+        "iban",
+        "cc",
+        "bcc",
+        "channel",
+        "phone_number",
+        "email_to",
+        "recipient_email",
+    ]
+)
+_WORDS_TO_OTHERS = frozenset({"body", "message", "content", "text", "subject", "msg", "html"})
+
+
+def _by_argument_names(arguments: Mapping[str, Any]) -> frozenset[Effect]:
+    """Money to somebody pays, words to somebody are sent."""
+    keys = {key.lower() for key in arguments}
+    if not keys & _RECIPIENTS:
+        return frozenset()
+    found = {Effect.PAY} if keys & _MONEY else set()
+    return frozenset(found | ({Effect.SEND} if keys & _WORDS_TO_OTHERS else set()))
