@@ -43,6 +43,7 @@ class _Vocabulary:
     hands_over: frozenset[str]
     shell: dict[str, frozenset[str]]
     subcommands: dict[str, frozenset[str]]
+    asking: dict[str, frozenset[str]]
 
 
 _WORDS = read_data(files(__package__) / "effects.yaml", _Vocabulary)
@@ -57,6 +58,8 @@ def _by_word(table: Mapping[str, frozenset[str]]) -> dict[str, frozenset[Effect]
 
 
 _VERBS, _SHELL, _SUBCOMMANDS = map(_by_word, (_WORDS.verbs, _WORDS.shell, _WORDS.subcommands))
+ASKING: dict[Effect, frozenset[str]] = {Effect(effect): words for effect, words in _WORDS.asking.items()}
+"""Words by which people ask for an effect."""
 _LONG_VERBS = tuple(sorted((verb for verb in _VERBS if len(verb) > 3 or verb == "get"), key=len, reverse=True))
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _NAMESPACE = re.compile(r".*(?:__|[./:])(?=\w)", re.DOTALL)
@@ -81,6 +84,11 @@ def effects(tool: str, arguments: Mapping[str, Any] | None = None) -> frozenset[
 def verbs(tool: str) -> tuple[str, ...]:
     """The words of a tool's name in lower case, without the namespace that a server puts before it."""
     return _parts(_NAMESPACE.sub("", tool.strip())) or _parts(tool)
+
+
+def is_verb(word: str) -> bool:
+    """Whether a word of a tool's name can say what it does."""
+    return word in _VERBS
 
 
 @lru_cache(maxsize=4096)
