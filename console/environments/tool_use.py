@@ -113,7 +113,7 @@ def names_somebody(name: str) -> bool:
 
 def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> ToolCall:
     made = ToolCall(act.step, call, does, arguments(call, told), is_asked_for(call, does, told.user), act.failed)
-    if not does & CHANGING:
+    if not does & CHANGING or (made.asked and not does & {Effect.PAY, Effect.SEND}):
         return made
     foreign = [one for one in made.arguments if one.source is Source.TOOL and one.step is not None]
     for result in told.results:

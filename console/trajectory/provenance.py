@@ -128,7 +128,9 @@ class _Finder:
 def _finder(value: str) -> _Finder:
     text = lowered(value).strip()
     if is_figure(text):
-        return _Finder("", re.compile(_figure_pattern(text)))
+        pattern, digits = _figure_pattern(text), re.sub(r"[^\d.]", "", text).lstrip("0").partition(".")[0]
+        opening = digits[: len(digits) % 3 or 3]
+        return _Finder("" if "|" in pattern else opening, re.compile(pattern))
     bare = text.strip("#\"' .")
     words = tuple(word for word in re.findall(r"[^\W_]+", text) if word not in FUNCTION_WORDS)
     several = words if len(words) > 1 and " " in text else ()

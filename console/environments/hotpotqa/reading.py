@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from console.environments.acts import Act
 from console.trajectory.terms import COUNTS, FUNCTION_WORDS, Term, TermKind, lowered
@@ -13,6 +14,8 @@ from console.trajectory.terms import COUNTS, FUNCTION_WORDS, Term, TermKind, low
 _LOOKING_UP = frozenset({"lookup", "look_up", "find_in_page"})
 _NOT_READ = re.compile(r"\s*(?:could not find|the last page|no more results|no results|invalid)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
+_FIGURES = {word: str(figure) for figure, word in enumerate(COUNTS)}
+_ACCENT, _THOUSANDS = re.compile(r"[\u0300-\u036f]"), re.compile(r"(?<=\d),(?=\d{3})")
 _MOST_TEXT = 100_000
 
 
@@ -25,7 +28,7 @@ class Page:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """The answer, the pages read, the searches that found no page, and the question's names that no page speaks of."""
 
@@ -35,7 +38,7 @@ class Reading:
     unread: tuple[str, ...]
     searches: int
 
-    @property
+    @cached_property
     def saying(self) -> tuple[Page, ...]:
         """The pages that say the answer, in any spelling of dates, figures, accents and dashes."""
         wanted = plain(self.answer)
@@ -60,17 +63,18 @@ def reading(acts: Sequence[Act], answer: str, stated: Sequence[Term]) -> Reading
         answer=answer,
         pages=tuple(pages),
         not_found=tuple(dict.fromkeys(title for title in missed if plain(title) not in found)),
-        unread=tuple(dict.fromkeys(term.text for term in stated if _is_name(term) and not is_spoken_of(term, read))),
+        unread=tuple(dict.fromkeys(term.text.strip('"“”') for term in stated if _is_name(term) and not is_spoken_of(term, read))),
         searches=sum(act.name not in _LOOKING_UP for act in acts),
     )
 
 
+@lru_cache(maxsize=64)
 def plain(text: str) -> str:
     """The text's words in lower case without accents, figures written as figures, one blank between."""
-    bare = "".join(c for c in unicodedata.normalize("NFKD", lowered(text)) if not unicodedata.combining(c))
-    bare = re.sub(r"(?<=\d),(?=\d{3})", "", bare)
+    bare = lowered(text) if text.isascii() else _ACCENT.sub("", unicodedata.normalize("NFKD", lowered(text)))
+    bare = _THOUSANDS.sub("", bare)
     found = (word for word in _WORD.findall(bare) if word not in ("the", "a", "an"))
-    return " ".join(str(COUNTS.index(word)) if word in COUNTS else word for word in found)
+    return " ".join(_FIGURES.get(word, word) for word in found)
 
 
 def _says(wanted: str, text: str) -> bool:

@@ -1,8 +1,8 @@
 """Rules: what the instruction states against what the trajectory did and saw; needs no model.
 
 Every check looks at one thing in the evidence and answers with a strength in [0, 1], a sentence if it is an argument,
-or with None. The score is 1 / (1 + exp(-sum)), the sum being BASE and each strength times its weight; without any
-argument it stays at the threshold. A new check is one function and one line.
+or with None. The score is 1 / (1 + exp(-sum)), the sum being BASE and each strength times its weight. A new check is
+one function and one line.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ BASE = -1.0
 """With no finding at all the score is 0.27."""
 MOST_SENTENCES = 4
 NOTHING = "Nothing that the instruction states was found to be at odds with what the agent did and saw."
+FORM = "No single fact speaks against this; the score comes from how the record goes, not from what it says."
 
 CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None]]] = {
     "price_above_limit": (2.5, shopping.price_above_limit),
@@ -36,7 +37,6 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None]]] = {
     "answer_in_question": (1.0, answers.answer_in_question),
     "answer_not_last_read": (1.2, answers.answer_not_last_read),
     "answer_out_of_context": (0.4, answers.answer_out_of_context),
-    "subject_elsewhere": (0.5, answers.subject_elsewhere),
     "answer_several": (0.5, answers.answer_several),
     "answer_wordy": (1.5, answers.answer_wordy),
     "subject_unread": (0.6, answers.subject_unread),
@@ -88,8 +88,8 @@ def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
     said = _arguments([found[name] for name in sorted(found, key=lambda name: -weighed[name]) if weighed[name] > 0])
     score = 1 / (1 + math.exp(-(BASE + sum(weighed.values()))))
     return Verdict(
-        score=score if said else min(score, RULES.threshold),
-        rationale="\n".join(said) or NOTHING,
+        score=score,
+        rationale="\n".join(said) or (FORM if score > RULES.threshold else NOTHING),
         parameters={"signals": {name: round(finding.strength, 4) for name, finding in found.items()}},
     )
 

@@ -10,7 +10,7 @@ from console.environments.hotpotqa.reading import Reading, plain
 from console.trajectory.terms import COUNTS, TermKind, lowered, words
 
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")
-_CHOICE = re.compile(r"\b(?:or|which of|who of|between)\b")
+_DEMONYM = re.compile(r"^\w+(?:ican|ian|ish|ese|eek|ench|utch)$")
 _UNSURE = re.compile(
     r"\b(?:not (?:clear|sure|certain|mention\w*|specif\w*|found|stated|listed)|unclear|unable|"
     r"cannot|can't|couldn't|could not|assum\w+|guess\w*|probably|perhaps|presumably|no information|"
@@ -27,23 +27,28 @@ def answer_unseen(evidence: Evidence) -> Finding | None:
     reading = _answered(evidence)
     if not reading or reading.saying:
         return None
-    known = set(words(evidence.instruction)) | set(plain(evidence.read).split())
-    apart = all(word in known for word in plain(reading.answer).split())
     if not reading.pages:
         return Finding(1.0, f"No page was read before the answer {quoted([reading.answer])}.", ("answer",))
-    told = f"None of the pages read says {quoted([reading.answer])}"
-    if apart:
+    told, parts = f"None of the pages read says {quoted([reading.answer])}", set(plain(reading.answer).split())
+    if len(parts) > 1 and parts <= set(plain("\n".join(page.text for page in reading.pages)).split()):
         return Finding(0.5, f"{told}; its words only stand apart.", ("answer",))
     return Finding(1.0, f"{told}.", ("answer",))
 
 
 def answer_not_last_read(evidence: Evidence) -> Finding | None:
-    """An answer that is not on the page read last, or only far down on it; predicts without being an argument."""
+    """An answer that is not on the page read last, or only far down on it."""
     reading = _answered(evidence)
     if not reading or not evidence.acts:
         return None
     at = lowered(evidence.acts[-1].observation).find(lowered(reading.answer))
-    return None if 0 <= at < _TOP else Finding(0.5 if at > 0 else 1.0)
+    if 0 <= at < _TOP:
+        return None
+    said = [page.step for page in reading.saying]
+    if not said or reading.pages[-1].step in said:
+        return Finding(0.5 if at > 0 else 1.0)
+    where = f"the page of step {said[-1]}" if len(said) == 1 else f"the pages of steps {', '.join(map(str, said[:4]))}"
+    told = f"The page read last (step {reading.pages[-1].step}) does not say {quoted([reading.answer])}; {where} did."
+    return Finding(1.0, told, ("answer",))
 
 
 def answer_out_of_context(evidence: Evidence) -> Finding | None:
@@ -56,22 +61,6 @@ def answer_out_of_context(evidence: Evidence) -> Finding | None:
     places = [match.start() for match in re.finditer(re.escape(given), text)][:20]
     near = max((_shared(text[max(0, at - _NEAR) : at + _NEAR], asked) for at in places), default=1.0)
     return Finding(1.0 - 2 * near) if near < 0.5 else None
-
-
-def subject_elsewhere(evidence: Evidence) -> Finding | None:
-    """An answer whose pages mention none of the question's names."""
-    reading = _answered(evidence)
-    if not reading or not reading.saying:
-        return None
-    names = [term.text for term in evidence.terms if term.kind is TermKind.NAME and term.text not in reading.unread]
-    text = plain("\n".join(f"{page.title} {page.text}" for page in reading.saying))
-    told = [name for name in names if any(word in text for word in plain(name).split() if len(word) > 3)]
-    if told or not names:
-        return None
-    where = ", ".join(str(page.step) for page in reading.saying)
-    many = "pages" if len(reading.saying) > 1 else "page"
-    sentence = f"The only {many} that say{'' if many == 'pages' else 's'} {quoted([reading.answer])} (step {where}) "
-    return Finding(0.5, sentence + f"does not mention {quoted(names)}.".replace("does", "do" if many == "pages" else "does"))
 
 
 def answer_several(evidence: Evidence) -> Finding | None:
@@ -104,29 +93,25 @@ def answer_of_wrong_form(evidence: Evidence) -> Finding | None:
 def answer_in_question(evidence: Evidence) -> Finding | None:
     """An answer that only repeats words of a question that offers no choice."""
     reading = _answered(evidence)
-    if not reading or _CHOICE.search(evidence.instruction):
-        return None
-    if f" {plain(reading.answer)} " not in f" {plain(evidence.instruction)} ":
+    if not reading or f" {plain(reading.answer)} " not in f" {plain(evidence.instruction)} ":
         return None
     return Finding(1.0, f"The answer {quoted([reading.answer])} only repeats words of the question.", ("answer",))
 
 
 def subject_unread(evidence: Evidence) -> Finding | None:
     """Names in the question that no page ever spoke of."""
-    if not evidence.reading or not evidence.reading.unread:
+    reading = evidence.reading
+    if not reading or not reading.unread:
         return None
-    unread, names = evidence.reading.unread, [term for term in evidence.terms if term.kind is TermKind.NAME]
-    sentence = f"The question names {quoted(unread)}; nothing that was read speaks of it."
-    return Finding(len(unread) / len(names), sentence, tuple(map(plain, unread)))
+    names = [term for term in evidence.terms if term.kind is TermKind.NAME]
+    told = [name for name in reading.unread if plain(name) != plain(reading.answer) and not _DEMONYM.search(name)]
+    sentence = f"The question names {quoted(told)}; nothing that was read speaks of {'it' if len(told) < 2 else 'them'}."
+    return Finding(len(reading.unread) / len(names), sentence if told and reading.pages else "", tuple(map(plain, told)))
 
 
 def search_failed(evidence: Evidence) -> Finding | None:
-    """Searches that found no page, for what the question names."""
-    missed = evidence.reading.not_found if evidence.reading else ()
-    asked = [title for title in missed if plain(title) and plain(title) in plain(evidence.instruction)]
-    if not asked:
-        return None
-    return Finding(0.3, f"No page was found for {quoted(asked)}, which the question names.", tuple(map(plain, asked)))
+    """Searches that found no page; predicts without being an argument."""
+    return Finding(0.3) if evidence.reading and evidence.reading.not_found else None
 
 
 def unsure(evidence: Evidence) -> Finding | None:
@@ -161,4 +146,5 @@ def _shared(text: str, asked: set[str]) -> float:
 
 def _is_choice(given: str, evidence: Evidence) -> bool:
     """Whether the question itself offers the answer, as in `which came first, A or B`."""
-    return plain(given) in plain(evidence.instruction) and bool(_CHOICE.search(evidence.instruction))
+    question, answer = f" {plain(evidence.instruction)} ", f" {plain(given)} "
+    return answer in question and (" or " in question or answer in question.partition(" between ")[2])
