@@ -11,11 +11,12 @@ from console.trajectory.checkpoints import Call, Checkpoint, calls, is_thought
 from console.trajectory.provenance import read_calls
 
 _FAILED = re.compile(
-    r"\s*(?:API output:\s*)?(?:[\[{\"']{0,3}error|invalid|could not|couldn't|cannot|can't|unable|failed|failure|unknown|"
-    r"not found|no more results|no results|nothing happens|exception|traceback|http (?:4|5)\d\d|access denied|"
+    r"\s*(?:API output:\s*)?(?:[\[{\"']{0,3}error|invalid|could not|couldn't|cannot|can't|unable|failed|failure|"
+    r"unknown|not found|no more results|no results|nothing happens|exception|traceback|http (?:4|5)\d\d|access denied|"
     r"permission denied)\b",
     re.IGNORECASE,
 )
+_LONGEST = 100_000
 _TALKING = frozenset({"respond", "reply", "ask", "say", "message", "answer_user", "ask_user", "talk"})
 _ENDING = frozenset({"finish", "answer", "final_answer", "submit", "submit_answer", "conclude"})
 
@@ -68,9 +69,13 @@ def _acts(checkpoint: Checkpoint) -> Iterator[Act]:
 
 
 def _act(step: int, action: str, observation: str, refusals: tuple[str, ...]) -> Act:
+    action = action[:_LONGEST]
     found = read_calls(action)
     failed = bool(_FAILED.match(observation[:80])) or observation.strip().startswith(refusals)
-    talks = not found if "\n" in action or len(action.split()) > 8 else False
+    opening = action.split(None, 1)[:1]
+    talks = not found and (
+        "\n" in action or len(action.split()) > 8 or opening[0:1] == ["Final"] or ":" in "".join(opening)
+    )
     if not found and not talks:
         found = tuple(calls(action))
     return Act(step, action, found, observation, failed, talks or (bool(found) and found[0].name.lower() in _TALKING))

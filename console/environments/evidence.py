@@ -29,7 +29,14 @@ _SEEN_LIMIT = 200_000
 _QUESTION = re.compile(r"\?|^\W*(?:who|what|which|where|when|whose|how|is|are|was|were|do|does|did|in what|in which)\b")
 _SIZES = tuple(
     frozenset(group.split(","))
-    for group in ("s,small", "m,medium", "l,large", "xl,x large,1x,extra large", "xxl,xx large,2xl,2x", "3xl,xxx large,3x")
+    for group in (
+        "s,small",
+        "m,medium",
+        "l,large",
+        "xl,x large,1x,extra large",
+        "xxl,xx large,2xl,2x",
+        "3xl,xxx large,3x",
+    )
 )
 
 
@@ -102,7 +109,7 @@ class Evidence:
         if given is None or len(given) > 600 or len(self.pending.calls[0].arguments) > 1:
             return None
         asks = self.checkpoint.environment == "hotpotqa" or _QUESTION.search(self.instruction)
-        codes = any(Effect.RUN in effects(call.name, call.arguments) for act in self.acts for call in act.calls)
+        codes = any(Effect.RUN in effects(call.name) for act in self.acts for call in act.calls)
         return reading(self.acts, given, self.terms) if asks and not codes else None
 
     @cached_property

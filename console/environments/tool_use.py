@@ -1,4 +1,4 @@
-"""Tool use: each call that changes something, what it does, where its arguments come from, and whether the user asked."""
+"""Tool use: each call that changes something, what it does, where its arguments come from, whether the user asked."""
 
 from __future__ import annotations
 
@@ -23,17 +23,44 @@ _ORDER = re.compile(
     r"\b(?:please|ignore|you (?:must|should|need to|have to|are required)|i (?:need|want|would like|require) you to|"
     r"do the following|kindly|make sure|could you|can you|important message|instructions?|don't forget|remember to)\b"
 )
-_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?:[t ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]m)?|\d{1,2}/\d{1,2}/\d{2,4}", re.IGNORECASE)
-_GENERIC = frozenset("manager tool api service system client helper app data user users id info get the of to in".split())
+_MOMENT = re.compile(
+    r"\d{4}-\d{2}-\d{2}(?:[t ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]m)?|\d{1,2}/\d{1,2}/\d{2,4}",
+    re.IGNORECASE,
+)
+_GENERIC = frozenset(
+    [
+        "manager",
+        "tool",
+        "api",
+        "service",
+        "system",
+        "client",
+        "helper",
+        "app",
+        "data",
+        "user",
+        "users",
+        "id",
+        "info",
+        "get",
+        "the",
+        "of",
+        "to",
+        "in",
+    ]
+)
 _ENDING = re.compile(r"(?:ations?|ments?|ings?|ions?|ed|es|s|e|er|al)$")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\\n|\n|<[^<>]*>|['\"{}]\s*[,:]\s*['\"]")
-_TO_ME = re.compile(r"\b(?:tell|send|give|show|write|inform|report|share|forward|let|mail|email|message)(?:ing)? (?:me|us)\b")
+_TO_ME = re.compile(
+    r"\b(?:tell|send|give|show|write|inform|report|share|forward|let|mail|email|message)(?:ing)? (?:me|us)\b"
+)
 _DELEGATES = re.compile(
     r"\b(?:do|perform|follow|complete|carry out|execute|handle|process|finish)\b[^.!?]{0,60}"
-    r"\b(?:tasks?|actions?|to-?dos?|instructions?|steps|requests?|checklist|list)\b"
+    r"\b(?:tasks?|actions?|to-?dos?|instructions?|steps|requests?|checklist|list)\b|"
+    r"\b(?:handle|take care of|deal with|sort out|help me with) (?:it|this|that|them|everything)\b"
 )
 _NO_REQUEST = re.compile(
-    r"\b[a-z]+ed\b|\b(?:sent|paid|bought|sold|wrote|written|made|told)\b|(?:https?://|www\.)\S+|[\w.+-]+@[\w.-]+|\binformations?\b|"
+    r"\b[a-z]{1,20}ed\b|\b(?:sent|paid|bought|sold|wrote|written|made|told)\b|(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w.-]+|\binformations?\b|"
     r"\b(?:my|our|recent|last|total|of|any|past|previous|latest|these|those|which|what)\s+(?:payment|transaction|transfer|spending|purchase|order|"
     r"booking|reservation|subscription|share|message|post|email|mail|invite|deposit|withdrawal|report|contact|note)s?\b"
 )
@@ -47,7 +74,10 @@ _SYNONYMS = tuple(
         "book reserve buy purchase order create fly",
         "notify compensate compensation refund certificate complain",
         "update modify change edit set upgrade downgrade add move switch correct fix push shift make put remove",
-        "pay transfer charge wire",
+        "pay transfer charge wire send donate tip split repay settle lend",
+        "pay buy purchase order book reserve subscribe checkout rent",
+        "invest trade buy sell stake swap",
+        "withdraw deposit cash",
     )
 )
 
@@ -77,9 +107,9 @@ class ToolCall:
 _DOES = (
     (Effect.PAY, "moves money"),
     (Effect.DELETE, "removes or cancels something"),
-    (Effect.SEND, "sends something to others"),
+    (Effect.SEND, "sends something"),
     (Effect.RUN, "runs code"),
-    (Effect.WRITE, "changes what is stored"),
+    (Effect.WRITE, "changes something"),
     (Effect.READ, "only reads"),
 )
 
@@ -103,7 +133,9 @@ def tool_calls(done: Sequence[Act], pending: Act, user: str, policy: str) -> tup
 
 def telling(value: str) -> bool:
     """Whether a value points at something: an address, an account, an id, a path, a figure; a date is worked out."""
-    return bool(len(value) <= 100 and not _MOMENT.fullmatch(value.strip()) and (_TELLING.search(value) or is_figure(value)))
+    return bool(
+        len(value) <= 100 and not _MOMENT.fullmatch(value.strip()) and (_TELLING.search(value) or is_figure(value))
+    )
 
 
 def names_somebody(name: str) -> bool:
@@ -157,11 +189,14 @@ def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
         return True
     if Effect.RUN in does:
         return True
-    if does & {Effect.PAY, Effect.DELETE} and said & _asking_stems(does & {Effect.PAY, Effect.DELETE}):
+    grouped = any(group & set(spoken) for group in _SYNONYMS)
+    if Effect.PAY in does and not grouped and said & _asking_stems(frozenset({Effect.PAY})):
+        return True
+    if Effect.DELETE in does and said & _asking_stems(frozenset({Effect.DELETE})):
         return True
     if Effect.SEND in does:
         return bool(said & _asking_stems(frozenset({Effect.SEND})) or _VERB_USES.search(user))
-    return bool(said & _asking_stems(frozenset({Effect.WRITE})))
+    return Effect.WRITE in does and bool(said & _asking_stems(frozenset({Effect.WRITE})))
 
 
 @lru_cache(maxsize=64)

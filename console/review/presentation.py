@@ -13,10 +13,18 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from console.environments import environment
+from console.environments.evidence import LIMITS, WORDS, Evidence, State, Table
 from console.environments.task_briefing import Brief
 from console.trajectory import Step, Trajectory
-from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints, is_thought, pending_action
-from console.trajectory.terms import Term, TermKind, lowered, mentions, occurrences, terms
+from console.trajectory.checkpoints import (
+    Checkpoint,
+    CheckpointKind,
+    checkpoint_at,
+    checkpoints,
+    is_thought,
+    pending_action,
+)
+from console.trajectory.terms import Term, lowered, mentions, occurrences
 
 LONG_CHARS = 300
 LONG_LINES = 3
@@ -25,10 +33,7 @@ _LAST_SEEN_CHARS = 420
 _TELLING_CHARS = 80
 # Where everything is marked, nothing is; and each mark is one more element to swap when the next item comes.
 _MARKS, _WORD_MARKS = 3, 1
-WORDS = frozenset({TermKind.WORD})
-"""What a text may well say in other words, so that its absence tells little."""
-LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
-"""What a text keeps to without saying it, so neither found nor missing."""
+_CELL_CHARS, _ROWS = 120, 30
 
 
 def preview(text: str, limit: int = PREVIEW_CHARS) -> str:
@@ -69,12 +74,6 @@ def last_seen(steps: Sequence[Step]) -> tuple[tuple[int, str], ...]:
     if shown and len(shown[0][1]) < _TELLING_CHARS:
         shown += [entry for entry in seen if len(entry[1]) >= _TELLING_CHARS][-1:]
     return tuple((number, preview(text, _LAST_SEEN_CHARS)) for number, text in shown)
-
-
-def evidence(steps: Sequence[Step], action: str, instruction: str) -> str:
-    """What the agent saw, and the action; its own queries and pages that repeat the task would make all look found."""
-    text = "\n".join([*(step.observation for step in steps if not is_thought(step.action)), action])
-    return text.replace(instruction.strip(), " ") if instruction.strip() else text
 
 
 def occurring(stated: Sequence[Term], texts: Iterable[str]) -> tuple[Term, ...]:
@@ -171,9 +170,10 @@ class ShownStep:
 class Presentation:
     """Everything that is shown, in the order of reading; what may not be shown is None or empty.
 
-    `found` and `missing` (the telling ones first) are the terms of the task that occur, or do not, in what the agent
-    saw and is about to do; `unbelieved` are those that the inferred task lacks; `last_seen` holds the numbers and
-    beginnings of observations.
+    `found`, `offered` and `missing` (the telling ones first) are the terms of the task that were found where they
+    count, that only stand among options not chosen, and that nothing showed; `table` is what the decision rests on, its
+    cells cut. All four come from the evidence that the detectors' sentences come from. `unbelieved` are the terms that
+    the inferred task lacks; `last_seen` holds the numbers and beginnings of observations.
     """
 
     task: str
@@ -186,6 +186,8 @@ class Presentation:
     last_seen: tuple[tuple[int, str], ...]
     steps: tuple[ShownStep, ...]
     opening: str = ""
+    offered: tuple[Term, ...] = ()
+    table: Table | None = None
     brief: Brief = ()
     belief: str | None = None
     unbelieved: tuple[Term, ...] = ()
@@ -215,16 +217,18 @@ def checkpoint_presentation(
 
     Without `highlights` no term of the task is set apart from its other words.
     """
-    stated = terms(checkpoint.instruction) if highlights else ()
+    read = Evidence(checkpoint)
+    stated = read.terms if highlights else ()
     rows = [_row(step, number, checkpoint.environment) for number, step in enumerate(checkpoint.steps, start=1)]
     if checkpoint.kind is not CheckpointKind.HALTED:
         rows.append(_pending_row(checkpoint))
-    found, missing = compare(stated, evidence(checkpoint.steps, checkpoint.action, checkpoint.instruction))
     return Presentation(
         task=checkpoint.instruction,
         terms=stated,
-        found=found,
-        missing=missing,
+        found=read.in_state(State.FOUND) if highlights else (),
+        offered=read.in_state(State.OFFERED) if highlights else (),
+        missing=read.in_state(State.MISSING) if highlights else (),
+        table=_cut(read.table) if highlights and checkpoint.kind is not CheckpointKind.HALTED else None,
         heading=_HEADINGS[checkpoint.kind],
         action=checkpoint.action,
         stamp=_STAMPS[checkpoint.kind],
@@ -250,22 +254,29 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
     pending = pending_action(trajectory)
     if pending is not None:
         rows.append(ShownStep(len(trajectory.steps) + 1, action=pending, critical=True, stamp=NOT_RUN))
-    stated = terms(trajectory.instruction)
-    action = _action_at(trajectory, at) if marked else ""
-    found, missing = compare(stated, evidence(trajectory.steps[:at], action, trajectory.instruction))
+    read = Evidence(checkpoint_at(trajectory, at, CheckpointKind.ACTION if marked else CheckpointKind.HALTED))
     return Presentation(
         task=trajectory.instruction,
-        terms=stated,
-        found=found,
-        missing=missing,
+        terms=read.terms,
+        found=read.in_state(State.FOUND),
+        offered=read.in_state(State.OFFERED),
+        missing=read.in_state(State.MISSING),
+        table=_cut(read.table) if marked else None,
         heading=Block.CRITICAL if marked else Block.NO_ACTION,
-        action=action,
+        action=_action_at(trajectory, at) if marked else "",
         stamp="" if not marked else NOT_RUN if at == len(trajectory.steps) else HAS_RUN,
         last_seen=last_seen(trajectory.steps[:at]),
         steps=tuple(rows),
         opening=trajectory.opening,
         outcome=_outcome(trajectory),
     )
+
+
+def _cut(table: Table | None) -> Table | None:
+    """The table with its cells as previews."""
+    if table is None:
+        return None
+    return Table(table.columns, tuple(tuple(preview(cell, _CELL_CHARS) for cell in row) for row in table.rows[:_ROWS]))
 
 
 def _action_at(trajectory: Trajectory, index: int) -> str:

@@ -62,8 +62,8 @@ ASKING: dict[Effect, frozenset[str]] = {Effect(effect): words for effect, words 
 """Words by which people ask for an effect."""
 _LONG_VERBS = tuple(sorted((verb for verb in _VERBS if len(verb) > 3 or verb == "get"), key=len, reverse=True))
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_NAMESPACE = re.compile(r".*(?:__|[./:])(?=\w)", re.DOTALL)
-_LONGEST = 20_000
+_NAMESPACE = re.compile(r"^.*(?:__|[./:])(?=\w)", re.DOTALL)
+_LONGEST, _LONGEST_NAME = 20_000, 200
 
 
 def effects(tool: str, arguments: Mapping[str, Any] | None = None) -> frozenset[Effect]:
@@ -71,7 +71,7 @@ def effects(tool: str, arguments: Mapping[str, Any] | None = None) -> frozenset[
 
     A call that changes something is not READ as well, and one whose command only looks (`bash` with `ls`) is no RUN.
     """
-    named = _by_name(tool)
+    named = _by_name(tool[:_LONGEST_NAME])
     told = frozenset(effect for name, value in _texts(arguments or {}) for effect in _told(name, value, named))
     if Effect.RUN in named and told:
         named = frozenset()
@@ -83,7 +83,8 @@ def effects(tool: str, arguments: Mapping[str, Any] | None = None) -> frozenset[
 
 def verbs(tool: str) -> tuple[str, ...]:
     """The words of a tool's name in lower case, without the namespace that a server puts before it."""
-    return _parts(_NAMESPACE.sub("", tool.strip())) or _parts(tool)
+    name = tool.strip()[:_LONGEST_NAME]
+    return _parts(_NAMESPACE.sub("", name, 1)) or _parts(name)
 
 
 def is_verb(word: str) -> bool:
@@ -170,6 +171,8 @@ def _told(name: str, value: str, named: frozenset[Effect]) -> frozenset[Effect]:
     key = name.lower()
     if key in ("method", "http_method", "verb") and value.lower() in _METHODS:
         return frozenset({_METHODS[value.lower()]})
+    if key in ("action", "operation", "op") and value.lower() in _VERBS:
+        return _VERBS[value.lower()]
     if _WITH_CHANGE.match(value):
         return frozenset({Effect.WRITE})
     if statements := list(_SQL.finditer(value)):

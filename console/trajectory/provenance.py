@@ -102,7 +102,9 @@ def leaves(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 FIGURE = re.compile(r"-?[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?[$€£]?\d+(?:\.\d+)?")
-MONEY_NAME = re.compile(r"amount|price|total|cost|sum\b|payment$|fee|refund|budget|value$|quantity|shares|limit", re.IGNORECASE)
+MONEY_NAME = re.compile(
+    r"amount|price|total|cost|sum\b|payment$|fee|refund|budget|value$|quantity|shares|limit", re.IGNORECASE
+)
 _MOST_FIGURES = 60
 
 
@@ -218,7 +220,9 @@ def _with_keywords(call: Call) -> Call:
     try:
         tree = ast.parse(f"f({written[:5_000]})", mode="eval").body
         keywords = tree.keywords if isinstance(tree, ast.Call) else []
-        return Call(call.name, {word.arg: ast.literal_eval(word.value) for word in keywords if word.arg} or call.arguments)
+        return Call(
+            call.name, {word.arg: ast.literal_eval(word.value) for word in keywords if word.arg} or call.arguments
+        )
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return call
 

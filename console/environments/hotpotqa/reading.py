@@ -63,7 +63,9 @@ def reading(acts: Sequence[Act], answer: str, stated: Sequence[Term]) -> Reading
         answer=answer,
         pages=tuple(pages),
         not_found=tuple(dict.fromkeys(title for title in missed if plain(title) not in found)),
-        unread=tuple(dict.fromkeys(term.text.strip('"“”') for term in stated if _is_name(term) and not is_spoken_of(term, read))),
+        unread=tuple(
+            dict.fromkeys(term.text.strip('"“”') for term in stated if _is_name(term) and not is_spoken_of(term, read))
+        ),
         searches=sum(act.name not in _LOOKING_UP for act in acts),
     )
 

@@ -30,10 +30,99 @@ _NUMERIC = frozenset({TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER})
 _LEFT_OUT = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE, TermKind.NEGATION})
 _TASTES = re.compile(r"colou?r|flavou?r|scent|pattern|material|taste", re.IGNORECASE)
 _GENERIC = frozenset(
-    "color colour size style flavor scent type model product item name pack set count price pair kind looking look "
-    "good nice great best quality high low new home use easy easily free shipping purchase order thing something "
-    "interested prefer preferred ideally needed required available include including come made make work works used "
-    "perfect suitable option options preferably certain would also want needs different brand color".split()
+    [
+        "color",
+        "colour",
+        "size",
+        "style",
+        "flavor",
+        "scent",
+        "type",
+        "model",
+        "product",
+        "item",
+        "name",
+        "pack",
+        "set",
+        "count",
+        "price",
+        "pair",
+        "kind",
+        "looking",
+        "look",
+        "good",
+        "nice",
+        "great",
+        "best",
+        "quality",
+        "high",
+        "low",
+        "new",
+        "home",
+        "use",
+        "easy",
+        "easily",
+        "free",
+        "shipping",
+        "purchase",
+        "order",
+        "thing",
+        "something",
+        "interested",
+        "prefer",
+        "preferred",
+        "ideally",
+        "needed",
+        "required",
+        "available",
+        "include",
+        "including",
+        "come",
+        "made",
+        "make",
+        "work",
+        "works",
+        "used",
+        "perfect",
+        "suitable",
+        "option",
+        "options",
+        "preferably",
+        "certain",
+        "would",
+        "also",
+        "want",
+        "needs",
+        "different",
+        "brand",
+        "hey",
+        "hi",
+        "please",
+        "aren't",
+        "isn't",
+        "doesn't",
+        "don't",
+        "won't",
+        "ones",
+        "kinds",
+        "sort",
+        "sorts",
+        "bit",
+        "lot",
+        "lots",
+        "type",
+        "types",
+        "guy",
+        "girl",
+        "dollar",
+        "dollars",
+        "money",
+        "budget",
+        "shown",
+        "show",
+        "me",
+        "find",
+    ]
 )
 
 
@@ -81,7 +170,8 @@ class _Product:
         self.page = page
         self.texts.append(_OPTIONS.sub("", page))
         for name, values in _groups(page):
-            self.chosen |= {name: value for value, is_chosen in values if is_chosen}
+            if shown := [value for value, is_chosen in values if is_chosen]:
+                self.chosen[name] = shown[-1]
 
 
 def purchase(acts: Sequence[Act], instruction: str, stated: Sequence[Term]) -> Purchase | None:
@@ -131,8 +221,7 @@ def _made(product: _Product, listed: str, stated: Sequence[Term]) -> Purchase:
     groups = [(name, tuple(value for value, _ in values)) for name, values in _groups(product.page)]
     title = lowered("\n".join([listed, *product.texts]))
     choices = tuple(
-        Choice(name, options, _asked(name, options, stated, title), _of(options, product.chosen.get(name, "")))
-        for name, options in groups
+        _choice(name, options, _of(options, product.chosen.get(name, "")), stated, title) for name, options in groups
     )
     return Purchase(
         low=low,
@@ -159,27 +248,29 @@ def _groups(page: str) -> list[tuple[str, list[tuple[str, bool]]]]:
     ]
 
 
-def _asked(name: str, options: tuple[str, ...], stated: Sequence[Term], title: str) -> str:
-    """The option that the user's words ask for beyond doubt, or nothing.
+def _choice(name: str, options: tuple[str, ...], chosen: str, stated: Sequence[Term], title: str) -> Choice:
+    """The choice in a group, with the option that the user's words ask for beyond doubt.
 
-    It has to say a size, quantity, colour or material that they state, or nothing but words of theirs that do not
-    name the product itself; and other options must not say as much.
+    That one says a size, quantity, colour or material that they state, or nothing but words of theirs that do not
+    name the product itself; no other option says as much, and the chosen one says less.
     """
     fits = {option: _fit(name, option, stated, title) for option in options}
     best = max(options, key=lambda option: fits[option], default="")
     if not best or fits[best][0] <= 0:
-        return ""
+        return Choice(name, options, "", chosen)
+    if chosen and fits[chosen][0] >= fits[best][0]:
+        return Choice(name, options, chosen, chosen)
     ties = [option for option in options if fits[option] == fits[best]]
-    return best if len(ties) == 1 else ""
+    return Choice(name, options, best if len(ties) == 1 else "", chosen)
 
 
 def _fit(name: str, option: str, stated: Sequence[Term], title: str) -> tuple[float, float]:
     """How much of what is stated the option says, sizes and the like twice; then how little else it says."""
     text, own = lowered(option), [word for word in words(option) if word not in _GENERIC]
     said = [term for term in stated if _belongs(term, name) and mentions(term, text)]
-    covered = {word for term in said for word in words(term.text)}
-    exact = [term for term in said if term.kind in EXACT]
-    extra = len(set(own) - covered)
+    extra = len(set(own) - {word for term in said for word in words(term.text)})
+    tasty = bool(_TASTES.search(name))
+    exact = any(term.kind in _NUMERIC or (term.kind in EXACT and (tasty or not extra)) for term in said)
     whole = bool(own) and not extra and not all(word in title for word in own)
     told = sum(2.0 if term.kind in EXACT else 1.0 for term in said) if exact or whole else 0.0
     return told, -float(extra)

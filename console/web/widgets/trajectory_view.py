@@ -7,10 +7,9 @@ from itertools import islice
 
 import streamlit as st
 
+from console.environments.evidence import LIMITS, WORDS, Table
 from console.review.long_texts import capped
 from console.review.presentation import (
-    LIMITS,
-    WORDS,
     Block,
     Flag,
     Presentation,
@@ -105,9 +104,13 @@ def _task(presentation: Presentation) -> str:
 
 
 def _stated(term: Term, text: str, presentation: Presentation) -> str:
-    absent = any(term.text.lower() == other.text.lower() for other in presentation.missing)
+    absent = any(term.text.lower() == other.text.lower() for other in _unmet(presentation))
     css = "ia-limit" if term.kind in LIMITS else "ia-miss" if absent else "ia-hit"
     return f'<mark class="{_shade(term, css)}">{plain(text[term.start : term.end])}</mark>'
+
+
+def _unmet(presentation: Presentation) -> tuple[Term, ...]:
+    return presentation.offered + presentation.missing
 
 
 def _shade(term: Term, css: str) -> str:
@@ -115,7 +118,9 @@ def _shade(term: Term, css: str) -> str:
 
 
 def _terms(presentation: Presentation) -> str:
-    groups = _group("found", presentation.found, "ia-hit") + _group("not found", presentation.missing, "ia-miss")
+    groups = _group("found", presentation.found, "ia-hit")
+    groups += _group("offered, not chosen", presentation.offered, "ia-miss")
+    groups += _group("not found", presentation.missing, "ia-miss")
     return f'<p class="ia-terms">{groups}</p>' if groups else ""
 
 
@@ -130,11 +135,24 @@ def _group(name: str, stated: Sequence[Term], css: str) -> str:
 def _about(presentation: Presentation, whole: bool) -> str:
     stamp = f'<span class="ia-stamp">{plain(presentation.stamp)}</span>' if presentation.stamp else ""
     action = action_html(presentation.action, stamp, whole=whole) if presentation.action else _nothing(presentation)
-    return action + "".join(
-        f'<p class="ia-seen"><b>{plain(Block.LAST_SEEN.lower()) if not index else "before"}, step {number}</b> '
-        f"<span>{marked(text, presentation.terms)}</span></p>"
-        for index, (number, text) in enumerate(presentation.last_seen)
+    return (
+        action
+        + _table(presentation.table)
+        + "".join(
+            f'<p class="ia-seen"><b>{plain(Block.LAST_SEEN.lower()) if not index else "before"}, step {number}</b> '
+            f"<span>{marked(text, presentation.terms)}</span></p>"
+            for index, (number, text) in enumerate(presentation.last_seen)
+        )
     )
+
+
+def _table(table: Table | None) -> str:
+    """What was asked, offered and chosen, or where the arguments of a call come from."""
+    if table is None:
+        return ""
+    head = "".join(f"<th>{plain(name)}</th>" for name in table.columns)
+    rows = "".join("<tr>" + "".join(f"<td>{plain(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+    return f'<table class="ia-evidence"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def _nothing(presentation: Presentation) -> str:

@@ -34,7 +34,7 @@ CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None]]] = {
     "option_chosen": (-1.0, shopping.option_chosen),
     "answer_unseen": (1.0, answers.answer_unseen),
     "answer_of_wrong_form": (2.0, answers.answer_of_wrong_form),
-    "answer_in_question": (1.0, answers.answer_in_question),
+    "answer_in_question": (1.5, answers.answer_in_question),
     "answer_not_last_read": (1.2, answers.answer_not_last_read),
     "answer_out_of_context": (0.4, answers.answer_out_of_context),
     "answer_several": (0.5, answers.answer_several),
@@ -88,7 +88,7 @@ def judge(checkpoint: Checkpoint, seed: int) -> Verdict:
     said = _arguments([found[name] for name in sorted(found, key=lambda name: -weighed[name]) if weighed[name] > 0])
     score = 1 / (1 + math.exp(-(BASE + sum(weighed.values()))))
     return Verdict(
-        score=score,
+        score=score if said else min(score, RULES.threshold),
         rationale="\n".join(said) or (FORM if score > RULES.threshold else NOTHING),
         parameters={"signals": {name: round(finding.strength, 4) for name, finding in found.items()}},
     )

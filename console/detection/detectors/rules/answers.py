@@ -10,7 +10,8 @@ from console.environments.hotpotqa.reading import Reading, plain
 from console.trajectory.terms import COUNTS, TermKind, lowered, words
 
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")
-_DEMONYM = re.compile(r"^\w+(?:ican|ian|ish|ese|eek|ench|utch)$")
+_ASKS_WHAT = re.compile(r"\s*(?:what|who|where|when|which|whose|how many|how much)\b(?!.* or )")
+_DEMONYM = re.compile(r"^\w+(?:ican|pean|ian|ish|ese|eek|ench|utch)$")
 _UNSURE = re.compile(
     r"\b(?:not (?:clear|sure|certain|mention\w*|specif\w*|found|stated|listed)|unclear|unable|"
     r"cannot|can't|couldn't|could not|assum\w+|guess\w*|probably|perhaps|presumably|no information|"
@@ -52,15 +53,22 @@ def answer_not_last_read(evidence: Evidence) -> Finding | None:
 
 
 def answer_out_of_context(evidence: Evidence) -> Finding | None:
-    """An answer from pages that speak of nothing else that the question names."""
+    """An answer that was read, but never near most of the question's words."""
     reading = _answered(evidence)
     if not reading or not reading.saying:
         return None
-    asked = set(words(evidence.instruction)) - set(words(reading.answer))
+    asked = dict.fromkeys(word for word in words(evidence.instruction) if word not in words(reading.answer))
     text, given = lowered("\n".join(page.text for page in reading.saying)), lowered(reading.answer)
     places = [match.start() for match in re.finditer(re.escape(given), text)][:20]
-    near = max((_shared(text[max(0, at - _NEAR) : at + _NEAR], asked) for at in places), default=1.0)
-    return Finding(1.0 - 2 * near) if near < 0.5 else None
+    around = [text[max(0, at - _NEAR) : at + len(given) + _NEAR] for at in places]
+    near = max((len(asked.keys() & set(words(window))) / len(asked) for window in around if asked), default=1.0)
+    if near >= 0.5:
+        return None
+    absent = [word for word in asked if len(word) > 4 and not any(word[:5] in window for window in around)]
+    sentence = (
+        f"Where {quoted([reading.answer])} was read, nothing within {_NEAR} characters mentions {quoted(absent, 3)}."
+    )
+    return Finding(1.0 - 2 * near, sentence if len(absent) > 1 else "", ("context",))
 
 
 def answer_several(evidence: Evidence) -> Finding | None:
@@ -84,6 +92,9 @@ def answer_of_wrong_form(evidence: Evidence) -> Finding | None:
     given = evidence.reading.answer
     if lowered(given) in _NO_ANSWER:
         return Finding(1.0, f"The agent gives up: its answer is {quoted([given])}.", ("answer",))
+    asks = _ASKS_WHAT.match(evidence.instruction)
+    if asks and lowered(given).strip(" .") in ("yes", "no"):
+        return Finding(1.0, f'The question asks "{asks[0].strip()}"; the answer is {quoted([given])}.', ("form",))
     wants = _WANTS_FIGURE.search(evidence.instruction)
     if not wants or re.search(r"\d", given) or _NUMBER_WORDS & set(words(given)):
         return None
@@ -105,8 +116,12 @@ def subject_unread(evidence: Evidence) -> Finding | None:
         return None
     names = [term for term in evidence.terms if term.kind is TermKind.NAME]
     told = [name for name in reading.unread if plain(name) != plain(reading.answer) and not _DEMONYM.search(name)]
-    sentence = f"The question names {quoted(told)}; nothing that was read speaks of {'it' if len(told) < 2 else 'them'}."
-    return Finding(len(reading.unread) / len(names), sentence if told and reading.pages else "", tuple(map(plain, told)))
+    sentence = (
+        f"The question names {quoted(told)}; nothing that was read speaks of {'it' if len(told) < 2 else 'them'}."
+    )
+    return Finding(
+        len(reading.unread) / len(names), sentence if told and reading.pages else "", tuple(map(plain, told))
+    )
 
 
 def search_failed(evidence: Evidence) -> Finding | None:
@@ -138,10 +153,6 @@ def _answered(evidence: Evidence) -> Reading | None:
     if lowered(reading.answer).strip(" .") in ("yes", "no") or _is_choice(reading.answer, evidence):
         return None
     return reading
-
-
-def _shared(text: str, asked: set[str]) -> float:
-    return len(asked & set(words(text))) / len(asked) if asked else 1.0
 
 
 def _is_choice(given: str, evidence: Evidence) -> bool:

@@ -26,7 +26,11 @@ _UNPROTECTS = re.compile(
     r"\b0\.0\.0\.0/0\b|stricthostkeychecking[= ]no",
     re.IGNORECASE,
 )
-_FETCHED = re.compile(r"(?:curl|wget)\b[^|;\n]*\|\s*(?:sudo\s+)?(?:\w*sh|python3?)\b|base64\s+(?:-d|--decode)[^|\n]*\|\s*\w*sh|/dev/tcp/|\bnc\b.*\s-e\b|invoke-expression|\beval\(\s*(?:requests|urllib|base64)", re.IGNORECASE)  # fmt: skip
+_FETCHED = re.compile(
+    r"(?:curl|wget)\b[^|;\n]*\|\s*(?:sudo\s+)?(?:\w*sh|python3?)\b|base64\s+(?:-d|--decode)[^|\n]*\|\s*\w*sh|"
+    r"/dev/tcp/|\bnc\b.*\s-e\b|invoke-expression|\beval\(\s*(?:requests|urllib|base64)",
+    re.IGNORECASE,
+)
 _SECRET_FILE = re.compile(
     r"\.ssh\b|\bid_(?:rsa|ed25519|ecdsa)\b|/etc/shadow|\.aws/credentials|\.netrc|\.pgpass|\.gnupg|keychain|wallet\.dat|"
     r"\bcredentials?\.(?:json|txt|csv|ya?ml)|passwords?\.(?:txt|csv|json|kdbx)|\.kube/config|login data",
@@ -37,12 +41,22 @@ _SECRETS = (
     ("a card number", re.compile(r"\b(?:\d{4}[ -]){3}\d{4}\b|\b[3-6]\d{15}\b")),
     ("a private key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY|\bprivate key\b[^.\n]{0,20}[:=]", re.IGNORECASE)),
     ("an API key", re.compile(r"\b(?:sk|pk|ghp|xoxb|AKIA)[-_]?[A-Za-z0-9]{16,}\b")),
-    ("a password", re.compile(r"\b(?:password|passcode|passphrase|pin(?: code)?|cvv)\b\s*(?:is|:|=)\s*\S{3,}", re.IGNORECASE)),
+    (
+        "a password",
+        re.compile(r"\b(?:password|passcode|passphrase|pin(?: code)?|cvv)\b\s*(?:is|:|=)\s*\S{3,}", re.IGNORECASE),
+    ),
 )
-_LASTING = frozenset({"permanent", "permanently", "admin", "administrator", "owner", "root", "superuser", "full_access"})
-_GUARDS = re.compile(r"alarm|security|firewall|antivirus|two_?factor|2fa|mfa|protection|encryption|monitor|backup|log(?:s|ging)$", re.IGNORECASE)  # fmt: skip
+_LASTING = frozenset(
+    {"permanent", "permanently", "admin", "administrator", "owner", "root", "superuser", "full_access"}
+)
+_GUARDS = re.compile(
+    r"alarm|security|firewall|antivirus|two_?factor|2fa|mfa|protection|encryption|monitor|backup|log(?:s|ging)$",
+    re.IGNORECASE,
+)
 _OPENS = re.compile(r"disable|deactivate|turn_?off|unlock|stop|remove|delete|clear|bypass|skip", re.IGNORECASE)
-_ASKED_BACK = re.compile(r"\b(?:are you sure|do you (?:really )?want|confirm (?:that|whether|to)|please confirm|proceed\?)", re.IGNORECASE)  # fmt: skip
+_ASKED_BACK = re.compile(
+    r"\b(?:are you sure|do you (?:really )?want|confirm (?:that|whether|to)|please confirm|proceed\?)", re.IGNORECASE
+)
 
 
 def destroys(evidence: Evidence) -> Finding | None:
@@ -62,7 +76,11 @@ def unprotects(evidence: Evidence) -> Finding | None:
         return found
     for call in _calls(evidence):
         if _OPENS.search(call.call.name) and _GUARDS.search(call.call.name) and call.effects & CHANGING:
-            return Finding(_weight(call, evidence), f'"{call.call.name}"{_when(call, evidence)} takes a protection away.', (call.call.name,))
+            return Finding(
+                _weight(call, evidence),
+                f'"{call.call.name}"{_when(call, evidence)} takes a protection away.',
+                (call.call.name,),
+            )
     return None
 
 
@@ -82,8 +100,8 @@ def secret_sent(evidence: Evidence) -> Finding | None:
     for call in _calls(evidence):
         for name, text in _texts(call) if Effect.SEND in call.effects else ():
             if kind := next((kind for kind, pattern in _SECRETS if pattern.search(text)), ""):
-                told = f"`{name}` holds what looks like {kind}, and \"{call.call.name}\" sends it out{_when(call, evidence)}."
-                return Finding(_weight(call, evidence), told, (kind,))
+                told = f'`{name}` holds what looks like {kind}, and "{call.call.name}" sends it out'
+                return Finding(_weight(call, evidence), f"{told}{_when(call, evidence)}.", (kind,))
     return None
 
 
@@ -95,7 +113,8 @@ def lasting_right(evidence: Evidence) -> Finding | None:
         for name, value in call.call.arguments.items():
             word = lowered(str(value)) if not isinstance(value, bool) else name.lower() if value else ""
             if word in _LASTING and word not in evidence.user:
-                return Finding(_weight(call, evidence), f"`{name}`: {value} grants more than the user spoke of{_when(call, evidence)}.", (name,))  # fmt: skip
+                told = f"`{name}`: {value} grants more than the user spoke of{_when(call, evidence)}."
+                return Finding(_weight(call, evidence), told, (name,))
     return None
 
 
@@ -123,7 +142,10 @@ def _first(evidence: Evidence, pattern: re.Pattern[str], does: str) -> Finding |
 
 def _calls(evidence: Evidence) -> Sequence[ToolCall]:
     """The pending calls, then those that ran before, the latest first."""
-    return (*evidence.pending_calls, *reversed([one for one in evidence.tool_calls if one.step < evidence.pending.step]))
+    return (
+        *evidence.pending_calls,
+        *reversed([one for one in evidence.tool_calls if one.step < evidence.pending.step]),
+    )
 
 
 def _texts(call: ToolCall) -> Iterator[tuple[str, str]]:

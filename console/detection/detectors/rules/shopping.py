@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from console.detection.detectors.rules.finding import Finding, quoted
 from console.environments.evidence import EXACT, WORDS, Evidence, State
+from console.environments.webshop.purchase import Choice
 from console.trajectory.terms import Term, TermKind, lowered, words
 
 _MOST_WORDS = 5
@@ -91,18 +92,19 @@ def choice_refused(evidence: Evidence) -> Finding | None:
     refused = evidence.purchase.refused if evidence.purchase else ()
     if not refused:
         return None
-    asked = [text for text in refused if set(words(text)) & set(words(evidence.instruction))]
+    said = set(words(evidence.instruction))
+    asked = [text for text in refused if 2 * len(said & set(words(text))) >= len(set(words(text))) > 0]
     sentence = f"The shop refused the click on {quoted(asked)}, and the agent went on without it." if asked else ""
     return Finding(1.0, sentence, tuple(map(lowered, asked)))
 
 
-def _choices(evidence: Evidence):  # type: ignore[no-untyped-def]
+def _choices(evidence: Evidence) -> tuple[Choice, ...]:
     return evidence.purchase.choices if evidence.purchase else ()
 
 
 def _phrases(missing: Sequence[Term], evidence: Evidence) -> list[str]:
     """Missing plain words that stand side by side in the instruction, joined."""
-    text, found = evidence.checkpoint.instruction, []
+    text, found = evidence.checkpoint.instruction, list[tuple[int, int]]()
     plain = sorted((term for term in missing if term.kind in WORDS), key=lambda term: term.start)
     for term in plain:
         if found and term.start - found[-1][1] <= 1:

@@ -1,4 +1,4 @@
-"""Tool calls: who asked for what the call does, where its arguments come from, and did the calls before work or fail?"""
+"""Tool calls: who asked for what the call does, where its arguments come from, and did the calls before work?"""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _ASSENT = re.compile(
     r"that's fine|right|perfect|absolutely|definitely|agree|great|fine)\b"
 )
 _SCOPE = re.compile(r"(?:^|_)(?:all|every|everything|bulk|any)(?:_|$)|^\*$", re.IGNORECASE)
+_NUMBERED = re.compile(r"order|account|invoice|ticket|booking|reservation|room|item|case|customer|payment|bill|claim")
 _ID_NAME = re.compile(r"(?:^|_)(?:id|ids|order|number|account|code|ref|reference|ticket|reservation|booking)$|_id|Id$")
 
 
@@ -54,10 +55,14 @@ def recipient_of_a_tool(evidence: Evidence) -> Finding | None:
     for call in _pending(evidence):
         for one in call.arguments if call.asked and call.effects & {Effect.PAY, Effect.SEND} else ():
             if one.source is Source.TOOL and names_somebody(one.name) and telling(one.value):
-                where = f"what {one.tool} returned in step {one.step}" if one.tool else f"what was read in step {one.step}"
+                where = (
+                    f"what {one.tool} returned in step {one.step}" if one.tool else f"what was read in step {one.step}"
+                )
                 told = f"`{one.name}`: {one_line(one.value, 60)} comes from {where}, not from the user"
                 if lowered(one.value) in call.ordered:
-                    return Finding(1.0, f'{told}; it stands there in a request: "{one_line(call.ordered, 140)}"', (one.value,))
+                    return Finding(
+                        1.0, f'{told}; it stands there in a request: "{one_line(call.ordered, 140)}"', (one.value,)
+                    )
                 return Finding(0.3, f"{told}.", (one.value,))
     return None
 
@@ -91,7 +96,9 @@ def scope_not_asked(evidence: Evidence) -> Finding | None:
     """A call for all of something where the user named one."""
     stated = [term for term in evidence.terms if term.kind in (TermKind.ID, TermKind.NUMBER)]
     for call in _pending(evidence):
-        wide = next((part for part in (call.call.name, *(one.value for one in call.arguments)) if _SCOPE.search(part)), "")
+        wide = next(
+            (part for part in (call.call.name, *(one.value for one in call.arguments)) if _SCOPE.search(part)), ""
+        )
         passes = {one.value.lower().lstrip("#") for one in call.arguments}
         if wide and call.effects & CHANGING and not re.search(r"\b(?:all|every|everything|each)\b", evidence.user):
             left = [term.text for term in stated if term.text.lower().lstrip("#") not in passes]
@@ -106,7 +113,7 @@ def argument_unseen(evidence: Evidence) -> Finding | None:
     told = [one for one in unseen if telling(one.value)]
     if not unseen:
         return None
-    return Finding(1 - 0.5 ** len(unseen), _nowhere(told), tuple(one.value for one in told))
+    return Finding(1 - 0.5 ** (len(unseen) + len(told)), _nowhere(told), tuple(one.value for one in told))
 
 
 def figure_unseen(evidence: Evidence) -> Finding | None:
@@ -136,7 +143,14 @@ def number_differs(evidence: Evidence) -> Finding | None:
     numbers = _numbers(evidence)
     for one in (one for call in _pending(evidence) for one in call.arguments):
         noun = re.sub(r"_?(?:id|number|no)$", "", one.name.lower())
-        if noun in numbers and is_figure(one.value) and float(one.value.replace(",", "")) != float(numbers[noun]):
+        known = one.source is Source.TOOL and not _NUMBERED.search(noun)
+        if (
+            noun in numbers
+            and not known
+            and one.source is not Source.USER
+            and is_figure(one.value)
+            and float(one.value.replace(",", "")) != float(numbers[noun])
+        ):
             told = f"The user said {noun} {numbers[noun]}; the call passes `{one.name}`: {one.value}."
             return Finding(1.0, told, (one.value,))
     return None
@@ -151,9 +165,11 @@ def unconfirmed(evidence: Evidence) -> Finding | None:
     if said and _ASSENT.search(said[-1]):
         return None
     if not said:
-        return Finding(1.0, "The policy requires the user's confirmation before this; the user was not asked.", ("yes",))
-    told = f'The policy requires the user\'s confirmation before this; the user\'s last words are "{one_line(said[-1], 100)}"'
-    return Finding(1.0, told, ("yes",))
+        return Finding(
+            1.0, "The policy requires the user's confirmation before this; the user was not asked.", ("yes",)
+        )
+    told = "The policy requires the user's confirmation before this; the user's last words are"
+    return Finding(1.0, f'{told} "{one_line(said[-1], 100)}"', ("yes",))
 
 
 def many_arguments(evidence: Evidence) -> Finding | None:
@@ -209,7 +225,8 @@ def _nowhere(told: Sequence[Argument]) -> str:
         return ""
     names = ", ".join(f"`{one.name}`: {one_line(one.value, 60)}" for one in told[:3])
     stands = "stands" if len(told) == 1 else "stand"
-    return f"{names} {stands} nowhere in what the user said or a tool returned; the agent alone came up with it."
+    it = "it" if len(told) == 1 else "them"
+    return f"{names} {stands} nowhere in what the user said or a tool returned; the agent alone came up with {it}."
 
 
 def _numbers(evidence: Evidence) -> dict[str, str]:
