@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
 from functools import cached_property
 
@@ -19,7 +20,7 @@ from console.environments.webshop.purchase import EXACT, Purchase, purchase, wan
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Effect, effects
 from console.trajectory.provenance import user_words
-from console.trajectory.terms import Term, TermKind, lowered, mentions, terms, words
+from console.trajectory.terms import COUNTS, Term, TermKind, lowered, mentions, terms, words
 
 LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
 """What a text keeps to without saying it, so neither found nor missing."""
@@ -27,6 +28,7 @@ WORDS = frozenset({TermKind.WORD})
 """What a text may well say in other words, so that its absence tells little."""
 _SEEN_LIMIT = 200_000
 _QUESTION = re.compile(r"\?|^\W*(?:who|what|which|where|when|whose|how|is|are|was|were|do|does|did|in what|in which)\b")
+_PACK = r"(?<!\d){0}[\s-]?(?:packs?|count|ct|pcs|pieces?|bags?|boxes|bottles?|packets?|sets?|pairs?|pk)\b|(?:pack|set|box) of {0}(?!\d)"
 _SIZES = tuple(
     frozenset(group.split(","))
     for group in (
@@ -160,7 +162,8 @@ class Evidence:
     def _state(self, term: Term) -> State:
         if self._speaks(term, self.read, self._stems):
             return State.FOUND
-        if self.purchase and self._speaks(term, self.purchase.offered, _stems(self.purchase.offered)):
+        shown = f"{self.read}\n{self.purchase.offered}" if self.purchase else ""
+        if shown and self._speaks(term, shown, _stems(shown)):
             return State.OFFERED
         return State.MISSING
 
@@ -176,7 +179,14 @@ class Evidence:
             return is_spoken_of(term, text)
         own = words(term.text)
         if term.kind in (*WORDS, TermKind.ATTRIBUTE, TermKind.NAME) and own:
-            return all(_stem(word) in stems or (len(word) > 4 and word in text) for word in own)
+            return all(_is_in(word, text, stems) for word in own)
+        side = re.match(r"\d+(?:\.\d+)?(?=[\s-]?[a-z\"”])", term.text.lower())
+        if side and re.search(
+            rf"(?<![\d.]){re.escape(side[0])}\s?\w{{0,4}}\s?[x×]\s?\d|[x×]\s?{re.escape(side[0])}(?![\d.])", text
+        ):
+            return True
+        if term.kind is TermKind.QUANTITY and re.search(_PACK.format(int(float(term.value))), text):
+            return True
         size = " ".join(own)
         return any(
             re.search(rf"(?<![^\W_]){re.escape(other)}(?![^\W_])", text)
@@ -203,6 +213,15 @@ class Evidence:
     def _choices(self) -> Iterator[tuple[str, ...]]:
         for choice in self.purchase.choices if self.purchase else ():
             yield choice.name, choice.asked or "–", " · ".join(choice.options), choice.chosen or "–"
+
+
+def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
+    """Whether a word stands in a text: as another form, as a figure, run together, or with a letter mistyped."""
+    if word in COUNTS:
+        return bool(re.search(rf"(?<!\d){COUNTS.index(word)}(?!\d)|{word}", text))
+    if _stem(word) in stems or (len(word) > 3 and word[:5] in text):
+        return True
+    return len(word) > 4 and bool(get_close_matches(word, [one for one in stems if one[0] == word[0]], 1, 0.8))
 
 
 def _stem(word: str) -> str:

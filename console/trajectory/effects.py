@@ -97,9 +97,15 @@ def _parts(name: str) -> tuple[str, ...]:
     return tuple(part.lower() for part in _PARTS.findall(name))
 
 
+_ON_SCREEN = frozenset({("open",), ("close",), ("press",), ("select",), ("type",)})
+"""Names that only tell of a hand on a screen."""
+
+
 @lru_cache(maxsize=4096)
 def _by_name(tool: str) -> frozenset[Effect]:
     words = verbs(tool)
+    if words in _ON_SCREEN:
+        return frozenset()
     if "transfer" in words and _WORDS.hands_over & set(words):
         return frozenset({Effect.SEND})
     deciding = _deciding(words)

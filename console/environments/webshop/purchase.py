@@ -29,6 +29,7 @@ EXACT = frozenset({TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER, TermKind.A
 _NUMERIC = frozenset({TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER})
 _LEFT_OUT = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE, TermKind.NEGATION})
 _TASTES = re.compile(r"colou?r|flavou?r|scent|pattern|material|taste", re.IGNORECASE)
+_COLOURS = re.compile(r"colou?r", re.IGNORECASE)
 _GENERIC = frozenset(
     [
         "color",
@@ -217,15 +218,15 @@ def _press(product: _Product, act: Act, pressed: str, shown: str) -> None:
 
 def _made(product: _Product, listed: str, stated: Sequence[Term]) -> Purchase:
     price = next(_PRICE.finditer(product.page))
-    low = float(price[1].replace(",", ""))
+    prices = [float(figure.replace(",", "")) for figure in price.groups() if figure]
     groups = [(name, tuple(value for value, _ in values)) for name, values in _groups(product.page)]
     title = lowered("\n".join([listed, *product.texts]))
     choices = tuple(
         _choice(name, options, _of(options, product.chosen.get(name, "")), stated, title) for name, options in groups
     )
     return Purchase(
-        low=low,
-        high=max(low, float(price[2].replace(",", ""))) if price[2] else low,
+        low=min(prices),
+        high=max(prices),
         choices=choices,
         refused=tuple(text for text in product.refused if text and text not in product.chosen.values()),
         unopened=tuple(
@@ -258,7 +259,7 @@ def _choice(name: str, options: tuple[str, ...], chosen: str, stated: Sequence[T
     best = max(options, key=lambda option: fits[option], default="")
     if not best or fits[best][0] <= 0:
         return Choice(name, options, "", chosen)
-    if chosen and fits[chosen][0] >= fits[best][0]:
+    if chosen and fits[chosen][0] + 1 >= fits[best][0]:
         return Choice(name, options, chosen, chosen)
     ties = [option for option in options if fits[option] == fits[best]]
     return Choice(name, options, best if len(ties) == 1 else "", chosen)
@@ -268,8 +269,9 @@ def _fit(name: str, option: str, stated: Sequence[Term], title: str) -> tuple[fl
     """How much of what is stated the option says, sizes and the like twice; then how little else it says."""
     text, own = lowered(option), [word for word in words(option) if word not in _GENERIC]
     said = [term for term in stated if _belongs(term, name) and mentions(term, text)]
+    said = [term for term in said if term.kind in EXACT or not all(word in title for word in words(term.text))]
     extra = len(set(own) - {word for term in said for word in words(term.text)})
-    tasty = bool(_TASTES.search(name))
+    tasty = bool(_COLOURS.search(name))
     exact = any(term.kind in _NUMERIC or (term.kind in EXACT and (tasty or not extra)) for term in said)
     whole = bool(own) and not extra and not all(word in title for word in own)
     told = sum(2.0 if term.kind in EXACT else 1.0 for term in said) if exact or whole else 0.0
@@ -284,4 +286,5 @@ def _belongs(term: Term, group: str) -> bool:
 def wanted(stated: Iterable[Term]) -> list[Term]:
     """The terms that a product can be expected to show, each once; words that every shop uses tell nothing."""
     telling = [term for term in stated if term.kind not in _LEFT_OUT and not set(words(term.text)) <= _GENERIC]
+    telling = [term for term in telling if term.kind is not TermKind.WORD or len(term.text.strip()) > 3]
     return list({lowered(term.text): term for term in reversed(telling)}.values())[::-1]

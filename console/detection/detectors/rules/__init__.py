@@ -25,8 +25,8 @@ FORM = "No single fact speaks against this; the score comes from how the record 
 CHECKS: dict[str, tuple[float, Callable[[Evidence], Finding | None]]] = {
     "price_above_limit": (2.5, shopping.price_above_limit),
     "price_below_floor": (2.0, shopping.price_below_floor),
-    "option_not_chosen": (1.5, shopping.option_not_chosen),
-    "option_differs": (1.2, shopping.option_differs),
+    "option_not_chosen": (2.5, shopping.option_not_chosen),
+    "option_differs": (2.0, shopping.option_differs),
     "options_left": (0.6, shopping.options_left),
     "stated_missing": (2.2, shopping.stated_missing),
     "figures_missing": (1.0, shopping.figures_missing),

@@ -6,7 +6,7 @@ import re
 
 from console.detection.detectors.rules.finding import Finding, one_line, quoted
 from console.environments.evidence import Evidence
-from console.environments.hotpotqa.reading import Reading, plain
+from console.environments.hotpotqa.reading import Page, Reading, plain
 from console.trajectory.terms import COUNTS, TermKind, lowered, words
 
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")
@@ -153,6 +153,12 @@ def _answered(evidence: Evidence) -> Reading | None:
     if lowered(reading.answer).strip(" .") in ("yes", "no") or _is_choice(reading.answer, evidence):
         return None
     return reading
+
+
+def _is_linked(page: Page, reading: Reading) -> bool:
+    """Whether a page that was read before names this one, as a question of two steps wants it."""
+    title = plain(re.sub(r"\(.*?\)", "", page.title))
+    return bool(title) and any(title in plain(one.text) for one in reading.pages if one.step < page.step)
 
 
 def _is_choice(given: str, evidence: Evidence) -> bool:

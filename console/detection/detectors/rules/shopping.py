@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from console.detection.detectors.rules.finding import Finding, quoted
@@ -73,7 +74,7 @@ def stated_missing(evidence: Evidence) -> Finding | None:
     if not evidence.purchase or not missing:
         return None
     told = [term for term in missing if term.kind not in WORDS] + _phrases(missing, evidence)
-    phrases = [told_ if isinstance(told_, str) else told_.text for told_ in told]
+    phrases = [one if isinstance(one, str) else _whole(one, evidence) for one in told]
     unopened = [name.capitalize() for name in evidence.purchase.unopened]
     where = f" ({_listed(unopened)} not opened)" if unopened else ""
     sentence = f"Not seen on the chosen page{where}: {quoted(phrases[:_MOST_WORDS], _MOST_WORDS)}."
@@ -92,8 +93,9 @@ def choice_refused(evidence: Evidence) -> Finding | None:
     refused = evidence.purchase.refused if evidence.purchase else ()
     if not refused:
         return None
-    said = set(words(evidence.instruction))
+    said, shown = set(words(evidence.instruction)), evidence.read
     asked = [text for text in refused if 2 * len(said & set(words(text))) >= len(set(words(text))) > 0]
+    asked = [text for text in asked if not all(word[:5] in shown for word in words(text))]
     sentence = f"The shop refused the click on {quoted(asked)}, and the agent went on without it." if asked else ""
     return Finding(1.0, sentence, tuple(map(lowered, asked)))
 
@@ -112,6 +114,12 @@ def _phrases(missing: Sequence[Term], evidence: Evidence) -> list[str]:
         else:
             found.append((term.start, term.end))
     return [text[start:end] for start, end in found]
+
+
+def _whole(term: Term, evidence: Evidence) -> str:
+    """The term as the instruction writes it, to the end of a word that a dash makes of it (`5-shelf`)."""
+    after = re.match(r"-[a-z]+", evidence.checkpoint.instruction[term.end :])
+    return term.text + (after[0] if after else "")
 
 
 def _listed(names: Sequence[str]) -> str:

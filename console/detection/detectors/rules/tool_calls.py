@@ -16,7 +16,7 @@ from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
 _CONFIRM = re.compile(r"\bconfirm(?:s|ed|ation)?\b")
 _ASSENT = re.compile(
     r"\b(?:yes|yeah|yep|sure|ok|okay|confirm(?:ed)?|correct|proceed|go ahead|please do|sounds good|that works|"
-    r"that's fine|right|perfect|absolutely|definitely|agree|great|fine)\b"
+    r"that's fine|right|perfect|absolutely|definitely|agree|great|fine|oui|d'accord|sí|ja|let's go with)\b"
 )
 _SCOPE = re.compile(r"(?:^|_)(?:all|every|everything|bulk|any)(?:_|$)|^\*$", re.IGNORECASE)
 _NUMBERED = re.compile(r"order|account|invoice|ticket|booking|reservation|room|item|case|customer|payment|bill|claim")
@@ -259,7 +259,8 @@ def failure_ignored(evidence: Evidence) -> Finding | None:
     if evidence.reading or evidence.purchase:
         return Finding(1.0)
     last = evidence.acts[-1].observation
-    return Finding(1.0, f'The action just before failed ("{one_line(last, 80)}"), and the agent goes on.', ("failed",))
+    told = f'The action just before failed ("{one_line(last, 80)}"), and the agent goes on.'
+    return Finding(1.0, told, (last,))
 
 
 def repeated(evidence: Evidence) -> Finding | None:
@@ -276,6 +277,8 @@ def done_before(evidence: Evidence) -> Finding | None:
     if not earlier:
         return None
     how = "and failed" if earlier[-1].failed else "and it ran"
+    if not earlier[-1].failed and not any(call.effects & CHANGING for call in _pending(evidence)):
+        return Finding(1.0)
     return Finding(1.0, f"Exactly this was tried in step {earlier[-1].step}, {how}.", ("before",))
 
 
@@ -285,9 +288,12 @@ def tool_failed_before(evidence: Evidence) -> Finding | None:
     refused = [act for act in evidence.acts if act.failed and any(call.name in names for call in act.calls)]
     if not refused:
         return None
-    last = refused[-1]
-    told = f'"{last.calls[0].name}" was refused in step {last.step}: "{one_line(last.observation, 100)}".'
-    return Finding(1 - 0.5 ** len(refused), told, ("failed",))
+    last, passes = refused[-1], {one.value for call in _pending(evidence) for one in call.arguments}
+    still = any(token in passes for token in re.findall(r"[#\w.-]{4,}", last.observation[:500]))
+    told = f'"{last.calls[0].name}" was refused in step {last.step} for what is passed again: "'
+    return Finding(
+        1 - 0.5 ** len(refused), f'{told}{one_line(last.observation, 100)}".' if still else "", (last.observation,)
+    )
 
 
 def said_impossible(evidence: Evidence) -> Finding | None:
