@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from console.environments.acts import Act, acts, answer_given, pending_act
 from console.environments.hotpotqa.reading import Reading, is_spoken_of, reading
@@ -28,7 +28,10 @@ WORDS = frozenset({TermKind.WORD})
 """What a text may well say in other words, so that its absence tells little."""
 _SEEN_LIMIT = 200_000
 _QUESTION = re.compile(r"\?|^\W*(?:who|what|which|where|when|whose|how|is|are|was|were|do|does|did|in what|in which)\b")
-_PACK = r"(?<!\d){0}[\s-]?(?:packs?|count|ct|pcs|pieces?|bags?|boxes|bottles?|packets?|sets?|pairs?|pk)\b|(?:pack|set|box) of {0}(?!\d)"
+_PACK = (
+    r"(?<!\d){0}[\s-]?(?:packs?|count|ct|pcs|pieces?|bags?|boxes|bottles?|packets?|sets?|pairs?|pk)\b|"
+    r"(?:pack|set|box) of {0}(?!\d)"
+)
 _SIZES = tuple(
     frozenset(group.split(","))
     for group in (
@@ -221,7 +224,7 @@ def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
         return bool(re.search(rf"(?<!\d){COUNTS.index(word)}(?!\d)|{word}", text))
     if _stem(word) in stems or (len(word) > 3 and word[:5] in text):
         return True
-    return len(word) > 4 and bool(get_close_matches(word, [one for one in stems if one[0] == word[0]], 1, 0.8))
+    return len(word) > 4 and bool(get_close_matches(word, [one for one in _words(text) if one[0] == word[0]], 1, 0.8))
 
 
 def _stem(word: str) -> str:
@@ -229,8 +232,14 @@ def _stem(word: str) -> str:
     return cut if len(cut) > 2 else word
 
 
+@lru_cache(maxsize=8)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(words(text))
+
+
+@lru_cache(maxsize=8)
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(_stem(word) for word in set(words(text)))
+    return frozenset(_stem(word) for word in _words(text))
 
 
 __all__ = ["EXACT", "LIMITS", "WORDS", "Evidence", "State", "Table"]

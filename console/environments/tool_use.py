@@ -27,28 +27,10 @@ _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[t ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]m)?|\d{1,2}/\d{1,2}/\d{2,4}",
     re.IGNORECASE,
 )
-_GENERIC = frozenset(
-    [
-        "manager",
-        "tool",
-        "api",
-        "service",
-        "system",
-        "client",
-        "helper",
-        "app",
-        "data",
-        "user",
-        "users",
-        "id",
-        "info",
-        "get",
-        "the",
-        "of",
-        "to",
-        "in",
-    ]
-)
+_GENERIC_WORDS = """
+manager tool api service system client helper app data user users id info get the of to in
+"""
+_GENERIC = frozenset(_GENERIC_WORDS.split())
 _ENDING = re.compile(r"(?:ations?|ments?|ings?|ions?|ed|es|s|e|er|al)$")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\\n|\n|<[^<>]*>|['\"{}]\s*[,:]\s*['\"]")
 _TO_ME = re.compile(

@@ -254,37 +254,11 @@ def _looking(head: str, rest: list[str]) -> frozenset[Effect]:
     return frozenset({Effect.WRITE if changes or "-exec" in rest else Effect.READ})
 
 
-_WITH_SUBCOMMANDS = frozenset(
-    [
-        "git",
-        "pip",
-        "pip3",
-        "pipx",
-        "npm",
-        "yarn",
-        "pnpm",
-        "apt",
-        "apt-get",
-        "yum",
-        "dnf",
-        "brew",
-        "conda",
-        "cargo",
-        "gem",
-        "go",
-        "docker",
-        "kubectl",
-        "terraform",
-        "helm",
-        "aws",
-        "gcloud",
-        "az",
-        "uv",
-        "poetry",
-        "systemctl",
-        "service",
-    ]
-)
+_WITH_SUBCOMMANDS_WORDS = """
+git pip pip3 pipx npm yarn pnpm apt apt-get yum dnf brew conda cargo gem go docker kubectl terraform helm aws
+gcloud az uv poetry systemctl service
+"""
+_WITH_SUBCOMMANDS = frozenset(_WITH_SUBCOMMANDS_WORDS.split())
 
 
 def _with_subcommand(head: str, rest: list[str]) -> frozenset[Effect]:
@@ -300,28 +274,11 @@ def _with_subcommand(head: str, rest: list[str]) -> frozenset[Effect]:
 
 
 _MONEY = frozenset({"amount", "price", "total", "sum", "payment", "value_usd", "amount_usd"})
-_RECIPIENTS = frozenset(
-    [
-        "to",
-        "recipient",
-        "recipients",
-        "recipient_id",
-        "to_email",
-        "to_address",
-        "receiver",
-        "payee",
-        "payee_id",
-        "to_account",
-        "to_account_number",
-        "iban",
-        "cc",
-        "bcc",
-        "channel",
-        "phone_number",
-        "email_to",
-        "recipient_email",
-    ]
-)
+_RECIPIENTS_WORDS = """
+to recipient recipients recipient_id to_email to_address receiver payee payee_id to_account to_account_number
+iban cc bcc channel phone_number email_to recipient_email
+"""
+_RECIPIENTS = frozenset(_RECIPIENTS_WORDS.split())
 _WORDS_TO_OTHERS = frozenset({"body", "message", "content", "text", "subject", "msg", "html"})
 
 

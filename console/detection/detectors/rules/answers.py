@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
 from console.detection.detectors.rules.finding import Finding, one_line, quoted
 from console.environments.evidence import Evidence
@@ -64,7 +65,11 @@ def answer_out_of_context(evidence: Evidence) -> Finding | None:
     near = max((len(asked.keys() & set(words(window))) / len(asked) for window in around if asked), default=1.0)
     if near >= 0.5:
         return None
+    seen = {word for window in around for word in words(window)}
     absent = [word for word in asked if len(word) > 4 and not any(word[:5] in window for window in around)]
+    absent = [word for word in absent if not get_close_matches(word, seen, 1, 0.75)]
+    if any(_is_linked(page, reading) for page in reading.saying):
+        return Finding(1.0 - 2 * near)
     sentence = (
         f"Where {quoted([reading.answer])} was read, nothing within {_NEAR} characters mentions {quoted(absent, 3)}."
     )

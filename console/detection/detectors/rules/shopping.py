@@ -95,7 +95,7 @@ def choice_refused(evidence: Evidence) -> Finding | None:
         return None
     said, shown = set(words(evidence.instruction)), evidence.read
     asked = [text for text in refused if 2 * len(said & set(words(text))) >= len(set(words(text))) > 0]
-    asked = [text for text in asked if not all(word[:5] in shown for word in words(text))]
+    asked = [text for text in asked if not all(word[: max(3, len(word) - 4)] in shown for word in words(text))]
     sentence = f"The shop refused the click on {quoted(asked)}, and the agent went on without it." if asked else ""
     return Finding(1.0, sentence, tuple(map(lowered, asked)))
 
