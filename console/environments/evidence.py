@@ -224,11 +224,12 @@ def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
         return bool(re.search(rf"(?<!\d){COUNTS.index(word)}(?!\d)|{word}", text))
     if _stem(word) in stems or (len(word) > 3 and word[:5] in text):
         return True
-    return len(word) > 4 and bool(get_close_matches(word, [one for one in _words(text) if one[0] == word[0]], 1, 0.8))
+    return len(word) > 3 and bool(get_close_matches(word, [one for one in _words(text) if one[0] == word[0]], 1, 0.8))
 
 
 def _stem(word: str) -> str:
     cut = re.sub(r"(?:iness|ness|ingly|ings?|able|ible|edly|ed|ers?|ly|es|s|y|e)$", "", word)
+    cut = cut[:-1] if cut != word and len(cut) > 3 and cut[-1] == cut[-2] else cut
     return cut if len(cut) > 2 else word
 
 

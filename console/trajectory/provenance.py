@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -105,6 +106,7 @@ FIGURE = re.compile(r"-?[$€£]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|-?[$€£]?\d+(?:\
 MONEY_NAME = re.compile(
     r"amount|price|total|cost|sum\b|payment$|fee|refund|budget|value$|quantity|shares|limit", re.IGNORECASE
 )
+_IN_TEXT, _WORD = re.compile(r"(?<![\d.,])\d{1,15}(?:,\d{3})*(?:\.\d{1,6})?(?!\d)"), re.compile(r"[^\W_]+")
 _MOST_FIGURES = 60
 
 
@@ -113,42 +115,34 @@ def is_figure(value: str) -> bool:
     return bool(FIGURE.fullmatch(value.strip()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Finder:
-    """Tells whether a value stands in a text: by pattern, or with each of its words."""
-
-    plain: str
-    pattern: re.Pattern[str] | None
-    words: tuple[str, ...] = ()
-
-    def __call__(self, text: str) -> bool:
-        if self.pattern and (self.plain in text or not self.plain) and self.pattern.search(text):
-            return True
-        return bool(self.words) and all(word in text for word in self.words)
-
-
-def _finder(value: str) -> _Finder:
+def _finder(value: str) -> Callable[[str], bool]:
+    """Tells whether a value stands in a text: as a figure, between word ends, or with each of its words."""
     text = lowered(value).strip()
     if is_figure(text):
-        pattern, digits = _figure_pattern(text), re.sub(r"[^\d.]", "", text).lstrip("0").partition(".")[0]
-        opening = digits[: len(digits) % 3 or 3]
-        return _Finder("" if "|" in pattern else opening, re.compile(pattern))
+        figure = _number(text)
+        spelled = COUNTS[int(figure)] if figure == int(figure) and 0 < figure < len(COUNTS) else ""
+        return lambda told: figure in _figures(told) or bool(spelled and _stands(spelled, told))
     bare = text.strip("#\"' .")
-    words = tuple(word for word in re.findall(r"[^\W_]+", text) if word not in FUNCTION_WORDS)
-    several = words if len(words) > 1 and " " in text else ()
-    if not bare:
-        return _Finder("", None, several)
-    start, end = (r"(?<![^\W_])" if bare[0].isalnum() else ""), (r"(?![^\W_])" if bare[-1].isalnum() else "")
-    return _Finder(bare, re.compile(start + re.escape(bare) + end), several)
+    words = [word for word in _WORD.findall(text) if word not in FUNCTION_WORDS]
+    several = words if len(words) > 1 and " " in text else []
+    return lambda told: _stands(bare, told) or bool(several and all(word in told for word in several))
 
 
-def _figure_pattern(text: str) -> str:
-    figure = float(re.sub(r"[^\d.]", "", text))
-    whole, _, decimals = f"{figure:.6f}".rstrip("0").rstrip(".").partition(".")
-    grouped = f"{int(whole):,}".replace(",", ",?")
-    tail = rf"\.{decimals}0*" if decimals else r"(?:\.0+)?"
-    spelled = rf"|\b{COUNTS[int(figure)]}\b" if not decimals and 0 < figure < len(COUNTS) else ""
-    return rf"(?<![\d.,])0*{grouped}{tail}(?!\d|[.,]\d){spelled}"
+def _stands(bare: str, text: str) -> bool:
+    """Whether the words stand in the text with no letter or figure right before or after them."""
+    at = text.find(bare) if bare else -1
+    while at >= 0:
+        end = at + len(bare)
+        before, after = text[at - 1 : at] if at else "", text[end : end + 1]
+        if not (before.isalnum() and bare[0].isalnum()) and not (after.isalnum() and bare[-1].isalnum()):
+            return True
+        at = text.find(bare, at + 1)
+    return False
+
+
+@lru_cache(maxsize=64)
+def _figures(text: str) -> frozenset[float]:
+    return frozenset(float(figure.replace(",", "")) for figure in _IN_TEXT.findall(text))
 
 
 def _is_worked_out(value: str, told: Told) -> bool:
