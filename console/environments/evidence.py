@@ -222,6 +222,8 @@ def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
     """Whether a word stands in a text: as another form, as a figure, run together, or with a letter mistyped."""
     if word in COUNTS:
         return bool(re.search(rf"(?<!\d){COUNTS.index(word)}(?!\d)|{word}", text))
+    if word == "window" and re.search(r"(?<![a-z])win ?\d", text):
+        return True
     if _stem(word) in stems or (len(word) > 3 and word[:5] in text):
         return True
     return len(word) > 3 and bool(get_close_matches(word, [one for one in _words(text) if one[0] == word[0]], 1, 0.8))
