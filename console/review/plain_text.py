@@ -54,11 +54,17 @@ def _head(presentation: Presentation) -> Iterator[str]:
     yield from _block(Block.ASKED, _cut(presentation.task))
     if presentation.terms:
         yield from _wrapped("found: " + (" · ".join(term.text for term in presentation.found) or "nothing"))
+        if presentation.offered:
+            yield from _wrapped("offered, not chosen: " + " · ".join(term.text for term in presentation.offered))
         yield from _wrapped("not found: " + (" · ".join(term.text for term in presentation.missing) or "nothing"))
     if presentation.brief:
         yield from _block(Block.BRIEF, "\n".join(f"{name}: {value}" for name, value in presentation.brief))
     stamp = f"  [{presentation.stamp.upper()}]" if presentation.stamp else ""
     yield from _block(presentation.heading, presentation.action + stamp)
+    if presentation.table:
+        for row in presentation.table.rows:
+            cells = zip(presentation.table.columns[1:], row[1:], strict=True)
+            yield from _wrapped(f"{row[0]}: " + "; ".join(f"{name} {cell}" for name, cell in cells))
     if presentation.last_seen:
         yield from _block(Block.LAST_SEEN, "\n".join(_seen(presentation)))
     if presentation.belief is not None:

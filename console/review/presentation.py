@@ -13,10 +13,19 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from console.environments import environment
+from console.environments.evidence import LIMITS, WORDS, Evidence, State, Table
 from console.environments.task_briefing import Brief
 from console.review.judge_appeals import judge_appeals
 from console.trajectory import Step, Trajectory
-from console.trajectory.checkpoints import Checkpoint, CheckpointKind, calls, checkpoints, is_thought, pending_action
+from console.trajectory.checkpoints import (
+    Checkpoint,
+    CheckpointKind,
+    calls,
+    checkpoint_at,
+    checkpoints,
+    is_thought,
+    pending_action,
+)
 from console.trajectory.terms import Term, TermKind, lowered, mentions, occurrences, terms
 
 LONG_CHARS = 300
@@ -27,10 +36,7 @@ LAST_SEEN_CHARS = 420
 _TELLING_CHARS = 80
 # Where everything is marked, nothing is; and each mark is one more element to swap when the next item comes.
 _MARKS, _WORD_MARKS = 3, 1
-WORDS = frozenset({TermKind.WORD})
-"""What a text may well say in other words, so that its absence tells little."""
-LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
-"""What a text keeps to without saying it, so neither found nor missing."""
+_CELL_CHARS, _ROWS = 120, 30
 
 
 def preview(text: str, limit: int = PREVIEW_CHARS) -> str:
@@ -71,12 +77,6 @@ def last_seen(steps: Sequence[Step]) -> tuple[tuple[int, str], ...]:
     if shown and len(shown[0][1]) < _TELLING_CHARS:
         shown += [entry for entry in seen if len(entry[1]) >= _TELLING_CHARS][-1:]
     return tuple(shown)
-
-
-def evidence(steps: Sequence[Step], action: str, instruction: str) -> str:
-    """What the agent saw, and the action; its own queries and pages that repeat the task would make all look found."""
-    text = "\n".join([*(step.observation for step in steps if not is_thought(step.action)), action])
-    return text.replace(instruction.strip(), " ") if instruction.strip() else text
 
 
 def occurring(stated: Sequence[Term], texts: Iterable[str]) -> tuple[Term, ...]:
@@ -204,11 +204,12 @@ class ShownStep:
 class Presentation:
     """Everything that is shown, in the order of reading; what may not be shown is None or empty.
 
-    `found` and `missing` (the telling ones first) are the terms of the task that occur, or do not, in what the agent
-    saw and is about to do; `unbelieved` are those that the inferred task lacks or goes beyond; `last_seen` holds the
-    numbers and texts of observations, `customer` the numbers of the steps whose observation is what a customer said;
-    `appeals` are places that speak to a model or its judge, by step. `instructed` says that the opening holds the
-    agent's instructions.
+    `found`, `offered` and `missing` (the telling ones first) are the terms of the task that were found where they
+    count, that only stand among options not chosen, and that nothing showed; `table` is what the decision rests on, its
+    cells cut. All four come from the evidence that the detectors' sentences come from. `unbelieved` are the terms that
+    the inferred task lacks or goes beyond; `last_seen` holds the numbers and texts of observations, `customer` the
+    numbers of the steps whose observation is what a customer said; `appeals` are places that speak to a model or its
+    judge, by step. `instructed` says that the opening holds the agent's instructions.
     """
 
     task: str
@@ -223,6 +224,8 @@ class Presentation:
     opening: str = ""
     instructed: bool = False
     customer: frozenset[int] = frozenset()
+    offered: tuple[Term, ...] = ()
+    table: Table | None = None
     brief: Brief = ()
     belief: str | None = None
     unbelieved: tuple[Term, ...] = ()
@@ -256,16 +259,18 @@ def checkpoint_presentation(
     its run; by default as its kind has it where an agent waits.
     """
     stamp = standing or _STANDING[checkpoint.kind] or ""
-    stated = terms(checkpoint.instruction) if highlights else ()
+    read = Evidence(checkpoint)
+    stated = read.terms if highlights else ()
     rows = [_row(step, number, checkpoint.environment) for number, step in enumerate(checkpoint.steps, start=1)]
     if checkpoint.kind is not CheckpointKind.HALTED:
         rows.append(_pending_row(checkpoint, stamp))
-    found, missing = compare(stated, evidence(checkpoint.steps, checkpoint.action, checkpoint.instruction))
     return Presentation(
         task=checkpoint.instruction,
         terms=stated,
-        found=found,
-        missing=missing,
+        found=read.in_state(State.FOUND) if highlights else (),
+        offered=read.in_state(State.OFFERED) if highlights else (),
+        missing=read.in_state(State.MISSING) if highlights else (),
+        table=_cut(read.table) if highlights and checkpoint.kind is not CheckpointKind.HALTED else None,
         heading=Block.CRITICAL if stamp is Standing.RECORDED else _HEADINGS[checkpoint.kind],
         action=checkpoint.action,
         stamp=stamp,
@@ -294,16 +299,16 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
     pending = pending_action(trajectory)
     if pending is not None:
         rows.append(ShownStep(len(trajectory.steps) + 1, action=pending, critical=True, stamp=Standing.WAITS))
-    stated = terms(trajectory.instruction)
-    action = _action_at(trajectory, at) if marked else ""
-    found, missing = compare(stated, evidence(trajectory.steps[:at], action, trajectory.instruction))
+    read = Evidence(checkpoint_at(trajectory, at, CheckpointKind.ACTION if marked else CheckpointKind.HALTED))
     return Presentation(
         task=trajectory.instruction,
-        terms=stated,
-        found=found,
-        missing=missing,
+        terms=read.terms,
+        found=read.in_state(State.FOUND),
+        offered=read.in_state(State.OFFERED),
+        missing=read.in_state(State.MISSING),
+        table=_cut(read.table) if marked else None,
         heading=Block.CRITICAL if marked else Block.NO_ACTION,
-        action=action,
+        action=_action_at(trajectory, at) if marked else "",
         stamp="" if not marked else Standing.WAITS if at == len(trajectory.steps) else Standing.RAN,
         last_seen=last_seen(trajectory.steps[:at]),
         steps=tuple(rows),
@@ -322,6 +327,13 @@ def _customer(steps: Sequence[Step], where: str) -> frozenset[int]:
         for number, step in enumerate(steps, start=1)
         if talks and {call.name for call in calls(step.action)} & {*talks}
     )
+
+
+def _cut(table: Table | None) -> Table | None:
+    """The table with its cells as previews."""
+    if table is None:
+        return None
+    return Table(table.columns, tuple(tuple(preview(cell, _CELL_CHARS) for cell in row) for row in table.rows[:_ROWS]))
 
 
 def _action_at(trajectory: Trajectory, index: int) -> str:

@@ -43,6 +43,7 @@ class _Vocabulary:
     hands_over: frozenset[str]
     shell: dict[str, frozenset[str]]
     subcommands: dict[str, frozenset[str]]
+    asking: dict[str, frozenset[str]]
 
 
 _WORDS = read_data(files(__package__) / "effects.yaml", _Vocabulary)
@@ -57,10 +58,12 @@ def _by_word(table: Mapping[str, frozenset[str]]) -> dict[str, frozenset[Effect]
 
 
 _VERBS, _SHELL, _SUBCOMMANDS = map(_by_word, (_WORDS.verbs, _WORDS.shell, _WORDS.subcommands))
+ASKING: dict[Effect, frozenset[str]] = {Effect(effect): words for effect, words in _WORDS.asking.items()}
+"""Words by which people ask for an effect."""
 _LONG_VERBS = tuple(sorted((verb for verb in _VERBS if len(verb) > 3 or verb == "get"), key=len, reverse=True))
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_NAMESPACE = re.compile(r".*(?:__|[./:])(?=\w)", re.DOTALL)
-_LONGEST = 20_000
+_NAMESPACE = re.compile(r"^.*(?:__|[./:])(?=\w)", re.DOTALL)
+_LONGEST, _LONGEST_NAME = 20_000, 200
 
 
 def effects(tool: str, arguments: Mapping[str, Any] | None = None) -> frozenset[Effect]:
@@ -68,7 +71,7 @@ def effects(tool: str, arguments: Mapping[str, Any] | None = None) -> frozenset[
 
     A call that changes something is not READ as well, and one whose command only looks (`bash` with `ls`) is no RUN.
     """
-    named = _by_name(tool)
+    named = _by_name(tool[:_LONGEST_NAME])
     told = frozenset(effect for name, value in _texts(arguments or {}) for effect in _told(name, value, named))
     if Effect.RUN in named and told:
         named = frozenset()
@@ -80,7 +83,13 @@ def effects(tool: str, arguments: Mapping[str, Any] | None = None) -> frozenset[
 
 def verbs(tool: str) -> tuple[str, ...]:
     """The words of a tool's name in lower case, without the namespace that a server puts before it."""
-    return _parts(_NAMESPACE.sub("", tool.strip())) or _parts(tool)
+    name = tool.strip()[:_LONGEST_NAME]
+    return _parts(_NAMESPACE.sub("", name, 1)) or _parts(name)
+
+
+def is_verb(word: str) -> bool:
+    """Whether a word of a tool's name can say what it does."""
+    return word in _VERBS
 
 
 @lru_cache(maxsize=4096)
@@ -88,9 +97,15 @@ def _parts(name: str) -> tuple[str, ...]:
     return tuple(part.lower() for part in _PARTS.findall(name))
 
 
+_ON_SCREEN = frozenset({("open",), ("close",), ("press",), ("select",), ("type",)})
+"""Names that only tell of a hand on a screen."""
+
+
 @lru_cache(maxsize=4096)
 def _by_name(tool: str) -> frozenset[Effect]:
     words = verbs(tool)
+    if words in _ON_SCREEN:
+        return frozenset()
     if "transfer" in words and _WORDS.hands_over & set(words):
         return frozenset({Effect.SEND})
     deciding = _deciding(words)
@@ -162,6 +177,8 @@ def _told(name: str, value: str, named: frozenset[Effect]) -> frozenset[Effect]:
     key = name.lower()
     if key in ("method", "http_method", "verb") and value.lower() in _METHODS:
         return frozenset({_METHODS[value.lower()]})
+    if key in ("action", "operation", "op") and value.lower() in _VERBS:
+        return _VERBS[value.lower()]
     if _WITH_CHANGE.match(value):
         return frozenset({Effect.WRITE})
     if statements := list(_SQL.finditer(value)):
@@ -237,37 +254,11 @@ def _looking(head: str, rest: list[str]) -> frozenset[Effect]:
     return frozenset({Effect.WRITE if changes or "-exec" in rest else Effect.READ})
 
 
-_WITH_SUBCOMMANDS = frozenset(
-    [
-        "git",
-        "pip",
-        "pip3",
-        "pipx",
-        "npm",
-        "yarn",
-        "pnpm",
-        "apt",
-        "apt-get",
-        "yum",
-        "dnf",
-        "brew",
-        "conda",
-        "cargo",
-        "gem",
-        "go",
-        "docker",
-        "kubectl",
-        "terraform",
-        "helm",
-        "aws",
-        "gcloud",
-        "az",
-        "uv",
-        "poetry",
-        "systemctl",
-        "service",
-    ]
-)
+_WITH_SUBCOMMANDS_WORDS = """
+git pip pip3 pipx npm yarn pnpm apt apt-get yum dnf brew conda cargo gem go docker kubectl terraform helm aws
+gcloud az uv poetry systemctl service
+"""
+_WITH_SUBCOMMANDS = frozenset(_WITH_SUBCOMMANDS_WORDS.split())
 
 
 def _with_subcommand(head: str, rest: list[str]) -> frozenset[Effect]:
@@ -283,28 +274,11 @@ def _with_subcommand(head: str, rest: list[str]) -> frozenset[Effect]:
 
 
 _MONEY = frozenset({"amount", "price", "total", "sum", "payment", "value_usd", "amount_usd"})
-_RECIPIENTS = frozenset(
-    [
-        "to",
-        "recipient",
-        "recipients",
-        "recipient_id",
-        "to_email",
-        "to_address",
-        "receiver",
-        "payee",
-        "payee_id",
-        "to_account",
-        "to_account_number",
-        "iban",
-        "cc",
-        "bcc",
-        "channel",
-        "phone_number",
-        "email_to",
-        "recipient_email",
-    ]
-)
+_RECIPIENTS_WORDS = """
+to recipient recipients recipient_id to_email to_address receiver payee payee_id to_account to_account_number
+iban cc bcc channel phone_number email_to recipient_email
+"""
+_RECIPIENTS = frozenset(_RECIPIENTS_WORDS.split())
 _WORDS_TO_OTHERS = frozenset({"body", "message", "content", "text", "subject", "msg", "html"})
 
 

@@ -7,11 +7,10 @@ from itertools import islice
 
 import streamlit as st
 
+from console.environments.evidence import LIMITS, WORDS, Table
 from console.review.long_texts import capped
 from console.review.presentation import (
     LAST_SEEN_CHARS,
-    LIMITS,
-    WORDS,
     Block,
     Flag,
     Presentation,
@@ -122,9 +121,13 @@ def _task(presentation: Presentation) -> str:
 
 
 def _stated(term: Term, text: str, presentation: Presentation) -> str:
-    absent = any(term.text.lower() == other.text.lower() for other in presentation.missing)
+    absent = any(term.text.lower() == other.text.lower() for other in _unmet(presentation))
     css = "ia-limit" if term.kind in LIMITS else "ia-miss" if absent else "ia-hit"
     return f'<mark class="{_shade(term, css)}">{plain(text[term.start : term.end])}</mark>'
+
+
+def _unmet(presentation: Presentation) -> tuple[Term, ...]:
+    return presentation.offered + presentation.missing
 
 
 def _shade(term: Term, css: str) -> str:
@@ -132,7 +135,9 @@ def _shade(term: Term, css: str) -> str:
 
 
 def _terms(presentation: Presentation) -> str:
-    groups = _group("found", presentation.found, "ia-hit") + _group("not found", presentation.missing, "ia-miss")
+    groups = _group("found", presentation.found, "ia-hit")
+    groups += _group("offered, not chosen", presentation.offered, "ia-miss")
+    groups += _group("not found", presentation.missing, "ia-miss")
     return f'<p class="ia-terms">{groups}</p>' if groups else ""
 
 
@@ -147,7 +152,8 @@ def _group(name: str, stated: Sequence[Term], css: str) -> str:
 def _about(presentation: Presentation, whole: bool) -> str:
     stamp = f'<span class="ia-stamp">{plain(presentation.stamp)}</span>' if presentation.stamp else ""
     action = action_html(presentation.action, stamp, whole=whole) if presentation.action else _nothing(presentation)
-    return action + "".join(_seen(presentation, *seen) for seen in presentation.last_seen)
+    seen = "".join(_seen(presentation, *one) for one in presentation.last_seen)
+    return action + _table(presentation.table) + seen
 
 
 def _seen(presentation: Presentation, number: int, text: str) -> str:
@@ -164,6 +170,15 @@ def _seen(presentation: Presentation, number: int, text: str) -> str:
             marked(short, presentation.terms), f"show all {len(text):,} characters", text, presentation.terms, ""
         )
     return f'<div class="ia-seen"><b>{plain(who.lower())}, step {number}</b> {shown}</div>'
+
+
+def _table(table: Table | None) -> str:
+    """What was asked, offered and chosen, or where the arguments of a call come from."""
+    if table is None:
+        return ""
+    head = "".join(f"<th>{plain(name)}</th>" for name in table.columns)
+    rows = "".join("<tr>" + "".join(f"<td>{plain(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+    return f'<table class="ia-evidence"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def _nothing(presentation: Presentation) -> str:

@@ -12,7 +12,6 @@ from console.review.presentation import (
     Block,
     checkpoint_presentation,
     compare,
-    evidence,
     is_long,
     last_seen,
     occurring,
@@ -138,9 +137,9 @@ def test_limits_are_neither_found_nor_missing_and_telling_terms_come_first():
 
 
 def test_what_the_agent_typed_is_no_evidence_and_neither_is_the_task_repeated():
-    steps = [Step("white?", "search[white lamp]", f"Instruction: {TASK} [Search]"), Step("", "think[brass]", "brass")]
-    found, _ = compare(terms(TASK), evidence(steps, "click[50 cm]", TASK))
-    assert [term.text for term in found] == ["50 cm"]
+    steps = (Step("white?", "search[white lamp]", f"Instruction: {TASK} [Search]"), Step("", "think[brass]", "OK."))
+    shown = checkpoint_presentation(Checkpoint("generic", TASK, "", steps, 2, CheckpointKind.ACTION, "", "go[50 cm]"))
+    assert [term.text for term in shown.found] == ["50 cm"]
 
 
 def test_terms_that_occur_nowhere_are_left_out():

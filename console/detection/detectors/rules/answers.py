@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
-from console.detection.detectors.rules.evidence import Evidence, Finding, quoted
-from console.trajectory.terms import COUNTS, TermKind, lowered, mentions, words
+from console.detection.detectors.rules.finding import Finding, one_line, quoted
+from console.environments.evidence import Evidence
+from console.environments.hotpotqa.reading import Page, Reading, plain
+from console.trajectory.terms import COUNTS, TermKind, lowered, words
 
-_ANSWERING = frozenset({"finish", "answer", "final_answer", "submit", "submit_answer", "conclude"})
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")
-_CHOICE = re.compile(r"\b(?:or|which of|who of|between)\b")
+_ASKS_WHAT = re.compile(r"\s*(?:what|who|where|when|which|whose|how many|how much)\b(?!.* or )")
+_DEMONYM = re.compile(r"^\w+(?:ican|pean|ian|ish|ese|eek|ench|utch)$")
 _UNSURE = re.compile(
-    r"\b(?:not (?:clear|sure|certain|mention\w*|specif\w*|found|stated|listed)|unclear|unknown|unable|"
+    r"\b(?:not (?:clear|sure|certain|mention\w*|specif\w*|found|stated|listed)|unclear|unable|"
     r"cannot|can't|couldn't|could not|assum\w+|guess\w*|probably|perhaps|presumably|no information|"
     r"does not (?:say|mention|provide|state))\b",
     re.IGNORECASE,
@@ -21,117 +24,149 @@ _NUMBER_WORDS = frozenset((*COUNTS, "hundred", "thousand", "million"))
 _NEAR, _TOP = 250, 300
 
 
-def answer(evidence: Evidence) -> str | None:
-    """The answer that the critical action gives, or None where it gives none."""
-    for call in evidence.calls:
-        if call.name.lower() in _ANSWERING:
-            return str(next(iter(call.arguments.values()), "")).strip()
-    return None
-
-
 def answer_unseen(evidence: Evidence) -> Finding | None:
-    """An answer, or words of it, that no page said."""
-    given = answer(evidence)
-    if given is None or _is_yes_or_no(given) or lowered(given) in evidence.read:
+    """An answer that no page said."""
+    reading = _answered(evidence)
+    if not reading or reading.saying:
         return None
-    known = set(words(evidence.instruction)) | set(words(evidence.read))
-    unseen = [word for word in words(given) if word not in known]
-    if not unseen and given:
-        return Finding(0.5, f"No page says {quoted([given])} in these words; only its single words were read.")
-    return Finding(1.0, f"The answer has words that no page showed: {quoted(unseen or [given])}.")
+    if not reading.pages:
+        return Finding(1.0, f"No page was read before the answer {quoted([reading.answer])}.", ("answer",))
+    told, parts = f"None of the pages read says {quoted([reading.answer])}", set(plain(reading.answer).split())
+    if len(parts) > 1 and parts <= set(plain("\n".join(page.text for page in reading.pages)).split()):
+        return Finding(0.5, f"{told}; its words only stand apart.", ("answer",))
+    return Finding(1.0, f"{told}.", ("answer",))
 
 
 def answer_not_last_read(evidence: Evidence) -> Finding | None:
     """An answer that is not on the page read last, or only far down on it."""
-    given = answer(evidence)
-    if not given or not evidence.acts or _is_yes_or_no(given) or _is_choice(given, evidence):
+    reading = _answered(evidence)
+    if not reading or not evidence.acts:
         return None
-    at = lowered(evidence.acts[-1].observation).find(lowered(given))
+    at = lowered(evidence.acts[-1].observation).find(lowered(reading.answer))
     if 0 <= at < _TOP:
         return None
-    if at > 0:
-        return Finding(0.5, f"The page read last says {quoted([given])} only far down.")
-    return Finding(1.0, f"The page read last does not say {quoted([given])}.")
+    said = [page.step for page in reading.saying]
+    if not said or reading.pages[-1].step in said:
+        return Finding(0.5 if at > 0 else 1.0)
+    where = f"the page of step {said[-1]}" if len(said) == 1 else f"the pages of steps {', '.join(map(str, said[:4]))}"
+    told = f"The page read last (step {reading.pages[-1].step}) does not say {quoted([reading.answer])}; {where} did."
+    return Finding(1.0, told, ("answer",))
 
 
 def answer_out_of_context(evidence: Evidence) -> Finding | None:
-    """An answer that was read, but never near the words of the question."""
-    given = answer(evidence)
-    if not given or not evidence.asked_words or _is_yes_or_no(given) or _is_choice(given, evidence):
+    """An answer that was read, but never near most of the question's words."""
+    reading = _answered(evidence)
+    if not reading or not reading.saying:
         return None
-    places = [match.start() for match in re.finditer(re.escape(lowered(given)), evidence.read)][:20]
-    asked = evidence.asked_words - set(words(given))
-    near = max((_shared(evidence.read[max(0, at - _NEAR) : at + _NEAR], asked) for at in places), default=1.0)
+    asked = dict.fromkeys(word for word in words(evidence.instruction) if word not in words(reading.answer))
+    text, given = lowered("\n".join(page.text for page in reading.saying)), lowered(reading.answer)
+    places = [match.start() for match in re.finditer(re.escape(given), text)][:20]
+    around = [text[max(0, at - _NEAR) : at + len(given) + _NEAR] for at in places]
+    near = max((len(asked.keys() & set(words(window))) / len(asked) for window in around if asked), default=1.0)
     if near >= 0.5:
         return None
-    return Finding(1.0 - 2 * near, f"Where {quoted([given])} was read, little of the question stood nearby.")
+    seen = {word for window in around for word in words(window)}
+    absent = [word for word in asked if len(word) > 4 and not any(word[:5] in window for window in around)]
+    absent = [word for word in absent if not get_close_matches(word, seen, 1, 0.75)]
+    if any(_is_linked(page, reading) for page in reading.saying):
+        return Finding(1.0 - 2 * near)
+    sentence = (
+        f"Where {quoted([reading.answer])} was read, nothing within {_NEAR} characters mentions {quoted(absent, 3)}."
+    )
+    return Finding(1.0 - 2 * near, sentence if len(absent) > 1 else "", ("context",))
 
 
 def answer_several(evidence: Evidence) -> Finding | None:
-    """An answer that lists several things."""
-    given = answer(evidence)
-    if not given or not re.search(r",\s|\band\b|\bor\b", lowered(given)) or lowered(given) in evidence.instruction:
+    """An answer that lists several things; predicts without being an argument."""
+    reading = _answered(evidence)
+    if not reading or not re.search(r",\s|\band\b|\bor\b", lowered(reading.answer)):
         return None
-    return Finding(1.0, f"The answer names several things: {quoted([given])}.")
+    return Finding(1.0)
 
 
 def answer_wordy(evidence: Evidence) -> Finding | None:
-    """A long answer where a name, a figure or a few words would do."""
-    given = answer(evidence)
-    count = len(words(given)) if given else 0
-    if count <= 2:
-        return None
-    return Finding(min(1.0, (count - 2) / 4), f"The answer is long ({count} words); such answers often say too much.")
+    """A long answer where a name, a figure or a few words would do; predicts without being an argument."""
+    count = len(words(evidence.reading.answer)) if evidence.reading else 0
+    return Finding(min(1.0, (count - 2) / 4)) if count > 2 else None
 
 
 def answer_of_wrong_form(evidence: Evidence) -> Finding | None:
     """An answer without a figure to a question for a year or a number, or no answer at all."""
-    given = answer(evidence)
-    if given is None:
+    if not evidence.reading:
         return None
+    given = evidence.reading.answer
     if lowered(given) in _NO_ANSWER:
-        return Finding(1.0, f"The agent gives up: its answer is {quoted([given])}.")
+        return Finding(1.0, f"The agent gives up: its answer is {quoted([given])}.", ("answer",))
+    asks = _ASKS_WHAT.match(evidence.instruction)
+    if asks and lowered(given).strip(" .") in ("yes", "no"):
+        return Finding(1.0, f'The question asks "{asks[0].strip()}"; the answer is {quoted([given])}.', ("form",))
     wants = _WANTS_FIGURE.search(evidence.instruction)
     if not wants or re.search(r"\d", given) or _NUMBER_WORDS & set(words(given)):
         return None
-    return Finding(1.0, f'The question asks "{wants[0]}"; the answer {quoted([given])} has no figure.')
+    return Finding(1.0, f'The question asks "{wants[0]}"; the answer {quoted([given])} has no figure.', ("form",))
+
+
+def answer_in_question(evidence: Evidence) -> Finding | None:
+    """An answer that only repeats words of a question that offers no choice."""
+    reading = _answered(evidence)
+    if not reading or f" {plain(reading.answer)} " not in f" {plain(evidence.instruction)} ":
+        return None
+    return Finding(1.0, f"The answer {quoted([reading.answer])} only repeats words of the question.", ("answer",))
 
 
 def subject_unread(evidence: Evidence) -> Finding | None:
     """Names in the question that no page ever spoke of."""
-    if answer(evidence) is None:
+    reading = evidence.reading
+    if not reading or not reading.unread:
         return None
     names = [term for term in evidence.terms if term.kind is TermKind.NAME]
-    unread = [term.text for term in names if not mentions(term, evidence.seen)]
-    if not unread:
-        return None
+    told = [name for name in reading.unread if plain(name) != plain(reading.answer) and not _DEMONYM.search(name)]
+    sentence = (
+        f"The question names {quoted(told)}; nothing that was read speaks of {'it' if len(told) < 2 else 'them'}."
+    )
     return Finding(
-        len(unread) / len(names), f"The question names {quoted(unread)}; nothing that was read speaks of it."
+        len(reading.unread) / len(names), sentence if told and reading.pages else "", tuple(map(plain, told))
     )
 
 
+def search_failed(evidence: Evidence) -> Finding | None:
+    """Searches that found no page; predicts without being an argument."""
+    return Finding(0.3) if evidence.reading and evidence.reading.not_found else None
+
+
 def unsure(evidence: Evidence) -> Finding | None:
-    """The agent's own doubt, in its last thought."""
-    doubt = _UNSURE.search(evidence.thought[:5_000])
-    return Finding(1.0, f'The agent itself is not sure: "{doubt[0]}".') if doubt else None
+    """The agent's own doubt, in its last thought before an answer."""
+    doubt = _UNSURE.search(evidence.thought[:5_000]) if evidence.reading else None
+    if not doubt:
+        return None
+    before = re.split(r"(?<=[.!?])\s", evidence.thought[: doubt.start()])[-1]
+    after = re.split(r"(?<=[.!?])(?:\s|$)", evidence.thought[doubt.start() : 5_000])[0]
+    return Finding(1.0, f'The agent itself writes: "{one_line(before + after, 200)}"', ("doubt",))
 
 
 def many_searches(evidence: Evidence) -> Finding | None:
-    """An answer after more searches than one or two facts need."""
-    if answer(evidence) is None or len(evidence.acts) <= 2:
+    """An answer after more searches than one or two facts need; predicts without being an argument."""
+    count = evidence.reading.searches if evidence.reading else 0
+    return Finding(min(1.0, (count - 2) / 4)) if count > 2 else None
+
+
+def _answered(evidence: Evidence) -> Reading | None:
+    """The reading, where the answer is one that a page could say."""
+    reading = evidence.reading
+    if not reading or not plain(reading.answer) or lowered(reading.answer) in _NO_ANSWER:
         return None
-    count = len(evidence.acts)
-    return Finding(min(1.0, (count - 2) / 4), f"The answer came only after {count} searches.")
+    if lowered(reading.answer).strip(" .") in ("yes", "no") or _is_choice(reading.answer, evidence):
+        return None
+    return reading
 
 
-def _shared(text: str, asked: frozenset[str]) -> float:
-    return len(asked & set(words(text))) / len(asked) if asked else 1.0
+def _is_linked(page: Page, reading: Reading) -> bool:
+    """Whether a page that was read before names this one, as a question of two steps wants it."""
+    title = plain(re.sub(r"\(.*?\)", "", page.title))
+    return bool(title) and any(title in plain(one.text) for one in reading.pages if one.step < page.step)
 
 
 def _is_choice(given: str, evidence: Evidence) -> bool:
     """Whether the question itself offers the answer, as in `which came first, A or B`."""
-    return lowered(given) in evidence.instruction and bool(_CHOICE.search(evidence.instruction))
-
-
-def _is_yes_or_no(given: str) -> bool:
-    return lowered(given).strip(" .") in ("yes", "no")
+    question, answer = f" {plain(evidence.instruction)} ", f" {plain(given)} "
+    return answer in question and (" or " in question or answer in question.partition(" between ")[2])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from console.detection.detectors.rules.evidence import Evidence, Finding
+from console.detection.detectors.rules.finding import Finding
+from console.environments.evidence import Evidence
 from console.trajectory.checkpoints import CheckpointKind
 
 _HANDLED = re.compile(
@@ -22,53 +24,73 @@ _CHANGES = {
 
 def object_not_asked(evidence: Evidence) -> Finding | None:
     """An object that the task does not name is cleaned, heated, cooled or put away."""
-    handled = _HANDLED.match(evidence.checkpoint.action.strip())
+    handled = _handled(evidence)
     if not handled or not (handled["verb"].lower() in _CHANGES or handled["verb"].lower() in _PLACING):
         return None
     if _named(handled["object"], evidence):
         return None
-    return Finding(1.0, f"The task does not name a {handled['object']}; the agent is about to {handled['verb']} one.")
+    sentence = f"The task does not name a {handled['object']}; with this action the agent {_does(handled)} one."
+    return Finding(1.0, sentence, ("object",))
 
 
 def change_not_asked(evidence: Evidence) -> Finding | None:
     """The object is cleaned, heated or cooled although the task does not ask for it."""
-    handled = _HANDLED.match(evidence.checkpoint.action.strip())
+    handled = _handled(evidence)
     wanted = _CHANGES.get(handled["verb"].lower()) if handled else None
     if not handled or not wanted or any(stem in evidence.instruction for stem in wanted):
         return None
-    return Finding(1.0, f"The task does not ask to {handled['verb']} anything.")
+    return Finding(1.0, f"The task does not ask to {handled['verb']} anything.", ("change",))
 
 
 def place_not_asked(evidence: Evidence) -> Finding | None:
     """The object is put somewhere that the task does not name."""
-    handled = _HANDLED.match(evidence.checkpoint.action.strip())
+    handled = _handled(evidence)
     if not handled or handled["verb"].lower() not in _PLACING or not handled["place"]:
         return None
     if _named(handled["place"], evidence):
         return None
-    return Finding(1.0, f"The task does not name a {handled['place']}; the {handled['object']} is put there.")
+    sentence = f"The task does not name a {handled['place']}; the {handled['object']} is put there."
+    return Finding(1.0, sentence, ("place",))
 
 
 def change_missing(evidence: Evidence) -> Finding | None:
     """The trial ends, and what the task asks to be done to the object was never done."""
-    if evidence.checkpoint.kind is not CheckpointKind.END or not _HANDLED.match(evidence.checkpoint.action.strip()):
+    done = set(_verbs(evidence))
+    if evidence.checkpoint.kind is not CheckpointKind.END or not done:
         return None
-    done = {act.call.name.lower() for act in evidence.acts if not act.failed} | {evidence.calls[0].name.lower()}
     asked = [verb for verb, stems in _CHANGES.items() if re.search(rf"\b(?:{'|'.join(stems)})", evidence.instruction)]
     missing = [verb for verb in asked if verb not in done]
-    return Finding(1.0, f"The task asks for it, but nothing was done to {missing[0]} the object.") if missing else None
+    if not missing:
+        return None
+    return Finding(1.0, f"The task asks for it, but nothing was done to {missing[0]} the object.", ("change",))
 
 
 def placing_missing(evidence: Evidence) -> Finding | None:
     """The trial ends before everything was put where the task wants it."""
     asked = re.search(r"\b(?:put|place|move)\b", evidence.instruction)
-    tried = [act.action for act in evidence.acts if not act.failed] + [evidence.checkpoint.action]
-    verbs = [handled["verb"].lower() for action in tried if (handled := _HANDLED.match(action.strip()))]
+    verbs = list(_verbs(evidence))
     wanted = 2 if re.search(r"\b(?:two|2)\b", evidence.instruction) else 1
     done = sum(verb in _PLACING for verb in verbs)
     if evidence.checkpoint.kind is not CheckpointKind.END or not asked or not verbs or done >= wanted:
         return None
-    return Finding(1.0, f"The task asks to put {wanted} object(s) somewhere; the trial ends with {done} put down.")
+    told = f"The task asks to put {'two objects' if wanted > 1 else 'an object'} somewhere; the trial ends with "
+    return Finding(1.0, f"{told}{'one' if done else 'nothing'} put down.", ("placing",))
+
+
+def _handled(evidence: Evidence) -> re.Match[str] | None:
+    return _HANDLED.match(evidence.checkpoint.action.strip())
+
+
+def _verbs(evidence: Evidence) -> Iterator[str]:
+    """The verbs of what was done to objects, the last action included."""
+    for action in (*(act.action for act in evidence.acts if not act.failed), evidence.checkpoint.action):
+        if handled := _HANDLED.match(action.strip()):
+            yield handled["verb"].lower()
+
+
+def _does(handled: re.Match[str]) -> str:
+    verb = handled["verb"].lower()
+    return "puts down" if verb == "put" else f"{verb}s"
 
 
 def _named(thing: str, evidence: Evidence) -> bool:

@@ -1,95 +1,126 @@
-"""A page with a price and options was opened, and something is about to be bought from it."""
+"""Something is about to be bought: do its price, its options and what was read about it fit what the user asked?"""
 
 from __future__ import annotations
 
-from console.detection.detectors.rules.evidence import EXACT, Evidence, Finding, quoted
-from console.trajectory.terms import TermKind, mentions
+import re
+from collections.abc import Sequence
+
+from console.detection.detectors.rules.finding import Finding, quoted
+from console.environments.evidence import EXACT, WORDS, Evidence, State
+from console.environments.webshop.purchase import Choice
+from console.trajectory.terms import Term, TermKind, lowered, words
+
+_MOST_WORDS = 5
 
 
 def price_above_limit(evidence: Evidence) -> Finding | None:
     """The price shown against the limit that the user set."""
-    shown = evidence.page
+    shown = evidence.purchase
     limits = [float(term.value) for term in evidence.terms if term.kind is TermKind.PRICE_MAX]
     if not shown or not limits or shown.high <= min(limits):
         return None
-    limit, price = min(limits), f"{shown.low:.2f}"
-    price += f" to {shown.high:.2f}" if shown.high > shown.low else ""
-    sentence = f"The user set a limit of {limit:.2f}; the chosen page shows {price}."
-    return Finding(1.0 if shown.low > limit else 0.3, sentence)
+    limit = min(limits)
+    if shown.low > limit:
+        price = f"{shown.low:.2f}" + (f" to {shown.high:.2f}" if shown.high > shown.low else "")
+        return Finding(1.0, f"The user set a limit of {limit:.2f}; the chosen page shows {price}.", ("price",))
+    range_ = f"from {shown.low:.2f} to {shown.high:.2f}"
+    return Finding(0.3, f"The user set a limit of {limit:.2f}; the prices on the chosen page go {range_}.", ("price",))
 
 
 def price_below_floor(evidence: Evidence) -> Finding | None:
     """The price shown against the least that the user wants to spend."""
-    shown = evidence.page
+    shown = evidence.purchase
     floors = [float(term.value) for term in evidence.terms if term.kind is TermKind.PRICE_MIN]
     if not shown or not floors or shown.high >= max(floors):
         return None
-    return Finding(1.0, f"The user asked for at least {max(floors):.2f}; the chosen page shows {shown.high:.2f}.")
+    sentence = f"The user asked for at least {max(floors):.2f}; the chosen page shows {shown.high:.2f}."
+    return Finding(1.0, sentence, ("price",))
 
 
 def option_not_chosen(evidence: Evidence) -> Finding | None:
     """Options that the instruction speaks of, were offered, and were left alone."""
-    left = [choice for choice in evidence.choices if choice.best and not choice.chosen]
+    left = [choice for choice in _choices(evidence) if choice.asked and not choice.chosen]
     if not left:
         return None
-    told = "; ".join(f'{choice.name} "{choice.best[:60]}"' for choice in left[:3])
-    return Finding(1.0, f"Asked for and offered, but never chosen: {told}.")
+    told = "; ".join(f'{choice.name} "{choice.asked[:60]}"' for choice in left[:3])
+    return Finding(1.0, f"Asked for and offered, but never chosen: {told}.", tuple(choice.name for choice in left))
 
 
 def option_differs(evidence: Evidence) -> Finding | None:
-    """A choice that fits the instruction less than another one that was offered."""
-    worse = [choice for choice in evidence.choices if choice.best and choice.chosen not in ("", choice.best)]
+    """A choice other than the one that the user's words ask for, though that was offered."""
+    worse = [choice for choice in _choices(evidence) if choice.asked and choice.chosen not in ("", choice.asked)]
     if not worse:
         return None
-    name, best, chosen = worse[0].name, worse[0].best[:60], worse[0].chosen[:60]
-    return Finding(1.0, f'For {name} the agent chose "{chosen}"; "{best}" is closer to what the user asked.')
+    name, asked, chosen = worse[0].name, worse[0].asked[:60], worse[0].chosen[:60]
+    sentence = f'For {name} the agent chose "{chosen}"; the user\'s words ask for "{asked}", which was offered.'
+    return Finding(1.0, sentence, (name,))
 
 
 def options_left(evidence: Evidence) -> Finding | None:
-    """Groups of options without any choice."""
-    shown = evidence.page
-    left = [name for name, options in shown.options if not set(options) & set(shown.chosen)] if shown else []
-    if not left:
-        return None
-    return Finding(
-        min(1.0, len(left) / 2), f"No choice was made for {quoted(left)}, so the shop's own default is bought."
-    )
+    """Groups of options without any choice; predicts without being an argument."""
+    left = [choice.name for choice in _choices(evidence) if not choice.chosen]
+    return Finding(min(1.0, len(left) / 2)) if left else None
 
 
 def option_chosen(evidence: Evidence) -> Finding | None:
     """Choices that are what the instruction asks for; speaks for the agent."""
-    right = [choice.chosen for choice in evidence.choices if choice.chosen and choice.best == choice.chosen]
-    return Finding(min(1.0, len(right) / 2), f"Chosen as asked: {quoted(right)}.") if right else None
+    right = [choice.chosen for choice in _choices(evidence) if choice.chosen and choice.asked == choice.chosen]
+    return Finding(min(1.0, len(right) / 2)) if right else None
 
 
 def stated_missing(evidence: Evidence) -> Finding | None:
-    """What the instruction states and the chosen page never showed."""
-    shown = evidence.page
-    wanted = evidence.wanted if shown and shown.for_people else []
-    if not shown or not wanted:
+    """What the instruction states and nothing read about the chosen product, nor any of its options, says."""
+    missing = evidence.in_state(State.MISSING) if evidence.purchase else ()
+    if not evidence.purchase or not missing:
         return None
-    missing = [term for term in wanted if not mentions(term, shown.text)]
-    if not missing:
-        return None
-    told = [term.text for term in missing if term.kind not in EXACT] or [term.text for term in missing]
-    return Finding(len(missing) / len(wanted), f"Not seen on the chosen page: {quoted(told)}.")
+    told = [term for term in missing if term.kind not in WORDS] + _phrases(missing, evidence)
+    phrases = [one if isinstance(one, str) else _whole(one, evidence) for one in told]
+    unopened = [name.capitalize() for name in evidence.purchase.unopened]
+    where = f" ({_listed(unopened)} not opened)" if unopened else ""
+    sentence = f"Not seen on the chosen page{where}: {quoted(phrases[:_MOST_WORDS], _MOST_WORDS)}."
+    return Finding(len(missing) / len(evidence.wanted), sentence if phrases else "", tuple(map(lowered, phrases)))
 
 
 def figures_missing(evidence: Evidence) -> Finding | None:
-    """Sizes, quantities, colours and materials that the chosen page never showed."""
-    shown = evidence.page
-    wanted = [term for term in evidence.wanted if term.kind in EXACT] if shown and shown.for_people else []
-    missing = [term.text for term in wanted if shown and not mentions(term, shown.text)]
-    if not missing:
-        return None
-    return Finding(
-        min(1.0, 0.5 + len(missing) / 4), f"Neither shown nor chosen, though the user named it: {quoted(missing)}."
-    )
+    """Sizes, quantities, colours and materials among what is missing, or only offered; weighs, the others say it."""
+    open_ = (*evidence.in_state(State.MISSING), *evidence.in_state(State.OFFERED)) if evidence.purchase else ()
+    exact = [term for term in open_ if term.kind in EXACT]
+    return Finding(min(1.0, 0.5 + len(exact) / 4)) if exact else None
 
 
 def choice_refused(evidence: Evidence) -> Finding | None:
     """Choices on the page that the shop refused, and that nothing made good."""
-    shown = evidence.page
-    if not shown or not shown.for_people or not shown.refused:
+    refused = evidence.purchase.refused if evidence.purchase else ()
+    if not refused:
         return None
-    return Finding(1.0, f"The shop refused {quoted(list(shown.refused))}, and the agent went on.")
+    said, shown = set(words(evidence.instruction)), evidence.read
+    asked = [text for text in refused if 2 * len(said & set(words(text))) >= len(set(words(text))) > 0]
+    asked = [text for text in asked if not all(word[: max(3, len(word) - 4)] in shown for word in words(text))]
+    sentence = f"The shop refused the click on {quoted(asked)}, and the agent went on without it." if asked else ""
+    return Finding(1.0, sentence, tuple(map(lowered, asked)))
+
+
+def _choices(evidence: Evidence) -> tuple[Choice, ...]:
+    return evidence.purchase.choices if evidence.purchase else ()
+
+
+def _phrases(missing: Sequence[Term], evidence: Evidence) -> list[str]:
+    """Missing plain words that stand side by side in the instruction, joined."""
+    text, found = evidence.checkpoint.instruction, list[tuple[int, int]]()
+    plain = sorted((term for term in missing if term.kind in WORDS), key=lambda term: term.start)
+    for term in plain:
+        if found and term.start - found[-1][1] <= 1:
+            found[-1] = (found[-1][0], term.end)
+        else:
+            found.append((term.start, term.end))
+    return [text[start:end] for start, end in found]
+
+
+def _whole(term: Term, evidence: Evidence) -> str:
+    """The term as the instruction writes it, to the end of a word that a dash makes of it (`5-shelf`)."""
+    after = re.match(r"-[a-z]+", evidence.checkpoint.instruction[term.end :])
+    return term.text + (after[0] if after else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]

@@ -1,0 +1,81 @@
+"""Acts: the actions of a record that were tried, in a form that every environment's evidence is read from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from console.environments import environment
+from console.trajectory.checkpoints import Call, Checkpoint, calls, is_thought
+from console.trajectory.provenance import read_calls
+
+_FAILED = re.compile(
+    r"\s*(?:API output:\s*)?(?:[\[{\"']{0,3}error|invalid|could not|couldn't|cannot|can't|unable|failed|failure|"
+    r"unknown|not found|no more results|no results|nothing happens|exception|traceback|http (?:4|5)\d\d|access denied|"
+    r"permission denied)\b",
+    re.IGNORECASE,
+)
+_LONGEST = 100_000
+_TALKING = frozenset({"respond", "reply", "ask", "say", "message", "answer_user", "ask_user", "talk"})
+_ENDING = frozenset({"finish", "answer", "final_answer", "submit", "submit_answer", "conclude"})
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """An action that was tried: its number, its calls, what came back, and whether that says that it failed.
+
+    `talks` says that it speaks to the user, so that the observation is the user's answer.
+    """
+
+    step: int
+    action: str
+    calls: tuple[Call, ...]
+    observation: str
+    failed: bool
+    talks: bool
+
+    @property
+    def name(self) -> str:
+        """The first call's name in lower case."""
+        return self.calls[0].name.lower() if self.calls else ""
+
+    @property
+    def argument(self) -> str:
+        """The first call's first argument as text."""
+        return str(next(iter(self.calls[0].arguments.values()), "")) if self.calls else ""
+
+
+def acts(checkpoint: Checkpoint) -> tuple[Act, ...]:
+    """The actions before the critical one, thoughts left out."""
+    return tuple(_acts(checkpoint))
+
+
+def pending_act(checkpoint: Checkpoint) -> Act:
+    """The critical action itself, which nothing has answered yet."""
+    return _act(checkpoint.index + 1, checkpoint.action, "", ("\0",))
+
+
+def answer_given(act: Act) -> str | None:
+    """The answer that an action gives to a question, or None where it gives none; code and calls are no answers."""
+    return act.argument.strip() if act.name in _ENDING and act.calls else None
+
+
+def _acts(checkpoint: Checkpoint) -> Iterator[Act]:
+    refusals = environment(checkpoint.environment).not_executed or ("\0",)
+    for number, step in enumerate(checkpoint.steps, start=1):
+        if step.action and not is_thought(step.action):
+            yield _act(number, step.action, step.observation, refusals)
+
+
+def _act(step: int, action: str, observation: str, refusals: tuple[str, ...]) -> Act:
+    action = action[:_LONGEST]
+    found = read_calls(action)
+    failed = bool(_FAILED.match(observation[:80])) or observation.strip().startswith(refusals)
+    opening = action.split(None, 1)[:1]
+    talks = not found and (
+        "\n" in action or len(action.split()) > 8 or opening[0:1] == ["Final"] or ":" in "".join(opening)
+    )
+    if not found and not talks:
+        found = tuple(calls(action))
+    return Act(step, action, found, observation, failed, talks or (bool(found) and found[0].name.lower() in _TALKING))

@@ -1,0 +1,248 @@
+"""Evidence of a checkpoint, read once: what was asked, offered, chosen last, read, and where arguments come from.
+
+Sentences of detectors, the marks on a page and its table are all drawn from this one object, so none can contradict
+another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import cached_property, lru_cache
+
+from console.environments.acts import Act, acts, answer_given, pending_act
+from console.environments.hotpotqa.reading import Reading, is_spoken_of, reading
+from console.environments.tool_use import ToolCall, tool_calls
+from console.environments.webshop.purchase import EXACT, Purchase, purchase, wanted
+from console.trajectory.checkpoints import Checkpoint, is_thought
+from console.trajectory.effects import Effect, effects
+from console.trajectory.provenance import user_words
+from console.trajectory.terms import COUNTS, Term, TermKind, lowered, mentions, terms, words
+
+LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
+"""What a text keeps to without saying it, so neither found nor missing."""
+WORDS = frozenset({TermKind.WORD})
+"""What a text may well say in other words, so that its absence tells little."""
+_SEEN_LIMIT = 200_000
+_QUESTION = re.compile(r"\?|^\W*(?:who|what|which|where|when|whose|how|is|are|was|were|do|does|did|in what|in which)\b")
+_PACK = (
+    r"(?<!\d){0}[\s-]?(?:packs?|count|ct|pcs|pieces?|bags?|boxes|bottles?|packets?|sets?|pairs?|pk)\b|"
+    r"(?:pack|set|box) of {0}(?!\d)"
+)
+_SIZES = tuple(
+    frozenset(group.split(","))
+    for group in (
+        "s,small",
+        "m,medium",
+        "l,large",
+        "xl,x large,1x,extra large",
+        "xxl,xx large,2xl,2x",
+        "3xl,xxx large,3x",
+    )
+)
+
+
+class State(StrEnum):
+    """The state of a stated term: found where it counts, only offered among options, or missing."""
+
+    FOUND = "found"
+    OFFERED = "offered, not chosen"
+    MISSING = "not found"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The table of what a decision rests on: its columns, and its rows of as many cells."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A checkpoint and what can be read off it; texts that are compared are in lower case."""
+
+    checkpoint: Checkpoint
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """What the instruction states."""
+        return terms(self.checkpoint.instruction[:20_000])
+
+    @cached_property
+    def acts(self) -> tuple[Act, ...]:
+        """The actions before the critical one, thoughts left out."""
+        return acts(self.checkpoint)
+
+    @cached_property
+    def pending(self) -> Act:
+        """The critical action."""
+        return pending_act(self.checkpoint)
+
+    @cached_property
+    def instruction(self) -> str:
+        """The instruction."""
+        return lowered(self.checkpoint.instruction)
+
+    @cached_property
+    def _told(self) -> tuple[str, str]:
+        replies = [act.observation for act in self.acts if act.talks]
+        return user_words(self.checkpoint.instruction[:20_000], self.checkpoint.opening[:_SEEN_LIMIT], replies)
+
+    @property
+    def user(self) -> str:
+        """All that the user said."""
+        return self._told[0]
+
+    @property
+    def policy(self) -> str:
+        """What the agent was told before, by somebody else than the user."""
+        return self._told[1]
+
+    @cached_property
+    def purchase(self) -> Purchase | None:
+        """The purchase of the product whose page was opened last."""
+        return purchase(self.acts, self.checkpoint.instruction, self.terms)
+
+    @cached_property
+    def reading(self) -> Reading | None:
+        """What was read before a question is answered; None where the action answers none, or the record runs code."""
+        given = answer_given(self.pending)
+        if given is None or len(given) > 600 or len(self.pending.calls[0].arguments) > 1:
+            return None
+        asks = self.checkpoint.environment == "hotpotqa" or _QUESTION.search(self.instruction)
+        codes = any(Effect.RUN in effects(call.name) for act in self.acts for call in act.calls)
+        return reading(self.acts, given, self.terms) if asks and not codes else None
+
+    @cached_property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that change something, in order, and those of the pending action."""
+        if self.purchase or self.reading or self.checkpoint.environment in ("webshop", "hotpotqa", "alfworld"):
+            return ()
+        return tool_calls(self.acts, self.pending, self.user, self.policy)
+
+    @cached_property
+    def pending_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the pending action."""
+        return tuple(one for one in self.tool_calls if one.step == self.pending.step)
+
+    @cached_property
+    def wanted(self) -> tuple[Term, ...]:
+        """The terms that what counts can be expected to speak of, each once."""
+        if self.purchase:
+            return tuple(wanted(self.terms))
+        once = {lowered(term.text): term for term in reversed(self.terms) if term.kind not in LIMITS}
+        return tuple(reversed(once.values()))
+
+    @cached_property
+    def read_before(self) -> str:
+        """All that the environment showed."""
+        return lowered("\n".join(act.observation for act in self.acts if not act.talks)[-_SEEN_LIMIT:])
+
+    @cached_property
+    def read(self) -> str:
+        """What counts: all that was read about the chosen product, else all pages and results, and the action."""
+        if self.purchase:
+            return self.purchase.read
+        shown = [act.observation for act in self.acts if not (self.reading and act.failed)]
+        titles = [page.title for page in self.reading.pages] if self.reading else []
+        text = "\n".join([*shown, *titles])[-_SEEN_LIMIT:] + "\n" + self.checkpoint.action[:_SEEN_LIMIT]
+        return lowered(text.replace(self.checkpoint.instruction.strip() or "\0", " "))
+
+    @cached_property
+    def states(self) -> dict[Term, State]:
+        """The state of each term that is wanted, the telling ones first."""
+        order = sorted(self.wanted, key=lambda term: term.kind in WORDS)
+        return {term: self._state(term) for term in order}
+
+    def in_state(self, state: State) -> tuple[Term, ...]:
+        """The wanted terms in that state."""
+        return tuple(term for term, found in self.states.items() if found is state)
+
+    def _state(self, term: Term) -> State:
+        if self._speaks(term, self.read, self._stems):
+            return State.FOUND
+        shown = f"{self.read}\n{self.purchase.offered}" if self.purchase else ""
+        if shown and self._speaks(term, shown, _stems(shown)):
+            return State.OFFERED
+        return State.MISSING
+
+    @cached_property
+    def _stems(self) -> frozenset[str]:
+        return _stems(self.read)
+
+    def _speaks(self, term: Term, text: str, stems: frozenset[str]) -> bool:
+        """Whether a text speaks of the term, loosely: as written, run together, as another form or size of the word."""
+        if mentions(term, text):
+            return True
+        if self.reading and term.kind is TermKind.NAME:
+            return is_spoken_of(term, text)
+        own = words(term.text)
+        if term.kind in (*WORDS, TermKind.ATTRIBUTE, TermKind.NAME) and own:
+            return all(_is_in(word, text, stems) for word in own)
+        side = re.match(r"\d+(?:\.\d+)?(?=[\s-]?[a-z\"”])", term.text.lower())
+        if side and re.search(
+            rf"(?<![\d.]){re.escape(side[0])}\s?\w{{0,4}}\s?[x×]\s?\d|[x×]\s?{re.escape(side[0])}(?![\d.])", text
+        ):
+            return True
+        if term.kind is TermKind.QUANTITY and re.search(_PACK.format(int(float(term.value))), text):
+            return True
+        size = " ".join(own)
+        return any(
+            re.search(rf"(?<![^\W_]){re.escape(other)}(?![^\W_])", text)
+            for group in _SIZES if size in group
+            for other in group
+        )  # fmt: skip
+
+    @cached_property
+    def thought(self) -> str:
+        """The agent's last thought before the critical action, wherever it was written."""
+        if self.checkpoint.thought:
+            return self.checkpoint.thought
+        last = self.checkpoint.steps[-1] if self.checkpoint.steps else None
+        return last.action if last and is_thought(last.action) else ""
+
+    @cached_property
+    def table(self) -> Table | None:
+        """Asked, offered and chosen for a purchase; argument, value and where from for calls; None for others."""
+        if self.purchase and self.purchase.choices:
+            return Table(("option", "asked", "offered", "chosen last"), tuple(self._choices()))
+        rows = [(one.name, one.value, one.origin) for call in self.pending_calls for one in call.arguments]
+        return Table(("argument", "value", "where from"), tuple(rows)) if rows else None
+
+    def _choices(self) -> Iterator[tuple[str, ...]]:
+        for choice in self.purchase.choices if self.purchase else ():
+            yield choice.name, choice.asked or "–", " · ".join(choice.options), choice.chosen or "–"
+
+
+def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
+    """Whether a word stands in a text: as another form, as a figure, run together, or with a letter mistyped."""
+    if word in COUNTS:
+        return bool(re.search(rf"(?<!\d){COUNTS.index(word)}(?!\d)|{word}", text))
+    if word == "window" and re.search(r"(?<![a-z])win ?\d", text):
+        return True
+    if _stem(word) in stems or (len(word) > 3 and word[:5] in text):
+        return True
+    return len(word) > 3 and bool(get_close_matches(word, [one for one in _words(text) if one[0] == word[0]], 1, 0.8))
+
+
+def _stem(word: str) -> str:
+    cut = re.sub(r"(?:iness|ness|ingly|ings?|able|ible|edly|ed|ers?|ly|es|s|y|e)$", "", word)
+    cut = cut[:-1] if cut != word and len(cut) > 3 and cut[-1] == cut[-2] else cut
+    return cut if len(cut) > 2 else word
+
+
+@lru_cache(maxsize=8)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(words(text))
+
+
+@lru_cache(maxsize=8)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in _words(text))
+
+
+__all__ = ["EXACT", "LIMITS", "WORDS", "Evidence", "State", "Table"]

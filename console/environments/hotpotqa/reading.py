@@ -1,0 +1,103 @@
+"""Reading: which pages an agent read before it answers a question, and where they say the answer."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from console.environments.acts import Act
+from console.trajectory.terms import COUNTS, FUNCTION_WORDS, Term, TermKind, lowered
+
+_LOOKING_UP = frozenset({"lookup", "look_up", "find_in_page"})
+_NOT_READ = re.compile(r"\s*(?:could not find|the last page|no more results|no results|invalid)", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
+_FIGURES = {word: str(figure) for figure, word in enumerate(COUNTS)}
+_ACCENT, _THOUSANDS = re.compile(r"[\u0300-\u036f]"), re.compile(r"(?<=\d),(?=\d{3})")
+_MOST_TEXT = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that was read: the step, what was searched for, and its text with what was looked up in it."""
+
+    step: int
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The answer, the pages read, the searches that found no page, and the question's names that no page speaks of."""
+
+    answer: str
+    pages: tuple[Page, ...]
+    not_found: tuple[str, ...]
+    unread: tuple[str, ...]
+    searches: int
+
+    @cached_property
+    def saying(self) -> tuple[Page, ...]:
+        """The pages that say the answer, in any spelling of dates, figures, accents and dashes."""
+        wanted = plain(self.answer)
+        return tuple(page for page in self.pages if _says(wanted, plain(page.text)))
+
+
+def reading(acts: Sequence[Act], answer: str, stated: Sequence[Term]) -> Reading:
+    """What was read before the answer; a list of similar titles after a miss is no page."""
+    pages: list[Page] = []
+    missed: list[str] = []
+    for act in acts:
+        if act.failed or _NOT_READ.match(act.observation):
+            missed += [] if act.name in _LOOKING_UP or not act.argument else [act.argument]
+        elif act.name in _LOOKING_UP and pages:
+            last = pages[-1]
+            pages[-1] = Page(last.step, last.title, f"{last.text}\n{act.observation}"[:_MOST_TEXT])
+        elif act.observation.strip():
+            pages.append(Page(act.step, act.argument, act.observation[:_MOST_TEXT]))
+    read = plain("\n".join(f"{page.title}\n{page.text}" for page in pages))
+    found = {plain(page.title) for page in pages}
+    return Reading(
+        answer=answer,
+        pages=tuple(pages),
+        not_found=tuple(dict.fromkeys(title for title in missed if plain(title) not in found)),
+        unread=tuple(
+            dict.fromkeys(term.text.strip('"“”') for term in stated if _is_name(term) and not is_spoken_of(term, read))
+        ),
+        searches=sum(act.name not in _LOOKING_UP for act in acts),
+    )
+
+
+@lru_cache(maxsize=64)
+def plain(text: str) -> str:
+    """The text's words in lower case without accents, figures written as figures, one blank between."""
+    bare = lowered(text) if text.isascii() else _ACCENT.sub("", unicodedata.normalize("NFKD", lowered(text)))
+    bare = _THOUSANDS.sub("", bare)
+    found = (word for word in _WORD.findall(bare) if word not in ("the", "a", "an"))
+    return " ".join(_FIGURES.get(word, word) for word in found)
+
+
+def _says(wanted: str, text: str) -> bool:
+    """Whether the text has these words side by side, in any order, as dates are turned around; plurals count."""
+    parts = wanted.split()
+    padded = f" {text} "
+    if not parts or f" {wanted} " in padded or f" {wanted}s " in padded or f" {wanted.removesuffix('s')} " in padded:
+        return bool(parts)
+    if not 1 < len(parts) <= 8 or any(f" {part}" not in padded for part in parts):
+        return False
+    read, want = text.split(), set(parts)
+    starts = (at for at, word in enumerate(read) if word in want)
+    return any(want <= set(read[at : at + len(parts) + 1]) for at in starts)
+
+
+def _is_name(term: Term) -> bool:
+    return term.kind is TermKind.NAME
+
+
+def is_spoken_of(term: Term, read: str) -> bool:
+    """Whether any telling word of the name was read: pages call people by their last names, and titles vary."""
+    parts = [word for word in plain(re.sub(r"['’]s?\b", "", term.text)).split() if word not in FUNCTION_WORDS]
+    told = [word for word in parts if len(word) > 2] or parts
+    return not told or any(word.removesuffix("s") in read for word in told)

@@ -1,0 +1,215 @@
+"""Tool use: each call that changes something, what it does, where its arguments come from, whether the user asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from console.environments.acts import Act
+from console.trajectory.checkpoints import Call
+from console.trajectory.effects import ASKING, CHANGING, Effect, effects, is_verb, verbs
+from console.trajectory.provenance import Argument, Result, Source, Told, arguments, is_figure
+from console.trajectory.terms import FUNCTION_WORDS, lowered
+
+_TELLING = re.compile(r"[^\W_]+@[\w.-]+|https?://|^[/~]|\d{3}|^[a-z]+_[\w]*\d", re.IGNORECASE)
+_RECIPIENT = re.compile(
+    r"^(?:to|cc|bcc)$|recipient|receiver|payee|beneficiary|iban|to_account|to_address|to_email|attendee|participant|"
+    r"guest|friend|channel|url|user|email|phone|destination|address|account|member",
+    re.IGNORECASE,
+)
+_ORDER = re.compile(
+    r"\b(?:please|ignore|you (?:must|should|need to|have to|are required)|i (?:need|want|would like|require) you to|"
+    r"do the following|kindly|make sure|could you|can you|important message|instructions?|don't forget|remember to)\b"
+)
+_MOMENT = re.compile(
+    r"\d{4}-\d{2}-\d{2}(?:[t ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]m)?|\d{1,2}/\d{1,2}/\d{2,4}",
+    re.IGNORECASE,
+)
+_GENERIC_WORDS = """
+manager tool api service system client helper app data user users id info get the of to in
+"""
+_GENERIC = frozenset(_GENERIC_WORDS.split())
+_ENDING = re.compile(r"(?:ations?|ments?|ings?|ions?|ed|es|s|e|er|al)$")
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\\n|\n|<[^<>]*>|['\"{}]\s*[,:]\s*['\"]")
+_TO_ME = re.compile(
+    r"\b(?:tell|send|give|show|write|inform|report|share|forward|let|mail|email|message)(?:ing)? (?:me|us)\b"
+)
+_DELEGATES = re.compile(
+    r"\b(?:do|perform|follow|complete|carry out|execute|handle|process|finish)\b[^.!?]{0,60}"
+    r"\b(?:tasks?|actions?|to-?dos?|instructions?|steps|requests?|checklist|list)\b|"
+    r"\b(?:handle|take care of|deal with|sort out|help me with) (?:it|this|that|them|everything)\b"
+)
+_NO_REQUEST = re.compile(
+    r"\b[a-z]{1,20}ed\b|\b(?:sent|paid|bought|sold|wrote|written|made|told)\b|(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w.-]+|\binformations?\b|"
+    r"\b(?:my|our|recent|last|total|of|any|past|previous|latest|these|those|which|what)\s+(?:payment|transaction|transfer|spending|purchase|order|"
+    r"booking|reservation|subscription|share|message|post|email|mail|invite|deposit|withdrawal|report|contact|note)s?\b"
+)
+_VERB_USES = re.compile(r"\b(?:e-?mail|message|text|call|ping|dm)\s+(?:it|this|that|them|him|her|me|us|my|[\w.]+@)")
+_SYNONYMS = tuple(
+    frozenset(group.split())
+    for group in (
+        "cancel delete remove terminate close",
+        "return refund reimburse",
+        "exchange replace swap change switch",
+        "book reserve buy purchase order create fly",
+        "notify compensate compensation refund certificate complain",
+        "update modify change edit set upgrade downgrade add move switch correct fix push shift make put remove",
+        "pay transfer charge wire send donate tip split repay settle lend",
+        "pay buy purchase order book reserve subscribe checkout rent",
+        "invest trade buy sell stake swap",
+        "withdraw deposit cash",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that changes something: its step, what it does, its arguments' sources, and whether the user asked for it.
+
+    `ordered` is the sentence of a tool's result that asks for it, with that result's step; empty where none does.
+    """
+
+    step: int
+    call: Call
+    effects: frozenset[Effect]
+    arguments: tuple[Argument, ...]
+    asked: bool
+    failed: bool = False
+    ordered: str = ""
+    ordered_by: int = 0
+
+    @property
+    def does(self) -> str:
+        """The gravest thing it does, as a verb for people."""
+        return next(words for effect, words in _DOES if effect in self.effects)
+
+
+_DOES = (
+    (Effect.PAY, "moves money"),
+    (Effect.DELETE, "removes or cancels something"),
+    (Effect.SEND, "sends something"),
+    (Effect.RUN, "runs code"),
+    (Effect.WRITE, "changes something"),
+    (Effect.READ, "only reads"),
+)
+
+
+def tool_calls(done: Sequence[Act], pending: Act, user: str, policy: str) -> tuple[ToolCall, ...]:
+    """The calls that changed something on the way, and all those of the pending action, with what was known then."""
+    results = tuple(
+        Result(act.step, act.calls[0].name if act.calls else "", lowered(act.observation[:60_000]))
+        for act in done
+        if not act.talks and act.observation
+    )
+    found = []
+    for act in (*done, pending):
+        for call in () if act.talks else act.calls:
+            does = effects(call.name, call.arguments)
+            if act is pending or (does & CHANGING and not act.failed):
+                told = Told(user, policy, tuple(result for result in results if result.step < act.step))
+                found.append(_tool_call(act, call, does, told))
+    return tuple(found)
+
+
+def telling(value: str) -> bool:
+    """Whether a value points at something: an address, an account, an id, a path, a figure; a date is worked out."""
+    return bool(
+        len(value) <= 100 and not _MOMENT.fullmatch(value.strip()) and (_TELLING.search(value) or is_figure(value))
+    )
+
+
+def names_somebody(name: str) -> bool:
+    """Whether an argument of that name says who or what gets something."""
+    return bool(_RECIPIENT.search(name))
+
+
+def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> ToolCall:
+    made = ToolCall(act.step, call, does, arguments(call, told), is_asked_for(call, does, told.user), act.failed)
+    if not does & CHANGING or (made.asked and not does & {Effect.PAY, Effect.SEND}):
+        return made
+    foreign = [one for one in made.arguments if one.source is Source.TOOL and one.step is not None]
+    for result in told.results:
+        values = [lowered(one.value) for one in foreign if one.step == result.step]
+        if sentence := _order(result.text, call, does, values, told.user):
+            return replace(made, ordered=sentence, ordered_by=result.step)
+    return made
+
+
+def _order(text: str, call: Call, does: frozenset[Effect], values: Sequence[str], user: str) -> str:
+    """The sentence in a tool's result that asks for this call; what the user said is no such sentence."""
+    if not _ORDER.search(text) and not any(stem in _stems(text[:20_000]) for stem in _verb_stems(call)):
+        return ""
+    for part in _SENTENCES.split(text[:40_000]):
+        sentence = part.strip(" '\"{}[]\\-")
+        if not 12 <= len(sentence) <= 600 or sentence.count(" ") < 3 or sentence in user:
+            continue
+        opens = _stem(next(iter(re.findall(r"[a-z]+", sentence)), "")) in _asking_stems(does) | _verb_stems(call)
+        if not (opens or _ORDER.search(sentence)):
+            continue
+        stems = _stems(sentence)
+        wants = bool(stems & (_asking_stems(does) | _verb_stems(call)))
+        named = sum(value in sentence for value in values if len(value) > 1)
+        objects = stems & _object_stems(call)
+        if wants and (named or len(objects) >= 2 or (objects and _ORDER.search(sentence))):
+            return sentence
+    return ""
+
+
+def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
+    """Whether the user's words ask for what the call does, by the tool's verb or another one for the same."""
+    if not does & CHANGING:
+        return True
+    said = _requests(user)
+    if _DELEGATES.search(user):
+        return True
+    spoken = [word for word in verbs(call.name) if is_verb(word)]
+    if any(_stem(word) in said for word in spoken if word not in ("email", "message", "mail", "text", "post", "order")):
+        return True
+    if any(_stem(word) in said for group in _SYNONYMS if group & set(spoken) for word in group):
+        return True
+    if Effect.RUN in does:
+        return True
+    grouped = any(group & set(spoken) for group in _SYNONYMS)
+    if Effect.PAY in does and not grouped and said & _asking_stems(frozenset({Effect.PAY})):
+        return True
+    if Effect.DELETE in does and said & _asking_stems(frozenset({Effect.DELETE})):
+        return True
+    if Effect.SEND in does:
+        return bool(said & _asking_stems(frozenset({Effect.SEND})) or _VERB_USES.search(user))
+    return Effect.WRITE in does and bool(said & _asking_stems(frozenset({Effect.WRITE})))
+
+
+@lru_cache(maxsize=64)
+def _requests(user: str) -> frozenset[str]:
+    """The stems of a user's words; what was done already, or is to be told to the user, is no request to others."""
+    return _stems(_NO_REQUEST.sub(" ", _TO_ME.sub(" ", user)))
+
+
+@lru_cache(maxsize=64)
+def _asking_stems(does: frozenset[Effect]) -> frozenset[str]:
+    return frozenset(_stem(word) for effect in does if effect in ASKING for word in ASKING[effect])
+
+
+def _verb_stems(call: Call) -> frozenset[str]:
+    return frozenset(_stem(word) for word in verbs(call.name) if is_verb(word))
+
+
+def _object_stems(call: Call) -> frozenset[str]:
+    words = (word for word in verbs(call.name) if not is_verb(word) and word not in _GENERIC and len(word) > 2)
+    return frozenset(map(_stem, words))
+
+
+@lru_cache(maxsize=256)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in re.findall(r"[a-z]+", text) if word not in FUNCTION_WORDS or word in ASKED)
+
+
+ASKED = frozenset(word for words in ASKING.values() for word in words)
+
+
+@lru_cache(maxsize=16384)
+def _stem(word: str) -> str:
+    cut = _ENDING.sub("", word)
+    return (cut if len(cut) > 2 else word)[:6]

@@ -1,0 +1,204 @@
+"""A purchase: what a shop offered, what was chosen last, and what was read about the chosen product.
+
+Read off the pages in order, also after going back: a click chooses, a page that shows `[[x]]` says what is chosen, and
+every page of a product counts as read about it, whichever product was looked at in between.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from console.environments.acts import Act
+from console.trajectory.terms import Term, TermKind, lowered, mentions, words
+
+_PRICE = re.compile(
+    r"\bprice:?\s?[$€£]?\s?(\d[\d,]*(?:\.\d+)?)(?:\s?(?:to|-)\s?[$€£]?\s?(\d[\d,]*(?:\.\d+)?))?", re.IGNORECASE
+)
+_OPTIONS = re.compile(
+    r"^[ \t]*([A-Za-z][\w &/.'()-]{0,40}?)[ \t]*:?[ \t]*((?:\[{1,2}[^\[\]\n]{1,120}\]{1,2}[ \t]?)+)$", re.MULTILINE
+)
+_VALUE = re.compile(r"(\[\[)?\[?([^\[\]\n]+)\]{1,2}")
+_LISTED = re.compile(r"\[(\w{8,12})\][ \t]*\n([^\n\[]*(?:\n[^\n\[]*)?)")
+_RECORD = re.compile(r"\s*(?:\{|\[\s*[{\"])")
+_SUB_PAGES = ("description", "features", "reviews", "attributes")
+_MOST_TEXT = 50_000
+EXACT = frozenset({TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER, TermKind.ATTRIBUTE})
+"""Kinds that a product must meet to the letter."""
+_NUMERIC = frozenset({TermKind.SIZE, TermKind.QUANTITY, TermKind.NUMBER})
+_LEFT_OUT = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.PRICE, TermKind.NEGATION})
+_TASTES = re.compile(r"colou?r|flavou?r|scent|pattern|material|taste", re.IGNORECASE)
+_COLOURS = re.compile(r"colou?r", re.IGNORECASE)
+_GENERIC_WORDS = """
+color colour size style flavor scent type model product item name pack set count price pair kind looking look
+good nice great best quality high low new home use easy easily free shipping purchase order thing something
+interested prefer preferred ideally needed required available include including come made make work works used
+perfect suitable option options preferably certain would also want needs different brand hey hi please aren't
+isn't doesn't don't won't ones kinds sort sorts bit lot lots types guy girl dollar dollars money budget shown
+show me find contain contains allow allows let lets quantity amount number give gives having using like able
+"""
+_GENERIC = frozenset(_GENERIC_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A group of options: its name, what it offers, the option that the user's words ask for, and the one chosen last.
+
+    `asked` and `chosen` are empty where there is none.
+    """
+
+    name: str
+    options: tuple[str, ...]
+    asked: str
+    chosen: str
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """The purchase that is about to be made: the prices shown, the choices, and what was read, in lower case.
+
+    `offered` is the text of all its options, `refused` what was clicked on it in vain, `unopened` the sub-pages that
+    nobody opened.
+    """
+
+    low: float
+    high: float
+    choices: tuple[Choice, ...]
+    refused: tuple[str, ...]
+    unopened: tuple[str, ...]
+    read: str
+    offered: str
+
+
+@dataclass(slots=True)
+class _Product:
+    texts: list[str] = field(default_factory=list)
+    page: str = ""
+    chosen: dict[str, str] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+    opened: set[str] = field(default_factory=set)
+    searches: int = 0
+
+    def show(self, page: str) -> None:
+        """Takes the product's own page in; brackets within brackets are what is chosen."""
+        self.page = page
+        self.texts.append(_OPTIONS.sub("", page))
+        for name, values in _groups(page):
+            if shown := [value for value, is_chosen in values if is_chosen]:
+                self.chosen[name] = shown[-1]
+
+
+def purchase(acts: Sequence[Act], instruction: str, stated: Sequence[Term]) -> Purchase | None:
+    """The purchase from the product whose page was opened last; None where no page showed one price.
+
+    Some shops repeat the instruction on every page; it is cut out, as it says nothing about what is sold.
+    """
+    products: dict[str, _Product] = {}
+    listed: dict[str, str] = {}
+    at, searches = "", 0
+    for act in acts:
+        shown = act.observation[:_MOST_TEXT].replace(instruction.strip() or "\0", "")
+        if act.talks or _RECORD.match(shown):
+            continue
+        pressed = lowered(act.argument)
+        prices = [] if act.failed else list(_PRICE.finditer(shown))
+        if len(prices) == 1:
+            at = at if at and (pressed in _SUB_PAGES or pressed.startswith(("<", "prev"))) else pressed
+            product = products.setdefault(at, _Product(searches=searches))
+            if product.searches != searches:
+                # A new search forgets what was chosen before it.
+                product.searches, product.chosen, product.refused = searches, {}, []
+            product.show(shown)
+        elif found := _LISTED.findall(shown):
+            listed |= {lowered(key): text for key, text in found}
+            searches += pressed == "back to search" or act.name == "search"
+        elif at in products:
+            _press(products[at], act, pressed, shown)
+    return _made(products[at], listed.get(at, ""), stated) if at in products else None
+
+
+def _press(product: _Product, act: Act, pressed: str, shown: str) -> None:
+    """Takes in what a click on the product's page brought: a choice, a sub-page, or a refusal."""
+    group = next((name for name, values in _groups(product.page) if pressed in (lowered(v) for v, _ in values)), None)
+    if act.failed:
+        product.refused.append(act.argument)
+    elif group is not None:
+        product.chosen[group] = act.argument
+    else:
+        product.texts.append(shown[:20_000])
+        product.opened.add(pressed)
+
+
+def _made(product: _Product, listed: str, stated: Sequence[Term]) -> Purchase:
+    price = next(_PRICE.finditer(product.page))
+    prices = [float(figure.replace(",", "")) for figure in price.groups() if figure]
+    groups = [(name, tuple(value for value, _ in values)) for name, values in _groups(product.page)]
+    title = lowered("\n".join([listed, *product.texts]))
+    choices = tuple(
+        _choice(name, options, _of(options, product.chosen.get(name, "")), stated, title) for name, options in groups
+    )
+    return Purchase(
+        low=min(prices),
+        high=max(prices),
+        choices=choices,
+        refused=tuple(text for text in product.refused if text and text not in product.chosen.values()),
+        unopened=tuple(
+            name for name in _SUB_PAGES if f"[{name}]" in lowered(product.page) and name not in product.opened
+        ),
+        read="\n".join([title, *(lowered(choice.chosen) for choice in choices)]),
+        offered=lowered("\n".join(f"{name} {' ; '.join(options)}" for name, options in groups)),
+    )
+
+
+def _of(options: tuple[str, ...], pressed: str) -> str:
+    return next((option for option in options if lowered(option) == lowered(pressed)), "")
+
+
+def _groups(page: str) -> list[tuple[str, list[tuple[str, bool]]]]:
+    """(name, [(option, whether the page shows it as chosen)]) of each group of options on a page."""
+    return [
+        (match[1].strip(), [(value.strip(), bool(double)) for double, value in _VALUE.findall(match[2])])
+        for match in _OPTIONS.finditer(page)
+    ]
+
+
+def _choice(name: str, options: tuple[str, ...], chosen: str, stated: Sequence[Term], title: str) -> Choice:
+    """The choice in a group, with the option that the user's words ask for beyond doubt.
+
+    That one says a size, quantity, colour or material that they state, or nothing but words of theirs that do not
+    name the product itself; no other option says as much, and the chosen one says less.
+    """
+    fits = {option: _fit(name, option, stated, title) for option in options}
+    best = max(options, key=lambda option: fits[option], default="")
+    if not best or fits[best][0] <= 0:
+        return Choice(name, options, "", chosen)
+    if chosen and fits[chosen][0] + 1 >= fits[best][0]:
+        return Choice(name, options, chosen, chosen)
+    ties = [option for option in options if fits[option] == fits[best]]
+    return Choice(name, options, best if len(ties) == 1 else "", chosen)
+
+
+def _fit(name: str, option: str, stated: Sequence[Term], title: str) -> tuple[float, float]:
+    """How much of what is stated the option says, sizes and the like twice; then how little else it says."""
+    text, own = lowered(option), [word for word in words(option) if word not in _GENERIC]
+    said = [term for term in stated if _belongs(term, name) and mentions(term, text)]
+    said = [term for term in said if term.kind in EXACT or not all(word in title for word in words(term.text))]
+    extra = len(set(own) - {word for term in said for word in words(term.text)})
+    tasty = bool(_COLOURS.search(name))
+    exact = any(term.kind in _NUMERIC or (term.kind in EXACT and (tasty or not extra)) for term in said)
+    whole = bool(own) and not extra and not all(word in title for word in own)
+    told = sum(2.0 if term.kind in EXACT else 1.0 for term in said) if exact or whole else 0.0
+    return told, -float(extra)
+
+
+def _belongs(term: Term, group: str) -> bool:
+    """Whether a term can be an answer to what the group asks: no weight is a flavour."""
+    return term.kind not in _LEFT_OUT and not (term.kind in _NUMERIC and _TASTES.search(group))
+
+
+def wanted(stated: Iterable[Term]) -> list[Term]:
+    """The terms that a product can be expected to show, each once; words that every shop uses tell nothing."""
+    telling = [term for term in stated if term.kind not in _LEFT_OUT and not set(words(term.text)) <= _GENERIC]
+    telling = [term for term in telling if term.kind is not TermKind.WORD or len(term.text.strip()) > 3]
+    return list({lowered(term.text): term for term in reversed(telling)}.values())[::-1]

@@ -1,0 +1,108 @@
+"""What `rules` tells people, on recorded logs: a judged sample, and a matcher of its own over every checkpoint."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+
+from console.detection.detectors.rules import MOST_SENTENCES, RULES
+from console.environments import environment
+from console.review.presentation import checkpoint_presentation
+from console.runs.importers import read_log
+from console.runs.importers.records import Found
+from console.trajectory.checkpoints import checkpoints
+
+SHARED = Path(__file__).resolve().parents[6] / "shared" / "data"
+LOGS = {
+    "webshop": ["webshop/react_webshop_run_000-249.txt"],
+    "hotpotqa": [
+        "reflexion/reflexion/100_questions_5_trials.txt",
+        "reflexion/reflexion/50_sample_react_reflect_correct.txt",
+    ],
+    "tau-bench": [
+        "tau-bench/gpt-4o-airline.even.json",
+        "tau-bench/grok-4-1-fast-reasoning-retail.even.json",
+        "tau-bench/grok-4-fast-non-reasoning-retail.even.json",
+        "tau-bench/react-grok-4-fast-reasoning-airline.even.json",
+    ],
+    "rjudge": ["rjudge/rjudge.even.jsonl"],
+    "alfworld": ["alfworld/expert_traj.jsonl"],
+}
+JUDGED = yaml.safe_load(Path(__file__).with_name("judged_sentences.yaml").read_text())
+pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the recorded logs are not beside the checkout")
+
+
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """(file, trajectory, checkpoint) of every critical action in the logs, by their kind."""
+    found = {}
+    for kind, files in LOGS.items():
+        for name in files:
+            records = [one.trajectory for one in read_log(SHARED / name)[1] if isinstance(one, Found)]
+            for record in records:
+                facts = environment(record.environment)
+                points = [] if record.carried_over else checkpoints(record, facts.critical, ends=facts.ends)
+                found.setdefault(kind, []).extend((Path(name).name, record, point) for point in points)
+    return found
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_the_judged_sentences_are_those_that_are_said_and_their_shares_hold(recorded, kind):
+    classes = Counter()
+    for file, record, point in recorded[kind]:
+        at = digest(f"{file}|{record.task_id}|{record.trial}|{point.index}")
+        if at in JUDGED[kind]:
+            judged = {entry[:16]: entry[16] for entry in JUDGED[kind][at].split()}
+            said = RULES.judge(point, 0).rationale.splitlines()
+            assert {digest(sentence) for sentence in said} == set(judged), "other sentences are said: judge them anew"
+            classes.update(judged[digest(sentence)] for sentence in said)
+    assert classes["p"] / classes.total() >= 0.75
+    assert classes["f"] == 0
+    assert classes["m"] / classes.total() <= 0.03
+
+
+def squeezed(text):
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def test_nothing_that_stands_on_the_chosen_product_is_called_unseen(recorded):
+    """The matcher knows no terms: it looks for the letters and figures of what is quoted, run together."""
+    for _, record, point in recorded["webshop"]:
+        pages, at = {}, ""
+        for step in point.steps:
+            if pressed := re.match(r"click\[(b0\w{8})\]", step.action.lower()):
+                at = pressed[1]
+            if at and step.action.startswith("click") and "Total results" not in step.observation:
+                pages[at] = pages.get(at, "") + " | " + step.observation.replace(record.instruction, "")
+        shown = squeezed(pages.get(at, ""))
+        for sentence in RULES.judge(point, 0).rationale.splitlines():
+            if sentence.startswith("Not seen"):
+                quoted = re.findall(r'"([^"]{4,})"(?=[,.]| and \d)', sentence)
+                # A figure within another one is another figure.
+                unseen = [text for text in quoted if not text[0].isdigit() and not text[-1].isdigit()]
+                assert not [text for text in unseen if squeezed(text) and squeezed(text) in shown], record.task_id
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_no_mark_and_no_sentence_contradicts_another(recorded, kind):
+    for _, record, point in recorded[kind]:
+        shown = checkpoint_presentation(point)
+        groups = [{term.text.lower() for term in group} for group in (shown.found, shown.offered, shown.missing)]
+        assert not groups[0] & (groups[1] | groups[2])
+        assert not groups[1] & groups[2]
+        said = RULES.judge(point, 0).rationale.splitlines()
+        assert len(said) <= MOST_SENTENCES
+        assert len(set(said)) == len(said)
+        unseen = {
+            text.lower() for line in said if line.startswith("Not seen") for text in re.findall(r'"([^"]+)"', line)
+        }
+        assert not unseen & (groups[0] | groups[1]), record.task_id
