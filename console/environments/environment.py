@@ -42,6 +42,10 @@ class Environment:
     observation that says the action did not run at all. `tasks(seed, count)` and `start(task)` are there where an
     embedded edition is; `replayable` says that the recorded actions bring an equal state back; `verbs` are the
     names (in lower case) of its actions `name[argument]`.
+
+    `back` is the action that brings the state before the last one back, as a browser's button does; empty where what
+    was done stays done. `answering` is the action that gives a task's answer, with the slot `{answer}`. `type_option`
+    names the option of a task that holds its type, where there are several.
     """
 
     name: str
@@ -55,3 +59,10 @@ class Environment:
     start: Callable[[TaskSpec], World] | None = None
     replayable: bool = False
     verbs: tuple[str, ...] = ()
+    back: str = ""
+    answering: str = ""
+    type_option: str = ""
+
+    def task_type(self, task: TaskSpec) -> str:
+        """The type of a task; empty where the environment has one alone."""
+        return str(task.options.get(self.type_option, "")) if self.type_option else ""

@@ -88,6 +88,7 @@ class LLM:
         top_logprobs: int | None = None,
         seed: int | None = None,
         take: int = 0,
+        top_p: float | None = None,
     ) -> Reply:
         """The model's reply with `n` choices: from the cache, or from the endpoint.
 
@@ -96,7 +97,7 @@ class LLM:
         Raises ModelError, SpendingCapReached and NoModel.
         """
         request = Request(
-            self.model, _sendable(messages), temperature, max_tokens, n, logprobs, top_logprobs, seed, take
+            self.model, _sendable(messages), temperature, max_tokens, n, logprobs, top_logprobs, seed, take, top_p
         )
         key = request.key(self.endpoint)
         kept = self._replies.get(key) if self._replies else None

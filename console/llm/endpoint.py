@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
 
 _BUSY = frozenset({408, 409, 425, 429})
-_DROPPABLE = ("top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "temperature", "seed", "n")
+_DROPPABLE = ("top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "temperature", "top_p", "seed", "n")
 _UNKNOWN = re.compile(
     r"support|unknown|unrecogni[sz]ed|unexpected|extra (fields|inputs)|not (permitted|allowed|available|enabled)",
     re.IGNORECASE,

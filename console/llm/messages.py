@@ -102,14 +102,20 @@ class Request:
     top_logprobs: int | None = None
     seed: int | None = None
     take: int = 0
+    top_p: float | None = None
 
     def key(self, endpoint: str) -> str:
         """SHA-256 (hex) of the whole request and of where it goes."""
-        return hashlib.sha256(orjson.dumps([endpoint, asdict(self)], option=orjson.OPT_SORT_KEYS)).hexdigest()
+        asked = asdict(self)
+        if self.top_p is None:
+            del asked["top_p"]  # replies of a time before it was asked for keep their keys
+        return hashlib.sha256(orjson.dumps([endpoint, asked], option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def body(self, without: frozenset[str] = frozenset()) -> dict[str, Any]:
         """The request in the endpoint's form; `without` names parameters that it does not take."""
         asked: dict[str, Any] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        if self.top_p is not None:
+            asked["top_p"] = self.top_p
         if self.n > 1:
             asked["n"] = self.n
         if self.logprobs and "logprobs" not in without:

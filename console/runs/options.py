@@ -24,6 +24,8 @@ class RunOptions:
     `costs` are what the user stated, see `console.runs.costs`; without any, items rank by their score alone.
     `budget_frozen`: a percentage budget of a live run is set for good, since trial 0 has stopped.
     `playing`: the Actor of a participant's run is at work, or was when its process died.
+    `plans` are the ids of the plan versions that the run goes by, by type of task (empty: every type); `explores` says
+    that its trials are there to learn a plan from.
     `unknown` are keys that this console does not know, of an older or newer one; they are written back as they were.
     """
 
@@ -31,6 +33,8 @@ class RunOptions:
     costs: Costs = field(default_factory=dict)
     budget_frozen: bool = False
     playing: bool = False
+    plans: Mapping[str, int] = field(default_factory=dict)
+    explores: bool = False
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
@@ -39,7 +43,14 @@ class RunOptions:
         return orjson.dumps({**self.unknown, **known}).decode()
 
 
-_KINDS: dict[str, type] = {"view": dict, "costs": dict, "budget_frozen": bool, "playing": bool}
+_KINDS: dict[str, type] = {
+    "view": dict,
+    "costs": dict,
+    "budget_frozen": bool,
+    "playing": bool,
+    "plans": dict,
+    "explores": bool,
+}
 
 
 def run_options(run: tables.Run) -> RunOptions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import orjson
@@ -22,6 +22,9 @@ from console.trajectory import Outcome, Trajectory
 from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.tables import RunKind
+
+STEP_CAP = "step_cap"
+"""The option of a task that sets another number of actions for a trial than its environment's."""
 
 
 def insert_tasks(session: Session, run: tables.Run, tasks: Sequence[TaskSpec]) -> list[int]:
@@ -152,6 +155,7 @@ def begin(
         **fields,
     )
     run.environment = ",".join(environments)
+    tasks = [_capped(actor_and_environments.actor, task) for task in tasks]
     ids = insert_tasks(session, run, tasks)
     insert_trials(session, run, list(zip(ids, (fresh(task, 0) for task in tasks), strict=True)), now_ms())
     return run
@@ -162,6 +166,11 @@ def _tasks(actor_and_environments: ActorAndEnvironments, environment: str, count
     if count < 1 or make is None:
         raise BadInput(f"{count} tasks of {environment} is no number to run; give at least 1.")
     return list(make(seed, count))
+
+
+def _capped(actor: Actor, task: TaskSpec) -> TaskSpec:
+    cap = actor.step_cap(task.environment)
+    return task if cap is None else replace(task, options={**task.options, STEP_CAP: cap})
 
 
 def _critical(actor_and_environments: ActorAndEnvironments, environments: Sequence[str]) -> list[str]:
