@@ -102,10 +102,14 @@ def start_run(
     reviews_per_item: Annotated[int, typer.Option(min=1, help="Reviews that every item needs.")] = 1,
     halted_free: Annotated[bool, typer.Option(help="Halted trials cost nothing, as in the paper.")] = False,
     undo_seconds: Annotated[float, typer.Option(min=0, help="How long a decision can be taken back for sure.")] = 5.0,
+    plan: Annotated[str | None, typer.Option(help="With --actor autoplan: the plan that it goes by.")] = None,
+    fine_errors: Annotated[bool, typer.Option(help="ALFWorld says why nothing happened.")] = False,
     concurrency: Concurrency = None,
     as_json: Json = False,
 ) -> None:
     """Start a run: an Actor does tasks and stops before critical actions, or a log is replayed trial by trial."""
+    if plan is not None and actor != "autoplan":
+        raise BadInput("--plan goes with --actor autoplan; the other Actors go by none.")
     if source is not None and (env is not None or actor not in (None, "replay")):
         raise BadInput("--from goes with --actor replay; an Actor gets its tasks from --env.")
     cap, percent = runs.parse_budget(budget)
@@ -125,6 +129,7 @@ def start_run(
         _start_replay(name, source, detector, fields)
     else:
         counts = task_counts(env, tasks)
+        fields |= {"plan": plan, "task_options": {"errors": "fine"} if fine_errors else None}
         start.start(name, counts, actor_name=actor or "scripted", detector_name=detector, trials=trials, **fields)
         problems = play(name, engine.resume, concurrency=concurrency).problems
     with reading() as session:

@@ -23,9 +23,9 @@ def content(task: TaskSpec) -> str:
 
 
 def draw(
-    environment: Environment, seed: int, count: int, *, task_type: str = "", without: Collection[str] = ()
+    environment: Environment, seed: int, count: int, *, types: Collection[str] = (), without: Collection[str] = ()
 ) -> list[TaskSpec]:
-    """The first tasks of that seed and type (empty: any) whose content is not among `without`.
+    """The first tasks of that seed and those types (none: any) whose content is not among `without`.
 
     Raises BadInput where there are not that many.
     """
@@ -35,9 +35,9 @@ def draw(
         found = [
             task
             for task in drawn
-            if content(task) not in without and (not task_type or environment.task_type(task) == task_type)
+            if (not types or environment.task_type(task) in types) and content(task) not in without
         ]
         if len(found) >= count:
             return found[:count]
         wanted += max(count, wanted)
-    raise BadInput(f"{environment.title} has no {count} tasks{f' of type {task_type}' if task_type else ''} to draw.")
+    raise BadInput(f"{environment.title} has no {count} {' or '.join(types)} tasks that are free to draw.")

@@ -73,10 +73,10 @@ class Training:
 
 @dataclass(slots=True)
 class TrainingReport:
-    """How far a training came: the versions there are, and where it waits, for how many reviews."""
+    """How far a training came: the latest version, and the batch whose trials are not over, with how many."""
 
     name: str
-    versions: int = 0
+    version: int = 0
     waits_at: str | None = None
     waiting: int = 0
     problems: list[str] = field(default_factory=list)
@@ -97,7 +97,8 @@ def train(
     training.check()
     players = actor_and_environments or ActorAndEnvironments(actor("autoplan"))
     report = TrainingReport(name)
-    pool = draw(players.environment(training.environment), training.seed, training.pool, task_type=training.task_type)
+    types = (training.task_type,) if training.task_type else ()
+    pool = draw(players.environment(training.environment), training.seed, training.pool, types=types)
     plan = _begun(name, training, pool)
     while (done := _iterations(plan)) < training.iterations:
         run = _batch_run(plan, training, pool, done, players)
@@ -106,7 +107,7 @@ def train(
         plan = _improved(plan, training, run, llm or chosen_model(), players)
         if progress:
             progress(done + 1, training.iterations)
-    report.versions = plan.version
+    report.version = plan.version
     return report
 
 

@@ -54,6 +54,14 @@ def versions(session: Session, name: str, task_type: str = "") -> Sequence[table
     return found
 
 
+def summary(session: Session, name: str, task_type: str) -> dict[str, Any]:
+    """One line of the list of plans."""
+    found = versions(session, name, task_type)
+    now = current(found)
+    row = {"plan": name, "type": task_type, "environment": now.environment}
+    return row | {"versions": len(found), "present": now.version, "pinned": now.pinned}
+
+
 def version(session: Session, name: str, task_type: str, number: int) -> tables.PlanVersion:
     """That version of a plan; raises Unknown."""
     found = {one.version: one for one in versions(session, name, task_type)}
@@ -78,6 +86,13 @@ def chosen(session: Session, name: str, environments: Sequence[str]) -> dict[str
         made_for = ", ".join(sorted({one.environment for one in found.values()}))
         raise Refused(f"The plan {name!r} was made for {made_for}; a run that goes by it acts there alone.")
     return {task_type: one.id or 0 for task_type, one in found.items()}
+
+
+def trained_on(session: Session, name: str) -> frozenset[str]:
+    """The content of every task that any version of the plan was learnt from, or may be."""
+    plan = tables.PlanVersion
+    statement = select(plan.training).where(plan.name == name)
+    return frozenset(task for text in session.exec(statement) for task in orjson.loads(text).get("tasks", ()))
 
 
 def texts_of(session: Session, run: tables.Run) -> dict[str, str]:
@@ -150,6 +165,15 @@ def origins(plan: tables.PlanVersion) -> list[LineOrigin]:
         LineOrigin(**{**entry, "decisions": tuple(entry["decisions"]), "tasks": tuple(entry["tasks"])})
         for entry in orjson.loads(plan.lineage)
     ]
+
+
+def source_in_words(one: LineOrigin) -> str:
+    """What a line comes from, as far as it is known: who wrote it, or what the model named when it did."""
+    if one.author != AUTOPLAN:
+        return f"written by {one.author}"
+    decisions = [f"decision {number}" for number in one.decisions]
+    tasks = [f"the trial of {key}" for key in one.tasks]
+    return f"the model names {', '.join([*decisions, *tasks])}" if decisions or tasks else "the model names nothing"
 
 
 def differences(before: str, after: str) -> list[tuple[str, str]]:
