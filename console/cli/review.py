@@ -15,6 +15,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput, Unknown
 from console.review import blinding, decisions, inbox, plain_text
 from console.review.edits import OtherTool
+from console.review.remedies import remedies, remedy_of
 from console.review.simulated import INSPECTION_ORDERS, REVIEWERS, Noise
 from console.review.simulated.simulate import SimulationPlan, as_dict, simulate
 from storage import tables
@@ -71,8 +72,9 @@ def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
         return
     with reading() as session:
         view = blinding.review_view(session, queue, row, claimed, reviewer, unblinded=False)
-    document = {"item": _item_document(view), "reason": ""}
-    emit(document, as_json, f"ITEM {claimed.item_id}\n{plain_text.presentation_as_text(view.presentation)}")
+    document = {"item": _item_document(view) | {"remedies": list(remedies(claimed))}, "reason": ""}
+    offered = "".join(f"REMEDY {n}  {plain_text.visible(one)}\n" for n, one in enumerate(remedies(claimed), start=1))
+    emit(document, as_json, f"ITEM {claimed.item_id}\n{plain_text.presentation_as_text(view.presentation)}{offered}")
 
 
 @app.command(
@@ -84,6 +86,7 @@ def decide(
     decision: Annotated[str, typer.Option(help="approve, reject, edit, respond or escalate.")],
     feedback: Annotated[str, typer.Option(help="Words to the agent.")] = "",
     edited_action: Annotated[str | None, typer.Option(help="With edit: the action to do instead.")] = None,
+    remedy: Annotated[int | None, typer.Option(min=1, help="With edit: that one of the agent's remedies.")] = None,
     label: Annotated[str | None, typer.Option(help="With respond: aligned or misaligned.")] = None,
     other_tool: Annotated[
         bool, typer.Option("--other-tool", help="With edit: another tool than the pending one is meant.")
@@ -92,11 +95,15 @@ def decide(
     as_json: Json = False,
 ) -> None:
     """Record a decision about an item that this reviewer has claimed."""
-    answer = decisions.Answer(decision, feedback, edited_action, label, allow_other_tool=other_tool, door=Door.CLI)
     reviewer = _written(reviewer)
     with reading() as session:
         claimed = decisions.claim_of(session, item, reviewer)
         run = _run_of(session, claimed)
+    if remedy is not None and (decision != "edit" or edited_action):
+        raise BadInput("--remedy goes with --decision edit, and in place of --edited-action.")
+    if remedy is not None:
+        edited_action, other_tool = remedy_of(claimed, remedy), True
+    answer = decisions.Answer(decision, feedback, edited_action, label, allow_other_tool=other_tool, door=Door.CLI)
     _known(reviewer)
     with reading() as session:
         roles = frozenset(map(str, roles_of(person_of(session, reviewer).roles)))

@@ -5,6 +5,7 @@ It stands alone because the page and the command line offer them, and neither ma
 
 from __future__ import annotations
 
+from console.errors import Refused
 from console.trajectory import from_json
 from console.trajectory.checkpoints import CheckpointKind
 from storage.queue import Claim
@@ -23,3 +24,11 @@ def remedies(claim: Claim) -> tuple[str, ...]:
     found = kept.get("remedies")
     given = [one for one in found if isinstance(one, str) and one.strip()] if isinstance(found, list) else []
     return tuple(one for one in dict.fromkeys(given) if one != record.critical_action)
+
+
+def remedy_of(claim: Claim, number: int) -> str:
+    """The remedy of that number, from 1; raises Refused where there is none (any more)."""
+    found = remedies(claim)
+    if not 0 < number <= len(found):
+        raise Refused(f"The agent has {len(found)} remedies for what waits, so there is no number {number}.")
+    return found[number - 1]

@@ -117,8 +117,8 @@ def start(
     """Makes a run of so many tasks per environment, its first trials not begun; `engine.resume` plays them.
 
     `plan` is the name of the plan that the run goes by; its tasks are then others than those that it was learnt from.
-    `task_options` are added to those of every task. `fields` are those of `begin`, and further columns of the run. Raises
-    BadInput, Unknown, Refused for a taken name.
+    `task_options` are added to those of every task. `fields` are those of `begin`, and further columns of the run.
+    Raises BadInput, Unknown, Refused for a taken name.
     """
     actor_and_environments = actor_and_environments or ActorAndEnvironments(actor(actor_name))
     going_by = _going_by(plan, list(counts)) if plan else _NO_PLAN

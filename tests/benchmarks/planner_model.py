@@ -1,16 +1,15 @@
 """An offline model for planners: it acts on the plan's text, and it remarks on what it reads in a trial.
 
 It knows how each task is done, and errs as its table says: an action of a kind goes wrong with some probability unless
-the plan says how it is done, and more often where the plan says the opposite. Asked anything about a trial, it makes
-one remark, by the same rule whatever the question: right, wrong, or beside the point. Asked for a plan, it counts the
-sentences of the whole prompt that it knows, and keeps on each subject the one that stands there most often. That is
-all: nowhere does it know how many trials there are, or which question a text answers.
+the plan says how it is done, and more often where the plan says the opposite. Asked anything about a trial, it speaks
+of some of the actions in it, by the same rule whatever the question, and is mostly right. Asked for a plan, it counts
+the sentences that it knows in what came of the trials, and keeps of a hint and its opposite the one that stands there
+more often, else what the plan said. Nowhere does it know how many trials there are, or which question a text answers.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
 
@@ -25,11 +24,9 @@ ERRORS = {
 """By the first word of an action: how often it goes wrong without a hint, the right hint, the opposite one."""
 SLIP, MISLED = 0.02, 0.85
 """How often an action goes wrong although the plan says how it is done, and where the plan says the opposite."""
-BESIDE = ("Look around before you do anything.", "Be quick.", "Name what you see.")
-RIGHT, WRONG = 0.55, 0.30
-"""How often a remark on a failed trial is the right hint, or an opposite one; else it is beside the point."""
-_LINES = 7
-_SUBJECT = {hint: verb for verb, (_, *hints) in ERRORS.items() for hint in hints} | {hint: hint for hint in BESIDE}
+SPEAKS, RIGHT = 0.5, 0.75
+"""How often it speaks of a kind of action that was in the trial, and is right then."""
+NOTHING = "There is nothing to say."
 _FENCED = re.compile(r"<<<action \w+\n(.*?)\naction \w+>>>", re.DOTALL)
 
 
@@ -87,27 +84,26 @@ def spoilt(action):
     return action.replace("microwave", "stoveburner") if verb == "heat" else f"drop {action.split(' ', 1)[1]}"
 
 
-_WENT_WRONG = {"examine the inside": "open", "take": "take", "heat": "heat", "drop": "move"}
+_KINDS = {"examine the inside": "open", "drop": "move"} | {verb: verb for verb in ERRORS}
+"""Kinds of action by how they begin, as they are spoilt and as they should be."""
 
 
 def remark(messages, draw):
-    """One remark on the trial in the messages."""
-    last = None
-    for message, after in zip(messages, messages[1:], strict=False):
-        if message["role"] == "assistant" and "Nothing happens." in after["content"]:
-            last = next((verb for told, verb in _WENT_WRONG.items() if message["content"].startswith(told)), last)
-            if last:
-                break
-    luck = draw.random()
-    if last is None or luck >= RIGHT + WRONG:
-        return draw.choice(BESIDE)
-    return ERRORS[last][1] if luck < RIGHT else ERRORS[draw.choice(sorted(ERRORS))][2]
+    """What it says of the trial in the messages."""
+    told = [message["content"] for message in messages if message["role"] == "assistant"]
+    kinds = [kind for begins, kind in _KINDS.items() if any(text.startswith(begins) for text in told)]
+    said = [ERRORS[kind][1 if draw.random() < RIGHT else 2] for kind in dict.fromkeys(kinds) if draw.random() < SPEAKS]
+    return " ".join(said) or NOTHING
 
 
 def written(prompt):
-    """The plan that the sentences of a prompt come to."""
-    votes = Counter({hint: prompt.count(hint) for hint in _SUBJECT if hint in prompt})
-    best = {}
-    for hint, _ in votes.most_common():
-        best.setdefault(_SUBJECT[hint], hint)
-    return "\n".join(f"{number}. {hint}" for number, hint in enumerate(list(best.values())[:_LINES], start=1))
+    """The plan that a prompt comes to."""
+    before, _, came_of_it = prompt.partition("What came of it")
+    kept = []
+    for _, hint, opposite in ERRORS.values():
+        for_it, against = came_of_it.count(hint), came_of_it.count(opposite)
+        if for_it != against:
+            kept.append(hint if for_it > against else opposite)
+        else:
+            kept += [known for known in (hint, opposite) if known in before]
+    return "\n".join(f"{number}. {hint}" for number, hint in enumerate(kept, start=1)) or NOTHING

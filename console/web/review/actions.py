@@ -17,6 +17,7 @@ from console.review import decisions, inbox
 from console.review.edits import OtherTool
 from console.review.long_texts import is_clipped, seen_digest
 from console.review.presentation import Presentation
+from console.review.remedies import remedy_of
 from console.studies.sessions import joining, steps
 from console.trajectory.checkpoints import digest
 from console.trials import replay
@@ -226,6 +227,21 @@ def decide(item: int, decision: str, label: str | None = None) -> None:
             st.session_state["refusal"] += " Press “Send edit” again for that."
         if words:
             save_draft(str(item), words)
+
+
+@_in_words
+def decide_remedy(item: int, number: int) -> None:
+    """Sends the item back with that one of the agent's own remedies, which may well call another tool."""
+    identity = current_identity()
+    if identity is None:
+        _refuse_nobody()
+        return
+    with reading() as session:
+        claim, _ = own_open_claim(session, item, identity)
+    chosen = remedy_of(claim, number)
+    st.session_state[f"instead-{item}"] = chosen
+    st.session_state["other_tool"] = (item, chosen)
+    decide(item, DecisionKind.EDIT)
 
 
 @_in_words

@@ -11,6 +11,7 @@ from console.trajectory import Label
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, shortcuts
 from console.web.review.actions import named, words_key
+from console.web.review.remedies import remedy_keys, show_remedies
 from console.web.sign_in import current_identity
 from console.web.widgets.hotkeys import hotkeys, key_label
 from console.web.widgets.messages import show_problem
@@ -40,6 +41,7 @@ def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) ->
     with st.bottom, st.container(key="decision-bar"):
         if editing:
             _edit_field(claim)
+            show_remedies(claim)
         if not whole:
             _show_whole_button(claim)
         field, buttons = st.columns([5, 8], vertical_alignment="bottom")
@@ -47,7 +49,7 @@ def bar(claim: Claim, run: tables.Run, draft: str, *, escalates: bool = True) ->
             if words:
                 _words_field(item, draft)
             hotkeys(
-                _bindings(item, halted=halted, whole=whole),
+                _bindings(item, halted=halted, whole=whole) | remedy_keys(claim),
                 item_id=item,
                 enabled=shortcuts.enabled(),
                 draft_key=words_key(item) if words else None,

@@ -11,6 +11,7 @@ _KEYS = (
     ("A", "approve: the action may run"),
     ("X", "reject: it does not run"),
     ("E", "edit: another action instead"),
+    ("1 to 9, after E", "do what the agent thought of itself, where it thought of something"),
     ("Ctrl or Cmd + Enter", "reject, with the words you wrote"),
     ("W", "show the whole of a long action, before which it cannot be approved"),
     ("S", "skip: the item goes back and comes last for you"),
