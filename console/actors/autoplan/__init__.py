@@ -31,7 +31,7 @@ async def act(llm: LLM, view: ActorView) -> Move:
     thought = await calls.text(chat)
     chat += [{"role": "assistant", "content": thought}, {"role": "user", "content": _filled(view, "action")}]
     wording = await calls.text(chat)
-    formal = question(_filled(view, "formalizer", action=wording))
+    formal = question(_filled(view, "formalizer", world=_world(view), action=wording))
     action = await calls.read(formal, lambda reply: react.read_move(reply).action or None)
     return Move(thought, action or NO_ACTION, {KEY: {"wording": wording}, "usage": calls.usage.as_dict()})
 
@@ -40,14 +40,14 @@ def conversation(view: ActorView) -> list[Message]:
     """The trial as a chat, the last observation left out, which the next question holds."""
     task = _filled(view, "task", memory=_listed(view.memory), instruction=view.instruction, opening=view.opening)
     chat: list[Message] = [
-        {"role": "system", "content": _filled(view, "system", plan=view.plan)},
+        {"role": "system", "content": _filled(view, "system", world=_world(view), plan=view.plan)},
         {"role": "user", "content": task},
     ]
+    asked = {"role": "user", "content": _filled(view, "action")}
     for position, step in enumerate(view.steps):
         before = view.steps[position - 1].observation if position else ""
-        chat += [*_thinking(view, before), {"role": "assistant", "content": step.thought}]
-        chat += [{"role": "user", "content": _filled(view, "action")}]
-        chat += [{"role": "assistant", "content": _wording(step)}]
+        chat += [*_thinking(view, before), {"role": "assistant", "content": step.thought}, asked]
+        chat.append({"role": "assistant", "content": _wording(step)})
     return chat
 
 
@@ -62,8 +62,11 @@ def _wording(step: Step) -> str:
 
 
 def _filled(view: ActorView, step: str, **values: str) -> str:
-    world = render(name_for("shared", view.environment, "actions"))
-    return render(name_for(KEY, view.environment, step), **{"world": world, **values})
+    return render(name_for(KEY, view.environment, step), **values)
+
+
+def _world(view: ActorView) -> str:
+    return render(name_for("shared", view.environment, "actions"))
 
 
 def _listed(memory: Sequence[str]) -> str:

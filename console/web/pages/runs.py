@@ -7,6 +7,8 @@ from console.database import reading
 from console.web.flash import show_messages
 from console.web.run_picker import chosen_run, run_picker
 from console.web.runs import forms, new_run
+from console.web.runs.planners import PLANNERS, planners_section, trainings_section
+from console.web.runs.plans import plans_section
 from console.web.runs.policy import policy_section
 from console.web.widgets.messages import show_empty_state
 from storage.tables import RunKind
@@ -41,6 +43,9 @@ if run.reviews_per_item > 1:
         "console/web/pages/studies.py", label="Settle where reviewers disagree", query_params={"adjudicate": run.name}
     )
 
+if run.actor in PLANNERS:
+    planners_section(run)
+
 rules = "Policy" if run.kind == RunKind.GATE else "Critical actions"
 judge, cap, onward, critical = st.tabs(["Detectors", "Budget", "Next trial", rules])
 with judge:
@@ -59,3 +64,6 @@ with critical:
         policy_section(run)
     else:
         forms.critical_form(run, patterns, candidates)
+
+plans_section()
+trainings_section()
