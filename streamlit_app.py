@@ -30,6 +30,7 @@ try:
         st.Page(inbox, title="Inbox", url_path="home", default=not taking_part),
         st.Page(inbox, title="Inbox", url_path="inbox", visibility="hidden"),
         st.Page("console/web/pages/review.py", title="Review", url_path="review"),
+        st.Page("console/web/pages/answers.py", title="Answers", url_path="answers"),
     ]
     researchers = [
         st.Page("console/web/pages/trajectories.py", title="Trajectories", url_path="trajectories"),

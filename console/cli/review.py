@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +19,7 @@ from console.review.edits import OtherTool
 from console.review.remedies import remedies, remedy_of
 from console.review.simulated import INSPECTION_ORDERS, REVIEWERS, Noise
 from console.review.simulated.simulate import SimulationPlan, as_dict, simulate
+from console.trials import answer_rating
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim
 
@@ -194,6 +196,40 @@ def _decision_document(row: DecisionRow) -> dict[str, Any]:
         "revision": row.revision,
         "decided_at": runs.iso(row.decided_ms),
     }
+
+
+@app.command("answers", epilog="Example: inferact review answers wiki --name wiki-answers")
+def answers(
+    source: Annotated[str, typer.Argument(help="The run whose answers are to be judged.")],
+    name: Annotated[str, typer.Option("--name", help="The name of the rating, a run of its own.")],
+    annotators: Annotated[int, typer.Option(min=1, help="People for each answer.")] = answer_rating.ANNOTATORS,
+    as_json: Json = False,
+) -> None:
+    """Put the answers of a run up for judgement: approve is correct, reject incorrect, the words are the comment."""
+    count = answer_rating.begin(name, source, annotators)
+    emit({"run": name, "answers": count}, as_json, f"{count} answers wait in {name}, each for {annotators} people.")
+
+
+@app.command("ratings", epilog="Example: inferact review ratings wiki-answers")
+def ratings(
+    name: Annotated[str, typer.Argument(help="The rating's name.")],
+    as_json: Json = False,
+) -> None:
+    """Show what people made of the answers: majority, comments, and how far they agree."""
+    with reading() as session:
+        found = answer_rating.ratings_of(session, runs.get(session, name))
+    measures = {kind: one.value for kind, one in found.agreement.items()}
+    if as_json:
+        emit_json({"run": name, "accuracy": found.accuracy, "agreement": measures, "answers": found.answers})
+        return
+    rows = [{**asdict(one), "comments": " / ".join(one.comments)} for one in found.answers]
+    show_table(rows, ("task_id", "answer", "correct", "incorrect", "majority", "comments"), empty="No answers.")
+    agreed = ", ".join(f"{kind} {_share(value)}" for kind, value in measures.items())
+    say(f"Correct by majority: {_share(found.accuracy)}. Agreement: {agreed}.")
+
+
+def _share(value: float | None) -> str:
+    return "not known yet" if value is None else f"{value:.3f}"
 
 
 @app.command("simulate", epilog="Example: inferact review simulate --run demo --reviewer oracle")

@@ -26,6 +26,7 @@ class RunOptions:
     `playing`: the Actor of a participant's run is at work, or was when its process died.
     `plans` are the ids of the plan versions that the run goes by, by type of task (empty: every type); `explores` says
     that its trials are there to learn a plan from.
+    `rates_answers`: its items are answers that people find correct or not.
     `unknown` are keys that this console does not know, of an older or newer one; they are written back as they were.
     """
 
@@ -35,6 +36,7 @@ class RunOptions:
     playing: bool = False
     plans: Mapping[str, int] = field(default_factory=dict)
     explores: bool = False
+    rates_answers: bool = False
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
@@ -50,6 +52,7 @@ _KINDS: dict[str, type] = {
     "playing": bool,
     "plans": dict,
     "explores": bool,
+    "rates_answers": bool,
 }
 
 

@@ -27,8 +27,9 @@ def hotkeys(
 ) -> None:
     """Lets keys press the Streamlit buttons of those widget keys, and saves drafts of the text area `draft_key`.
 
-    Keys are `a` to `z`, `1` to `9`, `?`, `arrowleft`, `arrowright`, `enter`, `ctrl+enter` (also Cmd).
-    `dialog` holds those that work while a dialog is open; the others are then silent. A new `item_id` keeps all keys silent for 400 ms.
+    Keys are `a` to `z`, `1` to `9`, `?`, `arrowleft`, `arrowright`, `enter`, `ctrl+enter` (also Cmd). `dialog` holds
+    those that work while a dialog is open; the others are then silent. A new `item_id` keeps all keys silent for
+    400 ms.
     """
     _mount(dict(bindings), str(item_id or ""), enabled, dict(dialog or {}), draft_key, on_draft)
 
