@@ -102,7 +102,7 @@ def ratings_of(session: Session, run: tables.Run) -> Ratings:
 def _rating_run(
     session: Session, name: str, source: str, annotators: int, found: Sequence[tuple[TaskSpec, str]]
 ) -> tables.Run:
-    options = RunOptions(view={"brief": "target"}, rates_answers=True).to_json()
+    options = RunOptions(view={"brief": "target", "highlights": "hidden"}, rates_answers=True).to_json()
     fields = {"reviews_per_item": annotators, "blind": True, "options": options, "detector": "full-validation"}
     run = runs.create(session, name, RunKind.ARCHIVE, now_ms(), actor=f"answers of {source}", **fields)
     run.environment = ",".join(dict.fromkeys(task.environment for task, _ in found))

@@ -1,4 +1,4 @@
-"""The Answers page's parts for researchers: a form that puts answers up, and what the annotators made of them."""
+"""The Answers page's parts: the answer to judge, and for researchers what is put up and what it came to."""
 
 from __future__ import annotations
 
@@ -6,14 +6,59 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from console.database import reading
+from console.auth.identity import Identity
+from console.database import now_ms, reading, review_queue
+from console.errors import ConsoleError
+from console.review import blinding, decisions
 from console.trials import answer_rating
 from console.trials.answer_rating import ANNOTATORS, RatedAnswer
 from console.web.flash import flash, guarded
+from console.web.review import shortcuts
+from console.web.review.actions import save_draft, words_key
+from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.markup import plain
+from console.web.widgets.messages import show_empty_state
 from storage import tables
+from storage.errors import StorageError
+from storage.queue import Claim, NoClaim
+from storage.tables import DecisionKind
 
+_RIGHT, _WRONG = DecisionKind.APPROVE, DecisionKind.REJECT
 _MEASURES = {"percent": "equal judgements in pairs", "fleiss": "Fleiss' kappa", "alpha": "Krippendorff's alpha"}
 _WORDS = {"aligned": "correct", "misaligned": "incorrect"}
+
+
+def judging(run: tables.Run, identity: Identity) -> None:
+    """The next answer that this person is to judge: the question, the answer, what the data say, two buttons."""
+    with reading() as session:
+        claim = decisions.next_item(review_queue(), session, run, identity.name, now_ms(), settles=False)
+        if isinstance(claim, NoClaim):
+            view = None
+        else:
+            view = blinding.review_view(session, review_queue(), run, claim, identity.name, unblinded=False)
+    if view is None or isinstance(claim, NoClaim):
+        show_empty_state("Nothing is left for you here", "You have judged every answer that waits in this rating.")
+        return
+    shown, item = view.presentation, claim.item_id
+    rows = [("The question", shown.task), ("The agent's answer", shown.action)]
+    rows += [("The data say", text) for _, text in shown.brief]
+    st.html("".join(f"<h2>{heading}</h2><p>{plain(text)}</p>" for heading, text in rows))
+    st.text_area("Your comment", view.draft, key=words_key(item), height=74, max_chars=decisions.MAX_FEEDBACK)
+    with st.container(horizontal=True):
+        for words, key, decision in (("Correct", "A", _RIGHT), ("Incorrect", "X", _WRONG)):
+            given = (claim, run, identity.name, decision)
+            st.button(key_label(words, key), key=f"judge-{key}-{item}", on_click=_judge, args=given)
+    bound = {"a": f"judge-A-{item}", "x": f"judge-X-{item}"}
+    hotkeys(bound, item_id=item, enabled=shortcuts.enabled(), draft_key=words_key(item), on_draft=save_draft)
+
+
+def _judge(claim: Claim, run: tables.Run, who: str, decision: DecisionKind) -> None:
+    answer = decisions.Answer(decision, st.session_state.get(words_key(claim.item_id)) or "")
+    try:
+        decisions.submit(review_queue(), run, claim, who, answer, now_ms(), submit_key=claim.token)
+        flash((True, f"Judged {'correct' if decision is _RIGHT else 'incorrect'}."))
+    except (ConsoleError, StorageError) as refusal:
+        flash((False, str(refusal) or str(type(refusal).__doc__)))
 
 
 def begin_form(sources: Sequence[str]) -> None:

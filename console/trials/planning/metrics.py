@@ -140,7 +140,7 @@ def autoplan_overlay(rows: Sequence[TrainedPlan], environment: str, task_type: s
     metric, found = "success", []
     for one in rows:
         if (one.environment, one.task_type, one.flaw, one.revision) == (environment, task_type, True, True):
-            share = Estimate(100 * one.success)
+            share = _percent(round(one.success * one.tasks), one.tasks)
             found.append(_row(f"autoplan, batch {one.batch}", "here", share, metric))
     column = "accuracy" if environment == "hotpotqa" else _TYPES.get(task_type, "")
     for printed in _published(f"autoplan_{environment}.csv") if environment in ("alfworld", "hotpotqa") else ():

@@ -7,7 +7,7 @@ from console.auth.identity import Role
 from console.database import reading
 from console.review import inbox
 from console.runs.options import run_options
-from console.web.answers import begin_form, results
+from console.web.answers import begin_form, judging, results
 from console.web.flash import show_messages
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_empty_state
@@ -29,15 +29,15 @@ with reading() as session:
     session.expunge_all()
 
 show_messages()
+chosen = next((one for one in rated if one.name == st.query_params.get("judge")), None)
+if identity and chosen:
+    judging(chosen, identity)
 rows = "".join(f"<li><b>{title}</b><span>{words}</span></li>" for title, words in _RULES)
 with st.container(key="ia-rules"):
     st.html(f'<section aria-label="How to judge an answer"><h2>How to judge an answer</h2><ol>{rows}</ol></section>')
 for one in rated:
-    st.page_link(
-        "console/web/pages/review.py",
-        label=f"Judge {one.name}: {waiting[one.name]} wait",
-        query_params={"run": one.name},
-    )
+    label = f"Judge {one.name}: {waiting[one.name]} wait"
+    st.page_link("console/web/pages/answers.py", label=label, query_params={"judge": one.name})
 if not rated:
     show_empty_state("No answers wait", "They appear here once a researcher has put a run's answers up for judgement.")
 if identity and identity.has(Role.RESEARCHER):

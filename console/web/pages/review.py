@@ -5,6 +5,7 @@ import streamlit as st
 from console.auth.identity import Identity, Role
 from console.database import now_ms, reading, review_queue
 from console.review import blinding, decisions, inbox
+from console.runs.options import run_options
 from console.web.review import actions, decision_bar
 from console.web.run_picker import chosen_run
 from console.web.sign_in import current_identity
@@ -32,6 +33,10 @@ with reading() as session:
         st.stop()
     if run.study_id is not None:
         show_empty_state("Its participant reviews this", "Whoever else answers here would answer in their place.")
+        st.stop()
+    if run_options(run).rates_answers:
+        show_empty_state("These are answers to judge", "They stand on a page of their own, with its rules.")
+        st.page_link("console/web/pages/answers.py", label="Judge them", query_params={"judge": run.name})
         st.stop()
     actions.set_reviewed_runs(run.id)
     earlier_answer = actions.earlier_claim(session, identity.name)

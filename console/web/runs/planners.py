@@ -24,8 +24,8 @@ def planners_section(run: tables.Run) -> None:
     with reading() as session:
         found, spent = metrics.figures(session, run), metrics.run_usage(session, run)
     st.dataframe([_figure(name, one) for name, one in found.items()], key=f"planned-{run.id}", hide_index=True)
-    st.caption(f"Means over the tasks, with 95% intervals. {_spent(spent)}")
-    if run.actor != "introspective":
+    st.caption(f"Means over tasks, or over trials where it says so, with 95% intervals. {_spent(spent)}")
+    if run.actor != "introspective" or found["success_rate"].value is None:
         return
     metric = st.selectbox("Beside the paper", list(metrics.FIGURES)[:-1], format_func=metrics.FIGURES.__getitem__)
     _overlay(metrics.overlay(found, metric), f"{run.name}-{metric}")

@@ -1,6 +1,10 @@
 """The Answers page: rules for annotators, the way to their queue, and results for researchers."""
 
-from tests.console.trials.test_answer_rating import judge
+import pytest
+
+from console.detection import batch
+from console.errors import Refused
+from tests.console.trials.test_answer_rating import GOLD, judge, ratings
 from tests.console.trials.test_answer_rating import rating as rating
 
 
@@ -10,6 +14,34 @@ def test_an_annotator_reads_the_rules_and_finds_the_way_to_the_answers(rating, o
     assert [link.proto.label for link in at.get("page_link")] == ["Judge rated: 3 wait"]
     assert not at.dataframe
     assert not at.selectbox
+
+
+def test_an_annotator_judges_with_a_comment_and_gets_the_next_one(rating, open_page, words):
+    at = open_page("answers", role="reviewer", judge="rated")
+    shown = words(at)
+    assert GOLD[0] in shown
+    assert "The data say" in shown
+    at.text_area[0].input("plainly so")
+    next(button for button in at.button if button.label.startswith("Correct")).click().run()
+    assert "Judged correct." in words(at)
+    assert f"The answer is {GOLD[1]}" in words(at)
+    for _ in range(2):
+        next(button for button in at.button if button.label.startswith("Incorrect")).click().run()
+    assert "Nothing is left for you here" in words(at)
+    assert [(one.correct, one.incorrect) for one in ratings().answers] == [(1, 0), (0, 1), (0, 1)]
+    assert ratings().answers[0].comments == ("plainly so",)
+
+
+def test_review_leads_to_the_page_where_answers_are_judged(rating, open_page, words):
+    at = open_page("review", role="reviewer", run="rated")
+    assert "These are answers to judge" in words(at)
+    assert [button.key for button in at.button] == ["sign-out"]
+
+
+def test_detectors_leave_answers_alone(rating):
+    with pytest.raises(Refused, match="for people to judge"):
+        batch.detect("rated", ["rules"])
+    assert all(one.majority is None for one in ratings().answers)
 
 
 def test_a_researcher_sees_majority_comments_and_agreement(rating, open_page, words):
