@@ -108,10 +108,7 @@ def start_run(
     as_json: Json = False,
 ) -> None:
     """Start a run: an Actor does tasks and stops before critical actions, or a log is replayed trial by trial."""
-    if plan is not None and actor != "autoplan":
-        raise BadInput("--plan goes with --actor autoplan; the other Actors go by none.")
-    if source is not None and (env is not None or actor not in (None, "replay")):
-        raise BadInput("--from goes with --actor replay; an Actor gets its tasks from --env.")
+    _refuse_what_does_not_go_together(actor, source, env, plan)
     cap, percent = runs.parse_budget(budget)
     fields: dict[str, Any] = {
         "budget_cap": cap,
@@ -128,9 +125,8 @@ def start_run(
     if actor == "replay" or source is not None:
         _start_replay(name, source, detector, fields)
     else:
-        counts = task_counts(env, tasks)
-        fields |= {"plan": plan, "task_options": {"errors": "fine"} if fine_errors else None}
-        start.start(name, counts, actor_name=actor or "scripted", detector_name=detector, trials=trials, **fields)
+        fields |= {"actor_name": actor or "scripted", "detector_name": detector, "trials": trials, "plan": plan}
+        start.start(name, task_counts(env, tasks), task_options=_FINE if fine_errors else None, **fields)
         problems = play(name, engine.resume, concurrency=concurrency).problems
     with reading() as session:
         document = runs.status(session, runs.get(session, name))
@@ -199,6 +195,16 @@ def budget(
     """Set the inspection budget of every trial of a run; it cannot go below what is spent."""
     wanted = ingest.set_budget(run, cap)
     emit({"run": run, "cap": wanted}, as_json, f"Every trial of {run} has {wanted} inspections.")
+
+
+_FINE = {"errors": "fine"}
+
+
+def _refuse_what_does_not_go_together(actor: str | None, source: str | None, env: str | None, plan: str | None) -> None:
+    if plan is not None and actor != "autoplan":
+        raise BadInput("--plan goes with --actor autoplan; the other Actors go by none.")
+    if source is not None and (env is not None or actor not in (None, "replay")):
+        raise BadInput("--from goes with --actor replay; an Actor gets its tasks from --env.")
 
 
 def _start_replay(name: str, source: str | None, detector: str, fields: dict[str, Any]) -> None:

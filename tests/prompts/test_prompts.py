@@ -19,9 +19,26 @@ KNOWN = {
     "thought": "hm",
     "action": "click[x]",
     "rejected_action": "click[Buy Now]",
+    "world": "The actions: search, click",
+    "plan": "1. search\n2. buy",
+    "history": "- searched",
+    "notes": "- 9 dollars",
+    "screen": "a page",
+    "before": "a page",
+    "after": "another page",
+    "subtask": "find a lamp",
+    "failed_plan": "1. buy",
+    "success": True,
+    "answer": "42",
+    "sources": "an article",
+    "experiences": [],
 }
 JUDGING = ("direct", "token", "multi-step", "inferact")
-OURS = [name for name in names() if name.split("/")[0] in (*JUDGING, "react", "reflect", "shared")]
+OURS = [
+    name
+    for name in names()
+    if name.split("/")[0] in (*JUDGING, "react", "reflect", "shared", "introspective", "autoplan")
+]
 JUDGES = [name for name in OURS if name.split("/")[0] in JUDGING and "progress" not in name]
 
 

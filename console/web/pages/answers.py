@@ -7,7 +7,7 @@ from console.auth.identity import Role
 from console.database import reading
 from console.review import inbox
 from console.runs.options import run_options
-from console.web.answers import begin_form, judging, results
+from console.web.answer_judging import begin_form, judging, results
 from console.web.flash import show_messages
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_empty_state
