@@ -121,9 +121,8 @@ def start_run(
         "halted_free": halted_free,
         "undo_ms": round(undo_seconds * 1_000),
     }
-    problems: Sequence[str] = ()
     if actor == "replay" or source is not None:
-        _start_replay(name, source, detector, fields)
+        problems = _start_replay(name, source, detector, fields)
     else:
         fields |= {"actor_name": actor or "scripted", "detector_name": detector, "trials": trials, "plan": plan}
         start.start(name, task_counts(env, tasks), task_options=_FINE if fine_errors else None, **fields)
@@ -207,9 +206,10 @@ def _refuse_what_does_not_go_together(actor: str | None, source: str | None, env
         raise BadInput("--from goes with --actor replay; an Actor gets its tasks from --env.")
 
 
-def _start_replay(name: str, source: str | None, detector: str, fields: dict[str, Any]) -> None:
+def _start_replay(name: str, source: str | None, detector: str, fields: dict[str, Any]) -> Sequence[str]:
     if source is None:
         raise BadInput("Say which archive run is to be replayed: --from RUN.")
     if fields["feedback_mode"] not in ("nl", "binary"):
         raise BadInput(f"Feedback of a replay is nl or binary, not {fields['feedback_mode']!r}.")
     replay.start_replay(name, source, detector, **fields)
+    return ()
