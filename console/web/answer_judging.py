@@ -13,7 +13,7 @@ from console.review import blinding, decisions
 from console.trials import answer_rating
 from console.trials.answer_rating import ANNOTATORS, RatedAnswer
 from console.web.flash import flash, guarded
-from console.web.review import shortcuts
+from console.web.review import actions, shortcuts
 from console.web.review.actions import save_draft, words_key
 from console.web.widgets.hotkeys import hotkeys, key_label
 from console.web.widgets.markup import plain
@@ -36,19 +36,23 @@ def judging(run: tables.Run, identity: Identity) -> None:
             view = None
         else:
             view = blinding.review_view(session, review_queue(), run, claim, identity.name, unblinded=False)
+    actions.set_reviewed_runs(run.id)
+    actions.show_flash()
     if view is None or isinstance(claim, NoClaim):
         show_empty_state("Nothing is left for you here", "You have judged every answer that waits in this rating.")
+        st.button(key_label("Undo", "U"), key="undo-answer", on_click=actions.undo, args=(None,))
         return
     shown, item = view.presentation, claim.item_id
     rows = [("The question", shown.task), ("The agent's answer", shown.action)]
     rows += [("The data say", text) for _, text in shown.brief]
-    st.html("".join(f"<h2>{heading}</h2><p>{plain(text)}</p>" for heading, text in rows))
+    st.html("".join(f"<h3>{heading}</h3><p>{plain(text)}</p>" for heading, text in rows))
     st.text_area("Your comment", view.draft, key=words_key(item), height=74, max_chars=decisions.MAX_FEEDBACK)
     with st.container(horizontal=True):
         for words, key, decision in (("Correct", "A", _RIGHT), ("Incorrect", "X", _WRONG)):
             given = (claim, run, identity.name, decision)
             st.button(key_label(words, key), key=f"judge-{key}-{item}", on_click=_judge, args=given)
-    bound = {"a": f"judge-A-{item}", "x": f"judge-X-{item}"}
+        st.button(key_label("Undo", "U"), key=f"undo-{item}", on_click=actions.undo, args=(item,))
+    bound = {"u": f"undo-{item}", "a": f"judge-A-{item}", "x": f"judge-X-{item}"}
     hotkeys(bound, item_id=item, enabled=shortcuts.enabled(), draft_key=words_key(item), on_draft=save_draft)
 
 

@@ -36,7 +36,7 @@ rows = "".join(f"<li><b>{title}</b><span>{words}</span></li>" for title, words i
 with st.container(key="ia-rules"):
     st.html(f'<section aria-label="How to judge an answer"><h2>How to judge an answer</h2><ol>{rows}</ol></section>')
 for one in rated:
-    label = f"Judge {one.name}: {waiting[one.name]} wait"
+    label = f"Judge {one.name}: {waiting[one.name]} answers still need people"
     st.page_link("console/web/pages/answers.py", label=label, query_params={"judge": one.name})
 if not rated:
     show_empty_state("No answers wait", "They appear here once a researcher has put a run's answers up for judgement.")

@@ -8,10 +8,14 @@ from tests.console.trials.test_answer_rating import GOLD, judge, ratings
 from tests.console.trials.test_answer_rating import rating as rating
 
 
+def press(at, label):
+    next(button for button in at.button if button.label.startswith(label)).click().run()
+
+
 def test_an_annotator_reads_the_rules_and_finds_the_way_to_the_answers(rating, open_page, words):
     at = open_page("answers", role="reviewer")
     assert "majority counts" in words(at)
-    assert [link.proto.label for link in at.get("page_link")] == ["Judge rated: 3 wait"]
+    assert [link.proto.label for link in at.get("page_link")] == ["Judge rated: 3 answers still need people"]
     assert not at.dataframe
     assert not at.selectbox
 
@@ -22,12 +26,15 @@ def test_an_annotator_judges_with_a_comment_and_gets_the_next_one(rating, open_p
     assert GOLD[0] in shown
     assert "The data say" in shown
     at.text_area[0].input("plainly so")
-    next(button for button in at.button if button.label.startswith("Correct")).click().run()
+    press(at, "Correct")
     assert "Judged correct." in words(at)
     assert f"The answer is {GOLD[1]}" in words(at)
     for _ in range(2):
-        next(button for button in at.button if button.label.startswith("Incorrect")).click().run()
+        press(at, "Incorrect")
     assert "Nothing is left for you here" in words(at)
+    press(at, "Undo")
+    assert "waits for your answer again" in words(at)
+    press(at, "Incorrect")
     assert [(one.correct, one.incorrect) for one in ratings().answers] == [(1, 0), (0, 1), (0, 1)]
     assert ratings().answers[0].comments == ("plainly so",)
 
