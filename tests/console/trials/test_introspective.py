@@ -8,8 +8,10 @@ from console.actors import Actor, Move, introspective
 from console.database import now_ms, reading, review_queue
 from console.environments import ENVIRONMENTS
 from console.environments.going_back import REFUSED
+from console.errors import Refused
 from console.review import decisions
-from console.review.remedies import remedies
+from console.review.presentation import record_presentation
+from console.review.remedies import remedies, remedy_of
 from console.trajectory import from_json
 from console.trials import engine, start
 from console.trials.start import ActorAndEnvironments
@@ -67,6 +69,9 @@ def test_a_critical_action_waits_with_its_remedies_for_the_reviewer(shop):
     _, claim = claimed()
     assert record().critical_action == BUY
     assert remedies(claim) == ("click[Description]", "click[Features]")
+    assert remedy_of(claim, 2) == "click[Features]"
+    with pytest.raises(Refused, match="2 remedies"):
+        remedy_of(claim, 3)
 
 
 def test_a_chosen_remedy_is_what_runs_next_and_only_once(shop):
@@ -82,6 +87,8 @@ def test_a_chosen_remedy_is_what_runs_next_and_only_once(shop):
     assert actions.count("click[Description]") == 1
     taken = record().steps[2]
     assert (taken.extra["instead_of"], taken.extra["remedy"]) == (BUY, True)
+    stamp = record_presentation(record()).steps[2].stamp
+    assert stamp == "the agent's own remedy, chosen in review instead of click[Buy Now]"
 
 
 def test_an_approved_purchase_ends_the_trial(shop):
