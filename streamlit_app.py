@@ -31,6 +31,7 @@ try:
         st.Page(inbox, title="Inbox", url_path="inbox", visibility="hidden"),
         st.Page("console/web/pages/review.py", title="Review", url_path="review"),
         st.Page("console/web/pages/answers.py", title="My answers", url_path="answers"),
+        st.Page("console/web/pages/ratings.py", title="Answers to judge", url_path="ratings"),
     ]
     researchers = [
         st.Page("console/web/pages/trajectories.py", title="Trajectories", url_path="trajectories"),

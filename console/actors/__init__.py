@@ -3,6 +3,8 @@
 A new Actor is one file here and one line in ACTORS.
 """
 
+from console.actors.autoplan import AUTOPLAN
+from console.actors.introspective import INTROSPECTIVE
 from console.actors.move import Actor, ActorView, Move, Reflection
 from console.actors.react import REACT
 from console.actors.scripted import SCRIPTED
@@ -11,6 +13,8 @@ from console.errors import Unknown
 ACTORS: dict[str, Actor] = {
     "scripted": SCRIPTED,
     "react": REACT,
+    "introspective": INTROSPECTIVE,
+    "autoplan": AUTOPLAN,
 }
 
 __all__ = ["ACTORS", "Actor", "ActorView", "Move", "Reflection", "actor"]

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path
 
-from console.actors.move import Actor, ActorView, Move, Reflection
-from console.llm import LLM, Message, connect
+from console.actors.asking import chosen_model
+from console.actors.move import MEMORY_WINDOW, Actor, ActorView, Move, Reflection
+from console.llm import LLM, Message
 from console.llm.prompts import name_for, render
-from console.settings import settings
 from console.trajectory import Step
 
-MEMORY_WINDOW = 3
-"""Entries of memory that the Actor sees (Reflexion; InferAct section 4.4)."""
 RE_ASKS = 6
 """How often a reply of less than `SHORTEST` characters is asked for again (InferAct's reference loop)."""
 SHORTEST = 5
 _MOVE_TOKENS, _PLAN_TOKENS = 300, 500
-_TRIALS_AT_MOST = 1_000
 
 _LABEL = re.compile(
     r"^[\s>*_#`-]*(thought|action|observation)\s*\d*\s*[*_`]*\s*:[*_]*[^\S\n]*", re.IGNORECASE | re.MULTILINE
@@ -134,23 +129,11 @@ def _listed(memory: Sequence[str]) -> str:
 
 
 async def _act(view: ActorView) -> Move:
-    return await act(_model(), view)
+    return await act(chosen_model(), view)
 
 
 async def _reflect(reflection: Reflection) -> str:
-    return await reflect(_model(), reflection)
-
-
-def _model() -> LLM:
-    chosen = settings()
-    return _connected(chosen.model, chosen.data_dir)
-
-
-@lru_cache(maxsize=4)
-def _connected(model: str | None, data_dir: Path) -> LLM:
-    # One client for all trials of a process, for its connections; a trial has one request out, so who runs the trials
-    # sets the limit.
-    return connect(model, concurrency=_TRIALS_AT_MOST)
+    return await reflect(chosen_model(), reflection)
 
 
 REACT = Actor("react", "ReAct", _act, _reflect, "asks a model")

@@ -20,6 +20,7 @@ from console.cli import (
     output,
     oversight,
     person,
+    plan,
     policy,
     prompt,
     review,
@@ -63,6 +64,7 @@ app.command("recalibrate", epilog="Example: inferact recalibrate shop --detector
     detect.recalibrate
 )
 app.add_typer(policy.app, name="policy", rich_help_panel=_WORK)
+app.add_typer(plan.app, name="plan", rich_help_panel=_WORK)
 app.add_typer(study.app, name="study", rich_help_panel=_WORK)
 app.add_typer(detect.app, name="detector", rich_help_panel=_WORK)
 app.add_typer(oversight.app, name="oversight", rich_help_panel=_WORK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -15,9 +16,11 @@ from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput, Unknown
 from console.review import blinding, decisions, inbox, plain_text
 from console.review.edits import OtherTool
+from console.review.remedies import remedies, remedy_of
 from console.review.simulated import INSPECTION_ORDERS, REVIEWERS, Noise
 from console.review.simulated.simulate import SimulationPlan, as_dict, simulate
 from console.runs import audit_log
+from console.trials import answer_rating
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim
 
@@ -72,8 +75,9 @@ def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
         return
     with reading() as session:
         view = blinding.review_view(session, queue, row, claimed, reviewer, unblinded=False)
-    document = {"item": _item_document(view), "reason": ""}
-    emit(document, as_json, f"ITEM {claimed.item_id}\n{plain_text.presentation_as_text(view.presentation)}")
+    document = {"item": _item_document(view) | {"remedies": list(remedies(claimed))}, "reason": ""}
+    offered = "".join(f"REMEDY {n}  {plain_text.visible(one)}\n" for n, one in enumerate(remedies(claimed), start=1))
+    emit(document, as_json, f"ITEM {claimed.item_id}\n{plain_text.presentation_as_text(view.presentation)}{offered}")
 
 
 @app.command(
@@ -90,6 +94,7 @@ def decide(
     ] = None,
     note: Annotated[str, typer.Option(help="With escalate: a note to the colleague; the agent never gets it.")] = "",
     to: Annotated[str, typer.Option(help="With escalate: the colleague that it is marked for.")] = "",
+    remedy: Annotated[int | None, typer.Option(min=1, help="With edit: that one of the agent's remedies.")] = None,
     label: Annotated[str | None, typer.Option(help="With respond: aligned or misaligned.")] = None,
     other_tool: Annotated[
         bool, typer.Option("--other-tool", help="With edit: another tool than the pending one is meant.")
@@ -98,6 +103,14 @@ def decide(
     as_json: Json = False,
 ) -> None:
     """Record a decision about an item that this reviewer has claimed."""
+    reviewer = _written(reviewer)
+    with reading() as session:
+        claimed = decisions.claim_of(session, item, reviewer)
+        run = _run_of(session, claimed)
+    if remedy is not None and (decision != "edit" or edited_action):
+        raise BadInput("--remedy goes with --decision edit, and in place of --edited-action.")
+    if remedy is not None:
+        edited_action, other_tool = remedy_of(claimed, remedy), True
     answer = decisions.Answer(
         decision,
         feedback,
@@ -109,10 +122,6 @@ def decide(
         note=note,
         addressee=to,
     )
-    reviewer = _written(reviewer)
-    with reading() as session:
-        claimed = decisions.claim_of(session, item, reviewer)
-        run = _run_of(session, claimed)
     _known(reviewer)
     with reading() as session:
         roles = frozenset(map(str, roles_of(person_of(session, reviewer).roles)))
@@ -205,6 +214,40 @@ def _decision_document(row: DecisionRow) -> dict[str, Any]:
         "revision": row.revision,
         "decided_at": runs.iso(row.decided_ms),
     }
+
+
+@app.command("answers", epilog="Example: inferact review answers wiki --name wiki-answers")
+def answers(
+    source: Annotated[str, typer.Argument(help="The run whose answers are to be judged.")],
+    name: Annotated[str, typer.Option("--name", help="The name of the rating, a run of its own.")],
+    annotators: Annotated[int, typer.Option(min=1, help="People for each answer.")] = answer_rating.ANNOTATORS,
+    as_json: Json = False,
+) -> None:
+    """Put the answers of a run up for judgement: approve is correct, reject incorrect, the words are the comment."""
+    count = answer_rating.begin(name, source, annotators)
+    emit({"run": name, "answers": count}, as_json, f"{count} answers wait in {name}, each for {annotators} people.")
+
+
+@app.command("ratings", epilog="Example: inferact review ratings wiki-answers")
+def ratings(
+    name: Annotated[str, typer.Argument(help="The rating's name.")],
+    as_json: Json = False,
+) -> None:
+    """Show what people made of the answers: majority, comments, and how far they agree."""
+    with reading() as session:
+        found = answer_rating.ratings_of(session, runs.get(session, name))
+    measures = {kind: one.value for kind, one in found.agreement.items()}
+    if as_json:
+        emit_json({"run": name, "accuracy": found.accuracy, "agreement": measures, "answers": found.answers})
+        return
+    rows = [{**asdict(one), "comments": " / ".join(one.comments)} for one in found.answers]
+    show_table(rows, ("task_id", "answer", "correct", "incorrect", "majority", "comments"), empty="No answers.")
+    agreed = ", ".join(f"{kind} {_share(value)}" for kind, value in measures.items())
+    say(f"Correct by majority: {_share(found.accuracy)}. Agreement: {agreed}.")
+
+
+def _share(value: float | None) -> str:
+    return "not known yet" if value is None else f"{value:.3f}"
 
 
 @app.command("simulate", epilog="Example: inferact review simulate --run demo --reviewer oracle")

@@ -109,12 +109,13 @@ def start_run(
     reviews_per_item: Annotated[int, typer.Option(min=1, help="Reviews that every item needs.")] = 1,
     halted_free: Annotated[bool, typer.Option(help="Halted trials cost nothing, as in the paper.")] = False,
     undo_seconds: Annotated[float, typer.Option(min=0, help="How long a decision can be taken back for sure.")] = 5.0,
+    plan: Annotated[str | None, typer.Option(help="With --actor autoplan: the plan that it goes by.")] = None,
+    fine_errors: Annotated[bool, typer.Option(help="ALFWorld says why nothing happened.")] = False,
     concurrency: Concurrency = None,
     as_json: Json = False,
 ) -> None:
     """Start a run: an Actor does tasks and stops before critical actions, or a log is replayed trial by trial."""
-    if source is not None and (env is not None or actor not in (None, "replay")):
-        raise BadInput("--from goes with --actor replay; an Actor gets its tasks from --env.")
+    _refuse_what_does_not_go_together(actor, source, env, plan)
     cap, percent = runs.parse_budget(budget)
     fields: dict[str, Any] = {
         "budget_cap": cap,
@@ -127,12 +128,11 @@ def start_run(
         "halted_free": halted_free,
         "undo_ms": round(undo_seconds * 1_000),
     }
-    problems: Sequence[str] = ()
     if actor == "replay" or source is not None:
-        _start_replay(name, source, detector, fields)
+        problems = _start_replay(name, source, detector, fields)
     else:
-        counts = task_counts(env, tasks)
-        start.start(name, counts, actor_name=actor or "scripted", detector_name=detector, trials=trials, **fields)
+        fields |= {"actor_name": actor or "scripted", "detector_name": detector, "trials": trials, "plan": plan}
+        start.start(name, task_counts(env, tasks), task_options=_FINE if fine_errors else None, **fields)
         problems = play(name, engine.resume, concurrency=concurrency).problems
     with reading() as session:
         document = runs.status(session, runs.get(session, name))
@@ -261,9 +261,20 @@ def delete(
     emit({"run": run, "deleted": held}, as_json, f"Deleted {run}: {what}.")
 
 
-def _start_replay(name: str, source: str | None, detector: str, fields: dict[str, Any]) -> None:
+_FINE = {"errors": "fine"}
+
+
+def _refuse_what_does_not_go_together(actor: str | None, source: str | None, env: str | None, plan: str | None) -> None:
+    if plan is not None and actor != "autoplan":
+        raise BadInput("--plan goes with --actor autoplan; the other Actors go by none.")
+    if source is not None and (env is not None or actor not in (None, "replay")):
+        raise BadInput("--from goes with --actor replay; an Actor gets its tasks from --env.")
+
+
+def _start_replay(name: str, source: str | None, detector: str, fields: dict[str, Any]) -> Sequence[str]:
     if source is None:
         raise BadInput("Say which archive run is to be replayed: --from RUN.")
     if fields["feedback_mode"] not in ("nl", "binary"):
         raise BadInput(f"Feedback of a replay is nl or binary, not {fields['feedback_mode']!r}.")
     replay.start_replay(name, source, detector, **fields)
+    return ()

@@ -24,6 +24,7 @@ from console.detection.detectors import UNPARSED, Detector, detector
 from console.detection.detectors.shared.model_clients import Asking, Setup
 from console.detection.detectors.verdict import NO_REPLY, PAPER_MODE
 from console.detection.verdicts import enqueue, is_locked, judges_beforehand, keep_verdicts, refuse_changes, verdict_row
+from console.errors import Refused
 from console.llm import ModelError
 from console.llm.errors import Deferred
 from console.runs import audit_log, run_checkpoints
@@ -295,6 +296,10 @@ def _prepare(
 ) -> tables.Run:
     with writing() as session:
         run = runs.get(session, run_name)
+        if run_options(run).rates_answers:
+            raise Refused(
+                f"Run {run_name!r} holds answers for people to judge; detectors judge the run they came from."
+            )
         if judges_beforehand(run):
             session.expunge(run)
             refuse_changes(run, [judge.name for judge in judges], threshold, seed, route)

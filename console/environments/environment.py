@@ -51,6 +51,10 @@ class Environment:
     embedded edition is; `replayable` says that the recorded actions bring an equal state back; `verbs` are the
     names (in lower case) of its actions `name[argument]`. `talks` are the calls that speak to a customer, who speaks
     next; `instructed` says that what the agent saw first are its instructions.
+
+    `back` is the action that brings the state before the last one back, as a browser's button does; empty where what
+    was done stays done. `answering` is the action that gives a task's answer, with the slot `{answer}`. `type_option`
+    names the option of a task that holds its type, where there are several.
     """
 
     name: str
@@ -66,3 +70,10 @@ class Environment:
     verbs: tuple[str, ...] = ()
     talks: tuple[str, ...] = ()
     instructed: bool = False
+    back: str = ""
+    answering: str = ""
+    type_option: str = ""
+
+    def task_type(self, task: TaskSpec) -> str:
+        """The type of a task; empty where the environment has one alone."""
+        return str(task.options.get(self.type_option, "")) if self.type_option else ""

@@ -114,6 +114,7 @@ class LLM:
         take: int = 0,
         schema: Mapping[str, Any] | None = None,
         enough: Callable[[str], object] = str.strip,
+        top_p: float | None = None,
     ) -> Reply:
         """The model's reply with `n` choices: from the cache, or from the endpoint.
 
@@ -122,7 +123,7 @@ class LLM:
         `schema` (JSON), the reply says so. The same question asked twice at once is sent once; another `take` is
         another question. Raises ModelError, SpendingCapReached and NoModel.
         """
-        asked = (temperature, max_tokens, n, logprobs, top_logprobs, seed, take, self.reasoning_effort, schema)
+        asked = (temperature, max_tokens, n, logprobs, top_logprobs, seed, take, self.reasoning_effort, schema, top_p)
         request = Request(self.model, _sendable(messages), *asked)
         key = request.key(self.endpoint)
         kept = self._replies.get(key) if self._replies else None

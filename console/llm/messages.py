@@ -15,7 +15,7 @@ from console.llm.responses_api import responses_body
 Message = Mapping[str, str]
 """`{"role": "system" | "user" | "assistant", "content": text}`."""
 
-_LATER = frozenset({"reasoning_effort", "schema"})
+_LATER = frozenset({"reasoning_effort", "schema", "top_p"})
 _CUT = frozenset({"length", "max_tokens"})
 
 
@@ -123,6 +123,7 @@ class Request:
     take: int = 0
     reasoning_effort: str | None = None
     schema: Mapping[str, Any] | None = None
+    top_p: float | None = None
 
     def key(self, endpoint: str) -> str:
         """SHA-256 (hex) of the whole request and of where it goes; what came later is left out where it is not set."""
@@ -132,6 +133,8 @@ class Request:
     def body(self, without: frozenset[str] = frozenset()) -> dict[str, Any]:
         """The request in the endpoint's form; `without` names parameters that it does not take."""
         asked: dict[str, Any] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        if self.top_p is not None:
+            asked["top_p"] = self.top_p
         if self.n > 1:
             asked["n"] = self.n
         if self.logprobs and "logprobs" not in without:

@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -128,9 +128,13 @@ def _digest(text: str) -> str:
 
 
 def _folders() -> tuple[Path, ...]:
-    packaged = Path(str(files("prompts")))
     own = settings().prompts_dir
-    return (own, packaged) if own else (packaged,)
+    return (own, _packaged()) if own else (_packaged(),)
+
+
+@cache
+def _packaged() -> Path:
+    return Path(str(files("prompts")))
 
 
 def _path(name: str) -> Path | None:

@@ -13,8 +13,8 @@ CHAT = "chat/completions"
 """Stands for the whole form of the request: a model that only speaks the Responses API refuses it."""
 LENGTHS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
 _DROPPABLE = (
-    "top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "max_output_tokens", "temperature", "seed",
-    "response_format", "reasoning_effort", "n",
+    "top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "max_output_tokens", "temperature", "top_p",
+    "seed",     "response_format", "reasoning_effort", "n",
 )  # fmt: skip
 _REFUSING = frozenset({400, 403, 405, 422, 500, 501})
 _UNKNOWN = re.compile(

@@ -350,8 +350,18 @@ def _row(step: Step, number: int, where: str, *, critical: bool = False, after: 
         observation=step.observation,
         failed=_has_failed(step.observation, where),
         critical=critical,
+        stamp=_edited(step),
         after=after,
     )
+
+
+def _edited(step: Step) -> str:
+    """Whose action it was, where reviewers had it done instead of the Actor's; a checkpoint's steps do not tell."""
+    instead_of = step.extra.get("instead_of")
+    if not instead_of:
+        return ""
+    chosen = "the agent's own remedy, chosen" if step.extra.get("remedy") else "written"
+    return f"{chosen} in review instead of {preview(str(instead_of))}"
 
 
 def _record_rows(trajectory: Trajectory, critical: Sequence[int]) -> Iterator[ShownStep]:

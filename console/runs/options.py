@@ -27,6 +27,9 @@ class RunOptions:
     `budget_frozen`: a percentage budget of a live run is set for good, since trial 0 has stopped.
     `playing`: the Actor of a participant's run is at work, or was when its process died.
     `narrowed`: patterns were taken away, so that a verdict may be about an action that is not critical any longer.
+    `plans` are the ids of the plan versions that the run goes by, by type of task (empty: every type); `explores` says
+    that its trials are there to learn a plan from.
+    `rates_answers`: its items are answers that people find correct or not.
     `unknown` are keys that this console does not know, of an older or newer one; they are written back as they were.
     """
 
@@ -37,6 +40,9 @@ class RunOptions:
     budget_frozen: bool = False
     playing: bool = False
     narrowed: bool = False
+    plans: Mapping[str, int] = field(default_factory=dict)
+    explores: bool = False
+    rates_answers: bool = False
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
@@ -53,6 +59,9 @@ _KINDS: dict[str, type] = {
     "budget_frozen": bool,
     "playing": bool,
     "narrowed": bool,
+    "plans": dict,
+    "explores": bool,
+    "rates_answers": bool,
 }
 
 

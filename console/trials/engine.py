@@ -14,6 +14,7 @@ from console.trials import apply_decisions, budget, pending, store
 from console.trials.group_commit import GroupCommit
 from console.trials.memory import remember
 from console.trials.next_trial import carry_over, next_trials
+from console.trials.planning.versions import texts_of
 from console.trials.play import Approved, look_at_end, play
 from console.trials.round import NO_FEEDBACK, Advance, RoundContext
 from console.trials.run_lock import alone
@@ -68,7 +69,11 @@ def _round(
     done = Advance()
     with alone(run), ThreadPoolExecutor(min(limit, _JUDGES), "judge") as pool:
         run = live_run(run_name)  # as the engine before this one left it
-        context = RoundContext(run, actor_and_environments, GroupCommit(lambda: budget.grow(run)), pool, done, limit)
+        with reading() as session:
+            plans = texts_of(session, run)
+        context = RoundContext(
+            run, actor_and_environments, GroupCommit(lambda: budget.grow(run)), pool, done, limit, plans
+        )
         asyncio.run(_rounds(context, progress, onward))
     return done
 
@@ -97,7 +102,7 @@ async def _rounds(context: RoundContext, progress: Progress | None, onward: bool
         await _look_at_ends(context)
         budget.freeze(run)
     started = []
-    if onward:
+    if onward and not context.explores:
         await remember(context)
         started = next_trials(run, done)
         _open_budgets(run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -17,9 +18,11 @@ from console.database import now_ms
 from console.detection.verdicts import flagged_item, halted_item, keep_verdict, routing_verdict, stored_verdict
 from console.environments.environment import Environment
 from console.runs import trajectory_rows
+from console.runs.options import run_options
 from console.trajectory import Outcome
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, checkpoints
 from console.trials.group_commit import GroupCommit
+from console.trials.planning.versions import plan_for
 from console.trials.start import ActorAndEnvironments
 from console.trials.store import Trial
 from storage import tables
@@ -84,7 +87,10 @@ NO_FEEDBACK = "none"
 
 @dataclass(frozen=True, slots=True)
 class RoundContext:
-    """One round of one run, `limit` trials at once; threads of `pool` judge, so that no trial waits for another's."""
+    """One round of one run, `limit` trials at once; threads of `pool` judge, so that no trial waits for another's.
+
+    `plans` are those that the run goes by, by type of task.
+    """
 
     run: tables.Run
     actor_and_environments: ActorAndEnvironments
@@ -92,11 +98,21 @@ class RoundContext:
     pool: Executor
     done: Advance
     limit: int
+    plans: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def patterns(self) -> list[str]:
         """The run's critical actions."""
         return runs.patterns(self.run)
+
+    @property
+    def explores(self) -> bool:
+        """Whether plans are learnt from the trials."""
+        return run_options(self.run).explores
+
+    def plan(self, trial: Trial) -> str:
+        """The plan that the run goes by in tasks of that type; empty where it has none."""
+        return plan_for(self.plans, self.environment(trial).task_type(trial.task))
 
     @property
     def actor(self) -> Actor:

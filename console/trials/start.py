@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import orjson
@@ -12,16 +12,22 @@ from sqlmodel import Session, col
 
 from console import runs
 from console.actors import Actor, actor
-from console.database import now_ms, writing
+from console.database import now_ms, reading, writing
 from console.detection.detectors import detector
 from console.environments import ENVIRONMENTS, playable
 from console.environments.environment import Environment, TaskSpec
 from console.errors import BadInput, Unknown
+from console.runs.options import RunOptions
 from console.runs.trajectory_rows import prepare
 from console.trajectory import Outcome, Trajectory
 from console.trajectory.checkpoints import digest
+from console.trials.planning import versions
+from console.trials.planning.task_draw import draw
 from storage import tables
 from storage.tables import RunKind
+
+STEP_CAP = "step_cap"
+"""The option of a task that sets another number of actions for a trial than its environment's."""
 
 
 def insert_tasks(session: Session, run: tables.Run, tasks: Sequence[TaskSpec]) -> list[int]:
@@ -104,18 +110,25 @@ def start(
     actor_name: str = "scripted",
     actor_and_environments: ActorAndEnvironments | None = None,
     seed: int = 0,
+    plan: str | None = None,
+    task_options: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> tables.Run:
     """Makes a run of so many tasks per environment, its first trials not begun; `engine.resume` plays them.
 
-    `fields` are those of `begin`, and further columns of the run. Raises BadInput, Unknown, Refused for a taken name.
+    `plan` is the name of the plan that the run goes by; its tasks are then others than those that it was learnt from.
+    `task_options` are added to those of every task. `fields` are those of `begin`, and further columns of the run.
+    Raises BadInput, Unknown, Refused for a taken name.
     """
     actor_and_environments = actor_and_environments or ActorAndEnvironments(actor(actor_name))
+    going_by = _going_by(plan, list(counts)) if plan else _NO_PLAN
     tasks = [
-        task
+        replace(task, options={**task.options, **(task_options or {})})
         for environment, count in counts.items()
-        for task in _tasks(actor_and_environments, environment, count, seed)
+        for task in _tasks(actor_and_environments, environment, count, seed, going_by)
     ]
+    if plan:
+        fields["options"] = RunOptions(plans=going_by.ids).to_json()
     with writing() as session:
         run = begin(session, name, tasks, actor_and_environments=actor_and_environments, seed=seed, **fields)
         session.flush()
@@ -152,16 +165,43 @@ def begin(
         **fields,
     )
     run.environment = ",".join(environments)
+    tasks = [_capped(actor_and_environments.actor, task) for task in tasks]
     ids = insert_tasks(session, run, tasks)
     insert_trials(session, run, list(zip(ids, (fresh(task, 0) for task in tasks), strict=True)), now_ms())
     return run
 
 
-def _tasks(actor_and_environments: ActorAndEnvironments, environment: str, count: int, seed: int) -> list[TaskSpec]:
-    make = actor_and_environments.environment(environment).tasks
-    if count < 1 or make is None:
+@dataclass(frozen=True, slots=True)
+class _GoingBy:
+    """The plan versions that a run goes by, by type of task, and the content of the tasks they were learnt from."""
+
+    ids: Mapping[str, int] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
+
+
+_NO_PLAN = _GoingBy()
+
+
+def _going_by(plan: str, environments: Sequence[str]) -> _GoingBy:
+    with reading() as session:
+        return _GoingBy(versions.chosen(session, plan, environments), versions.trained_on(session, plan))
+
+
+def _tasks(
+    actor_and_environments: ActorAndEnvironments, environment: str, count: int, seed: int, going_by: _GoingBy
+) -> list[TaskSpec]:
+    found = actor_and_environments.environment(environment)
+    if count < 1 or found.tasks is None:
         raise BadInput(f"{count} tasks of {environment} is no number to run; give at least 1.")
-    return list(make(seed, count))
+    if not going_by.ids:
+        return list(found.tasks(seed, count))
+    types = () if "" in going_by.ids else tuple(going_by.ids)
+    return draw(found, seed, count, types=types, without=going_by.without)
+
+
+def _capped(actor: Actor, task: TaskSpec) -> TaskSpec:
+    cap = actor.step_cap(task.environment)
+    return task if cap is None else replace(task, options={**task.options, STEP_CAP: cap})
 
 
 def _critical(actor_and_environments: ActorAndEnvironments, environments: Sequence[str]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import orjson
 from sqlalchemy import update
 from sqlmodel import Session, col, select
 
+from console.actors import Move
 from console.environments.environment import TaskSpec
 from console.runs import audit_log
 from console.runs.trajectory_rows import task_spec, write
@@ -22,7 +24,7 @@ RELEASED = "simulation"
 UNKNOWN_EXECUTION = "execution unknown"
 """The reason of an end after a go-ahead whose result never came."""
 
-_THOUGHT = "pending_thought"
+_THOUGHT, _EXTRA = "pending_thought", "pending_extra"
 
 
 @dataclass(slots=True)
@@ -65,20 +67,24 @@ def fulfil(session: Session, trial_id: int, step: int, at_ms: int) -> None:
     )
 
 
-def held(record: Trajectory, thought: str, action: str) -> Trajectory:
+def held(record: Trajectory, move: Move) -> Trajectory:
     """The trajectory stopped before a critical action."""
-    extra = {**record.extra, _THOUGHT: thought}
-    return replace(record, outcome=Outcome.PAUSED, critical_action=action, extra=extra)
+    extra = {**record.extra, _THOUGHT: move.thought} | ({_EXTRA: dict(move.extra)} if move.extra else {})
+    return replace(record, outcome=Outcome.PAUSED, critical_action=move.action, extra=extra)
 
 
-def pending_thought(record: Trajectory) -> str:
-    """What the Actor thought when it chose the action that is held."""
-    return str(record.extra.get(_THOUGHT, ""))
+def pending_move(record: Trajectory) -> Move | None:
+    """The move that is held, as the Actor made it; None where none is."""
+    if record.outcome is not Outcome.PAUSED or record.critical_action is None:
+        return None
+    extra = record.extra.get(_EXTRA)
+    thought = str(record.extra.get(_THOUGHT, ""))
+    return Move(thought, record.critical_action, extra if isinstance(extra, dict) else {})
 
 
 def moving(record: Trajectory, **changes: Any) -> Trajectory:
     """The trajectory under way again, nothing pending."""
-    extra = {name: value for name, value in record.extra.items() if name != _THOUGHT}
+    extra = {name: value for name, value in record.extra.items() if name not in (_THOUGHT, _EXTRA)}
     return replace(record, **{"critical_action": None, "outcome": Outcome.RUNNING, "extra": extra, **changes})
 
 
@@ -99,3 +105,9 @@ def storable(text: str) -> str:
     """The text without what a database cannot hold."""
     # Half of a surrogate pair is no UTF-8, and PostgreSQL refuses a NUL.
     return text.encode("utf-8", "replace").decode().replace("\0", " ")
+
+
+def storable_extra(extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for everything that an Actor keeps with a step; raises TypeError where JSON has no form for it."""
+    kept: dict[str, Any] = json.loads(storable(json.dumps(dict(extra), ensure_ascii=False)))
+    return kept

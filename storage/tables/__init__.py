@@ -2,7 +2,7 @@
 
 from storage.tables.audit import ChainEnd, DatabaseKey, Event, EventLink
 from storage.tables.base import Table
-from storage.tables.loop import Agent, Allowed, Ask, Intent, Memory, Policy, WebhookDelivery
+from storage.tables.loop import Agent, Allowed, Ask, Intent, Memory, PlanVersion, Policy, WebhookDelivery
 from storage.tables.people import Invitation, Person, PersonSession
 from storage.tables.queue import (
     Budget,
@@ -57,6 +57,7 @@ __all__ = [
     "ParticipantKind",
     "Person",
     "PersonSession",
+    "PlanVersion",
     "Policy",
     "Probe",
     "ProbePurpose",

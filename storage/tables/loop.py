@@ -121,6 +121,28 @@ class Allowed(Table, table=True):
     checks: int
 
 
+class PlanVersion(Table, table=True):
+    """One version of a plan for all tasks of a type; never changed but for `pinned`: of each plan one at most is.
+
+    `lineage` is JSON, an entry a line of the text; `training` is JSON, what the plan was learnt from and how.
+    """
+
+    __tablename__ = "plan_version"
+    __table_args__ = (UniqueConstraint("name", "task_type", "version"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    name: str
+    environment: str
+    task_type: str
+    version: int
+    text: str
+    author: str
+    lineage: str
+    training: str
+    pinned: bool = False
+    created_ms: int = Field(sa_type=BigInteger)
+
+
 class WebhookDelivery(Table, table=True):
     """A decision on its way to somebody's server; tried again until it is taken or given up."""
 

@@ -21,9 +21,23 @@ KNOWN = {
     "rejected_action": "click[Buy Now]",
     "gold": "name: brass lamp",
     "earlier": "- look at the price",
+    "world": "The actions: search, click",
+    "plan": "1. search\n2. buy",
+    "history": "- searched",
+    "notes": "- 9 dollars",
+    "screen": "a page",
+    "before": "a page",
+    "after": "another page",
+    "subtask": "find a lamp",
+    "failed_plan": "1. buy",
+    "success": True,
+    "answer": "42",
+    "sources": "an article",
+    "experiences": [],
 }
 JUDGING = ("direct", "token", "multi-step", "inferact")
-OURS = [name for name in names() if name.split("/")[0] in (*JUDGING, "react", "reflect", "shared", "user")]
+_ACTING = ("react", "reflect", "shared", "user", "introspective", "autoplan")
+OURS = [name for name in names() if name.split("/")[0] in (*JUDGING, *_ACTING)]
 JUDGES = [name for name in OURS if name.split("/")[0] in JUDGING and "progress" not in name]
 
 

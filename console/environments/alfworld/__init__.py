@@ -17,4 +17,5 @@ ALFWORLD = Environment(
     tasks=tasks,
     start=start,
     replayable=True,
+    type_option="type",
 )

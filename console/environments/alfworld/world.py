@@ -6,19 +6,24 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from console.environments.alfworld.error_feedback import why
 from console.environments.alfworld.furnishing import furnish
 from console.environments.alfworld.household import State, fresh, reachable
 from console.environments.alfworld.observations import MIDDLE, NOTHING_HAPPENS, seen
 from console.environments.alfworld.rules import perform
 from console.environments.alfworld.task_setup import LOOK, TREATMENT, TWO, TaskSetup, task_setup
 from console.environments.environment import TaskSpec
+from console.errors import BadInput
 
 STEP_LIMIT = 50
 """ALFWorld itself cuts a trial off after this many actions."""
 
 
 class HouseholdWorld:
-    """The world of one household task. Nothing is shared between worlds, so each may run in its own thread."""
+    """The world of one household task. Nothing is shared between worlds, so each may run in its own thread.
+
+    `options["errors"]` is "plain", as in ALFWorld, or "fine": what follows `Nothing happens.` then says why.
+    """
 
     def __init__(self, task: TaskSpec) -> None:
         self._options = task.options
@@ -30,6 +35,7 @@ class HouseholdWorld:
         Raises BadInput where the options are not those of a household task.
         """
         self._options = self._options if options is None else options
+        self._fine = _wants_fine(self._options)
         self._setup = task_setup(self._options)
         self._state = fresh(furnish(self._setup))
         self._steps, self._won = 0, False
@@ -41,6 +47,8 @@ class HouseholdWorld:
         if self._won or self._steps >= STEP_LIMIT:
             return NOTHING_HAPPENS, 0.0, self._won, not self._won, self._info()
         observation = perform(self._state, action)
+        if observation == NOTHING_HAPPENS and self._fine:
+            observation = f"{observation} {why(self._state, action)}".rstrip()
         self._steps += 1
         self._won = reached(self._setup, self._state)
         cut_off = self._steps >= STEP_LIMIT and not self._won
@@ -48,6 +56,13 @@ class HouseholdWorld:
 
     def _info(self) -> dict[str, Any]:
         return {"success": self._won, "score": float(self._won)}
+
+
+def _wants_fine(options: Mapping[str, Any]) -> bool:
+    wanted = options.get("errors", "plain")
+    if wanted not in ("plain", "fine"):
+        raise BadInput(f'The ALFWorld option "errors" is {wanted!r}; it is "plain" or "fine".')
+    return bool(wanted == "fine")
 
 
 def start(task: TaskSpec) -> HouseholdWorld:

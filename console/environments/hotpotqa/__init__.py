@@ -6,7 +6,7 @@ Embedded edition: an encyclopedia of an invented world, or any file in HotPotQA'
 from console.environments.environment import Environment
 from console.environments.hotpotqa.question_files import tasks_from_file
 from console.environments.hotpotqa.tasks import oracle_actions, start, tasks
-from console.environments.hotpotqa.world import STEP_CAP
+from console.environments.hotpotqa.world import GO_BACK, STEP_CAP
 
 HOTPOTQA = Environment(
     "hotpotqa",
@@ -19,6 +19,8 @@ HOTPOTQA = Environment(
     start=start,
     replayable=True,
     verbs=("search", "lookup", "finish"),
+    back=GO_BACK,
+    answering="Finish[{answer}]",
 )
 
 __all__ = ["HOTPOTQA", "oracle_actions", "start", "tasks", "tasks_from_file"]

@@ -14,10 +14,14 @@ from console.environments.environment import TaskSpec
 from console.environments.hotpotqa.answers import exact_match, f1, lenient_match
 from console.environments.hotpotqa.corpus import Corpus, WikiPage
 from console.errors import BadInput
+from console.trajectory.checkpoints import is_thought
 
 STEP_CAP = 6
+GO_BACK = "go_back"
+"""The browser's button: the page that was open before, as far as it was looked up."""
 _CALL = re.compile(r"(?P<name>[A-Za-z]+)\[(?P<argument>.*)\]", re.DOTALL)
 _ECHOED = 300
+_START = "Use Search[entity] first."
 _GRAMMAR = "Search[entity], Lookup[keyword] or Finish[answer]"
 
 
@@ -39,13 +43,17 @@ class Encyclopedia:
         self._page: WikiPage | None = None
         self._keyword, self._shown = "", 0
         self._answer: str | None = None
+        self._history: list[tuple[WikiPage | None, str, int]] = []
         return f"Question: {self._task.instruction}\nAnswer it with {_GRAMMAR}.", self._info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Runs one action and returns what the agent reads; a malformed one is answered in words."""
         if self._answer is None:
             self._steps += 1
+            before = self._page, self._keyword, self._shown
             observation = self._run(_printable(action).strip())
+            if action.strip() != GO_BACK and not observation.startswith("Invalid action") and not is_thought(action):
+                self._history.append(before)
         else:
             observation = "The question has been answered; nothing more can happen."
         info = self._info()
@@ -56,6 +64,8 @@ class Encyclopedia:
     def _run(self, action: str) -> str:
         call = _CALL.fullmatch(action)
         name, argument = (call["name"].lower(), call["argument"].strip()) if call else ("", "")
+        if action == GO_BACK:
+            return self._go_back(action)
         if name == "finish":
             return self._finish(argument)
         if name == "think":
@@ -66,6 +76,12 @@ class Encyclopedia:
             return self._lookup(argument)
         return f"Invalid action: {_cut(action)}. Use {_GRAMMAR}."
 
+    def _go_back(self, action: str) -> str:
+        if not self._history:
+            return f"Invalid action: {action}. There is no page before this one."
+        self._page, self._keyword, self._shown = self._history.pop()
+        return self._page.opening if self._page else f"No page is open. {_START}"
+
     def _search(self, entity: str) -> str:
         self._page = self._corpus.find(entity)
         self._keyword, self._shown = "", 0
@@ -75,7 +91,7 @@ class Encyclopedia:
 
     def _lookup(self, keyword: str) -> str:
         if not self._page:
-            return "No page is open. Use Search[entity] first."
+            return f"No page is open. {_START}"
         if keyword.lower() != self._keyword:
             self._keyword, self._shown = keyword.lower(), 0
         found = self._page.lookup(keyword)

@@ -2,7 +2,7 @@
 
 from console.environments.environment import Environment
 from console.environments.webshop.tasks import oracle_actions, tasks
-from console.environments.webshop.world import INVALID, Shop
+from console.environments.webshop.world import GO_BACK, INVALID, Shop
 
 WEBSHOP = Environment(
     "webshop",
@@ -15,6 +15,7 @@ WEBSHOP = Environment(
     start=Shop,
     replayable=True,
     verbs=("search", "click"),
+    back=GO_BACK,
 )
 
 __all__ = ["WEBSHOP", "oracle_actions"]

@@ -14,6 +14,8 @@ from console.errors import BadInput
 from console.trajectory.checkpoints import is_thought
 
 INVALID = "Invalid action!"
+GO_BACK = "go_back"
+"""The browser's button, which WebShop's site has and its text edition lacks."""
 BOUGHT = "\nThank you for shopping with us! \n"
 _PER_PAGE = 10
 _SEEN_BY_REACT = 3
@@ -42,17 +44,35 @@ class Shop:
         self._item: Product | None = None
         self._chosen: dict[str, str] = {}
         self._score: float | None = None
+        self._sub_page = ""
+        self._history: list[tuple[Any, ...]] = []
         return start_page(self._instruction), self._info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Runs one action; an impossible one is answered "Invalid action!" and changes nothing."""
         if self._score is not None:
             return BOUGHT, 0.0, True, False, self._info()
-        observation = self._answer(action.strip())
+        before, action = self._state(), action.strip()
+        observation = self._go_back() if action == GO_BACK else self._answer(action)
+        if observation != INVALID and action != GO_BACK and not is_thought(action):
+            self._history.append(before)
         return observation, self._score or 0.0, self._score is not None, False, self._info()
 
     def _info(self) -> dict[str, Any]:
         return {"success": self._score == 1.0, "score": self._score or 0.0}
+
+    def _state(self) -> tuple[Any, ...]:
+        return self._page, self._hits, self._number, self._item, dict(self._chosen), self._sub_page
+
+    def _go_back(self) -> str:
+        if not self._history:
+            return INVALID
+        self._page, self._hits, self._number, self._item, self._chosen, self._sub_page = self._history.pop()
+        if self._page == "start":
+            return start_page(self._instruction)
+        if self._page == "results" or self._item is None:
+            return self._results(self._number)
+        return sub_page(self._item, self._sub_page) if self._page == "sub" else self._show_item(self._item)
 
     def _answer(self, action: str) -> str:
         if is_thought(action):
@@ -101,8 +121,8 @@ class Shop:
         if button == "< prev":
             return self._results(self._number)
         if button in _SUB_PAGES:
-            self._page = "sub"
-            return sub_page(item, _SUB_PAGES[button])
+            self._page, self._sub_page = "sub", _SUB_PAGES[button]
+            return sub_page(item, self._sub_page)
         for name, values in item.options.items():
             if button in values:
                 self._chosen[name] = button

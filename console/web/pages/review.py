@@ -6,6 +6,7 @@ from console.auth.identity import Role
 from console.database import now_ms, reading, review_queue
 from console.review import aftermath, blinding, decisions, inbox
 from console.review.reasons import judging
+from console.runs.options import run_options
 from console.web.review import actions, after_last, decision_bar, drafts, own_items, worked_item
 from console.web.review.colleagues import notes_html
 from console.web.run_picker import chosen_run
@@ -28,6 +29,10 @@ with reading() as session:
         st.stop()
     if run.study_id is not None:
         show_empty_state("Its participant reviews this", "Whoever else answers here would answer in their place.")
+        st.stop()
+    if run_options(run).rates_answers:
+        show_empty_state("These are answers to judge", "They stand on a page of their own, with its rules.")
+        st.page_link("console/web/pages/ratings.py", label="Judge them", query_params={"judge": run.name})
         st.stop()
     own_items.set_reviewed_runs(run.id)
     unblinded = identity.has(Role.RESEARCHER)

@@ -7,6 +7,8 @@ from console.database import reading
 from console.web.flash import show_messages
 from console.web.run_picker import chosen_run, run_picker
 from console.web.runs import forms, keeping, new_run
+from console.web.runs.planners import PLANNERS, planners_section, trainings_section
+from console.web.runs.plans import plans_section
 from console.web.runs.policy import policy_section
 from console.web.widgets.messages import show_empty_state
 from storage.tables import RunKind
@@ -46,6 +48,9 @@ if run.reviews_per_item > 1:
         "console/web/pages/studies.py", label="Settle where reviewers disagree", query_params={"adjudicate": run.name}
     )
 
+if run.actor in PLANNERS:
+    planners_section(run)
+
 rules = "Policy" if run.kind == RunKind.GATE else "Critical actions"
 judge, cap, onward, critical, why, house = st.tabs(
     ["Detectors", "Budget", "Next trial", rules, "Reasons", "Keep house"]
@@ -73,3 +78,6 @@ with why:
         st.caption("This run takes approve or reject only, so its reviewers give no reasons.")
     else:
         forms.reasons_form(run)
+
+plans_section()
+trainings_section()

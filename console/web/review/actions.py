@@ -15,6 +15,7 @@ from console.review.edits import OtherTool
 from console.review.long_texts import is_clipped, seen_digest
 from console.review.presentation import Presentation
 from console.review.reasons import words_to_agent
+from console.review.remedies import remedy_of
 from console.trajectory.checkpoints import digest
 from console.trials import replay
 from console.web.review import drafts
@@ -106,7 +107,15 @@ def show_kept_words() -> None:
 
 
 @in_words
-def decide(item: int, decision: str, label: str | None = None, *, note: str = "", addressee: str = "") -> None:
+def decide(
+    item: int,
+    decision: str,
+    label: str | None = None,
+    *,
+    note: str = "",
+    addressee: str = "",
+    remedy: str | None = None,
+) -> None:
     """Records the answer to that very item, with the reasons, words and other action that were given for it."""
     words = st.session_state.get(drafts.words_key(item)) or ""
     if words:
@@ -120,7 +129,7 @@ def decide(item: int, decision: str, label: str | None = None, *, note: str = ""
     try:
         with reading() as session:
             claim, run = own_open_claim(session, item, identity)
-        answer = _answer(claim, decision, words, label, note, addressee)
+        answer = _answer(claim, decision, words, label, note, addressee, remedy)
         row = decisions.submit(
             review_queue(),
             run,
@@ -146,19 +155,22 @@ def decide(item: int, decision: str, label: str | None = None, *, note: str = ""
             drafts.save_draft(str(item), words)
 
 
-def _answer(claim: Claim, decision: str, words: str, label: str | None, note: str, addressee: str) -> decisions.Answer:
+def _answer(
+    claim: Claim, decision: str, words: str, label: str | None, note: str, addressee: str, remedy: str | None
+) -> decisions.Answer:
     """What stands on the page as an answer; raises Refused for an edit whose change was not shown yet."""
-    item, instead = claim.item_id, None
-    if decision == DecisionKind.EDIT:
+    item, instead = claim.item_id, remedy
+    if decision == DecisionKind.EDIT and remedy is None:
         instead = drafts.written(claim)
         if instead != decisions.pending_action(claim) and st.session_state.get("compared") != (item, instead):
             raise Refused("Compare what changes, then send it.")
+    same_press = instead is not None and st.session_state.get("other_tool") == (item, instead)
     return decisions.Answer(
         decision,
         words,
         instead,
         label,
-        allow_other_tool=instead is not None and st.session_state.get("other_tool") == (item, instead),
+        allow_other_tool=remedy is not None or same_press,
         reason_codes=tuple(st.session_state.get(drafts.reasons_key(item)) or ()),
         note=note,
         addressee=addressee,
@@ -207,6 +219,18 @@ def open_again(item: int) -> None:
         claim = decisions.open_item(review_queue(), session, run, item, identity.name, now_ms())
     if isinstance(claim, NoClaim):
         raise Refused(f"{named(item).capitalize()} cannot be opened: {inbox.why_not_that(claim)}")
+
+
+@in_words
+def decide_remedy(item: int, number: int) -> None:
+    """Sends the item back with that one of the agent's own remedies, which may well call another tool."""
+    identity = current_identity()
+    if identity is None:
+        refuse_nobody()
+        return
+    with reading() as session:
+        claim, _ = own_open_claim(session, item, identity)
+    decide(item, DecisionKind.EDIT, remedy=remedy_of(claim, number))
 
 
 @in_words

@@ -16,6 +16,7 @@ from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, colleagues, drafts, edit_form, shortcuts
 from console.web.review.drafts import reasons_key, words_key
 from console.web.review.hold import watch_hold
+from console.web.review.remedies import remedy_keys, show_remedies
 from console.web.sign_in import current_identity
 from console.web.widgets.hotkeys import hotkeys, key_label
 from storage import tables
@@ -62,6 +63,7 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
             st.text(reason)
         if offer.editing:
             edit_form.edit_form(claim, draft.edit)
+            show_remedies(claim)
         if not offer.whole:
             _show_whole_button(claim)
         field, buttons = st.columns([5, 8], vertical_alignment="bottom")
@@ -117,7 +119,7 @@ def _keys(claim: Claim, offer: _Offer, said: str) -> None:
     item = offer.item
     fields = drafts.field_keys(claim) if offer.editing else []
     hotkeys(
-        _bindings(offer),
+        _bindings(offer) | remedy_keys(claim),
         item_id=item,
         enabled=shortcuts.enabled(),
         draft_keys=[words_key(item)] if offer.words else [],

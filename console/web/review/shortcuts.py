@@ -12,6 +12,7 @@ _KEYS = (
     ("X", "reject: it does not run, or it was wrong"),
     ("E", "edit: another action instead"),
     ("1 to 7", "reasons, where they stand above the words; press again to take one away"),
+    ("1 to 9, after E", "do what the agent thought of itself, where it thought of something"),
     ("W", "write words to the agent"),
     ("Ctrl or Cmd + Enter", "once there are words: reject with them; while you edit: send the edit"),
     ("O", "show the whole of a long action, before which it cannot be approved"),

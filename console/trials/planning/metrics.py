@@ -1,0 +1,248 @@
+"""Metrics of Actors that plan, as their papers report them: actions, plan revisions, success by training, costs."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from io import StringIO
+from typing import Any
+
+import orjson
+import pandas as pd
+from sqlmodel import Session, col, select
+
+from console.actors.introspective.state import KEY
+from console.analysis.statistics.estimates import Estimate, mean, proportion
+from console.runs.options import run_options
+from console.trajectory import Outcome, Trajectory, from_json
+from storage import tables
+
+FIGURES = {
+    "success_rate": "Success in the last trial, %",
+    "actions_first_trial": "Actions in the first trial",
+    "actions_last_trial": "Actions in the last trial",
+    "plan_revisions": "Plan revisions a trial",
+    "backtracks": "Times gone back a trial",
+}
+"""The figures of a run by name; the paper prints all but the last."""
+_OPEN = (Outcome.RUNNING, Outcome.PAUSED)
+_TYPES = {
+    "pick_and_place_simple": "pick",
+    "look_at_obj_in_light": "light",
+    "pick_clean_then_place_in_recep": "clean",
+    "pick_heat_then_place_in_recep": "heat",
+    "pick_cool_then_place_in_recep": "cool",
+    "pick_two_obj_and_place": "pick_two",
+}
+"""The columns of the published table by ALFWorld's types."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedPlan:
+    """A row of the ablation: success on tests by how plans were learnt, over the seeds of their trainings.
+
+    `success` and `sd` are shares; `sd` is None for a single seed. Costs are means in USD, None without known prices.
+    """
+
+    environment: str
+    task_type: str
+    batch: int
+    flaw: bool
+    revision: bool
+    seeds: int
+    tasks: int
+    success: float
+    sd: float | None
+    usd_training: float | None
+    usd_inference_task: float | None
+
+
+def figures(session: Session, run: tables.Run) -> dict[str, Estimate]:
+    """The figures of a run over its tasks; trials that are still open or carried over are left out."""
+    by_task: dict[int, list[Trajectory]] = defaultdict(list)
+    for task_id, record in _records(session, run):
+        if record.outcome not in _OPEN and not record.carried_over:
+            by_task[task_id].append(record)
+    trials = [record for records in by_task.values() for record in records]
+    last = [records[-1] for records in by_task.values()]
+    return {
+        "success_rate": _percent(sum(one.outcome is Outcome.SUCCEEDED for one in last), len(last)),
+        "actions_first_trial": _mean([len(records[0].steps) for records in by_task.values()]),
+        "actions_last_trial": _mean([len(one.steps) for one in last]),
+        "plan_revisions": _mean([_count(one, "revisions") for one in trials]),
+        "backtracks": _mean([_count(one, "backtracks") for one in trials]),
+    }
+
+
+def usage(records: Sequence[Trajectory]) -> dict[str, float | None]:
+    """Requests, tokens and USD that the trials took, as their steps keep it; USD None where a price is not known."""
+    kept = [found for one in records for found in _usages(one)]
+    counts: dict[str, float | None] = {
+        name: sum(int(found.get(name) or 0) for found in kept)
+        for name in ("requests", "prompt_tokens", "completion_tokens")
+    }
+    return {**counts, "cost_usd": _total([found.get("cost_usd") for found in kept])}
+
+
+def run_usage(session: Session, run: tables.Run) -> dict[str, float | None]:
+    """The same for all trials of a run."""
+    return usage([record for _, record in _records(session, run)])
+
+
+def trained(session: Session) -> list[TrainedPlan]:
+    """Success of every kind of training: the last version of each plan, in the runs of other tasks that went by it."""
+    found: dict[tuple[Any, ...], list[tuple[float, int, float | None, float | None]]] = defaultdict(list)
+    for plan, run in _tests(session):
+        records = [record for _, record in _records(session, run) if record.trial == 0]
+        if any(record.outcome in _OPEN for record in records):
+            continue
+        learnt = orjson.loads(plan.training)
+        kind = (plan.environment, plan.task_type, learnt["batch"], learnt["flaw"], learnt["revision"])
+        share = sum(record.outcome is Outcome.SUCCEEDED for record in records) / len(records)
+        spent = usage(records)["cost_usd"]
+        each = None if spent is None else spent / len(records)
+        found[kind].append((share, len(records), _training_usd(session, plan), each))
+    return [_trained(kind, rows) for kind, rows in sorted(found.items())]
+
+
+def training_usage(session: Session, plan: tables.PlanVersion) -> dict[str, float | None]:
+    """What a plan took up to that version: the trials of its batches, the reflections on them and the updates."""
+    before = select(tables.PlanVersion).where(
+        tables.PlanVersion.name == plan.name,
+        tables.PlanVersion.task_type == plan.task_type,
+        tables.PlanVersion.version <= plan.version,
+    )
+    by_run = {(learnt := orjson.loads(one.training)).get("run"): learnt.get("usage") for one in session.exec(before)}
+    parts = [found for found in by_run.values() if found]
+    for name in by_run:
+        if name and (run := session.exec(select(tables.Run).where(tables.Run.name == name)).first()):
+            parts.append(run_usage(session, run))
+    counted = ("requests", "prompt_tokens", "completion_tokens")
+    counts: dict[str, float | None] = {name: sum(int(part[name] or 0) for part in parts) for name in counted}
+    return {**counts, "cost_usd": _total([part["cost_usd"] for part in parts])}
+
+
+def overlay(own: Mapping[str, Estimate], metric: str) -> pd.DataFrame:
+    """The run's figure with those that Devil's Advocate prints for WebArena, as `published_overlay` draws them."""
+    rows = [_row("introspective", "here", own[metric], metric)]
+    for printed in _published("devils_advocate_webarena.csv"):
+        if printed.get(metric):
+            rows.append(_printed(printed["method"], "Devil's Advocate paper", float(printed[metric]), metric))
+    return pd.DataFrame(rows)
+
+
+def autoplan_overlay(rows: Sequence[TrainedPlan], environment: str, task_type: str) -> pd.DataFrame:
+    """One's own success by batch size with what the AutoPlan paper prints for those tasks, in per cent."""
+    metric, found = "success", []
+    for one in rows:
+        if (one.environment, one.task_type, one.flaw, one.revision) == (environment, task_type, True, True):
+            share = _percent(round(one.success * one.tasks), one.tasks)
+            found.append(_row(f"autoplan, batch {one.batch}", "here", share, metric))
+    column = "accuracy" if environment == "hotpotqa" else _TYPES.get(task_type, "")
+    for printed in _published(f"autoplan_{environment}.csv") if environment in ("alfworld", "hotpotqa") else ():
+        if printed.get(column):
+            found.append(_printed(printed["method"], "AutoPlan paper", float(printed[column]), metric))
+    return pd.DataFrame(found).assign(metric="Success, %") if found else pd.DataFrame()
+
+
+def _percent(successes: int, n: int) -> Estimate:
+    found = proportion(successes, n)
+    if found.value is None or found.interval is None:
+        return found
+    bounds = type(found.interval)(100 * found.interval.low, 100 * found.interval.high, found.interval.level)
+    return Estimate(100 * found.value, bounds, n=n)
+
+
+def _mean(values: Sequence[float]) -> Estimate:
+    return mean(values, what="task")
+
+
+def _count(record: Trajectory, name: str) -> int:
+    kept = record.steps[-1].extra.get(KEY, {}) if record.steps else {}
+    return int(kept.get(name, 0))
+
+
+def _usages(record: Trajectory) -> Iterator[Mapping[str, Any]]:
+    for found in [*(step.extra.get("usage") for step in record.steps), record.extra.get("usage")]:
+        if isinstance(found, Mapping):
+            yield found
+
+
+def _records(session: Session, run: tables.Run) -> Iterator[tuple[int, Trajectory]]:
+    """(id of the task, record) of every trial, by task and trial."""
+    row, body = tables.Trajectory, tables.TrajectoryBody
+    statement = (
+        select(row.task_id, body.body)
+        .join(body, col(body.trajectory_id) == col(row.id))
+        .where(row.run_id == run.id)
+        .order_by(col(row.task_id), col(row.trial))
+    )
+    for task_id, text in session.exec(statement):
+        yield task_id, from_json(text)
+
+
+def _tests(session: Session) -> Iterator[tuple[tables.PlanVersion, tables.Run]]:
+    """The last version that was learnt of each plan, and each run of other tasks that goes by it."""
+    plan, ends = tables.PlanVersion, {}
+    for one in session.exec(select(plan).where(plan.author == "autoplan").order_by(col(plan.version))):
+        if one.version:
+            ends[one.name, one.task_type] = one
+    by_id = {one.id: one for one in ends.values()}
+    for run in session.exec(select(tables.Run).order_by(col(tables.Run.id))):
+        options = run_options(run)
+        if len(options.plans) == 1 and not options.explores:
+            (plan_id,) = options.plans.values()
+            if plan_id in by_id:
+                yield by_id[plan_id], run
+
+
+def _training_usd(session: Session, plan: tables.PlanVersion) -> float | None:
+    return training_usage(session, plan)["cost_usd"]
+
+
+def _trained(kind: tuple[Any, ...], rows: Sequence[tuple[float, int, float | None, float | None]]) -> TrainedPlan:
+    shares, counts, training, inference = zip(*rows, strict=True)
+    environment, task_type, batch, flaw, revision = kind
+    return TrainedPlan(
+        environment,
+        task_type,
+        batch,
+        flaw,
+        revision,
+        seeds=len(rows),
+        tasks=sum(counts),
+        success=statistics.mean(shares),
+        sd=statistics.stdev(shares) if len(shares) > 1 else None,
+        usd_training=_average(training),
+        usd_inference_task=_average(inference),
+    )
+
+
+def _total(costs: Sequence[float | None]) -> float | None:
+    """The sum; None where one of them is not known, or there is none."""
+    known = [float(cost) for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
+
+
+def _average(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return statistics.mean(known) if len(known) == len(costs) else None
+
+
+def _row(name: str, source: str, found: Estimate, metric: str) -> dict[str, Any]:
+    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
+    value = {"detector": name, "source": source, "value": found.value, "metric": FIGURES.get(metric, metric)}
+    return value | {"low": low, "high": high}
+
+
+def _printed(name: str, source: str, value: float, metric: str) -> dict[str, Any]:
+    return _row(name, source, Estimate(value), metric)
+
+
+def _published(name: str) -> list[dict[str, str]]:
+    text = files("console.trials.planning").joinpath("published", name).read_text("utf-8")
+    return list(csv.DictReader(StringIO(text)))

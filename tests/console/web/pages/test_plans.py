@@ -1,0 +1,65 @@
+"""The Runs page on planning Actors: a plan is read, compared, edited and pinned; figures beside the papers."""
+
+import pytest
+
+from console.database import reading
+from console.trials.planning import versions
+from tests.console.trials.planning.conftest import learnt as learnt
+
+
+@pytest.fixture
+def plans(learnt, open_page):
+    """A function that opens the Runs page at the run that went by a learnt plan."""
+
+    def show(**more):
+        learnt(**more)
+        return open_page("runs", run="house test")
+
+    return show
+
+
+def table(at, column):
+    return next(one.value for one in at.dataframe if column in one.value.columns)
+
+
+def stored():
+    with reading() as session:
+        return [(one.text, one.author, one.pinned) for one in versions.versions(session, "house")]
+
+
+def press(at, words):
+    next(button for button in at.button if button.label.startswith(words)).click().run()
+
+
+def test_a_plan_is_read_with_its_sources_and_changes_beside_the_figures(plans, words):
+    at = plans()
+    lines = table(at, "comes from")
+    assert list(lines["line"]) == ["1. read the number"]
+    assert lines["comes from"][0].startswith("the model names the trial of letter-")
+    assert list(table(at, "revision")["success"]) == ["33.3%"]
+    assert "Actions in the first trial" in list(table(at, "95% interval")["figure"])
+    assert "requests" in words(at)
+    next(one for one in at.selectbox if one.label == "Version").set_value(1).run()
+    assert any(one.value == "+ 1. read the number" for one in at.code)
+
+
+def test_a_plan_is_edited_and_pinned_by_a_person(plans, words):
+    at = plans(update="# **loud** <b>x</b> <from E1>")
+    press(at, "Save as the next version")
+    assert "change it first" in words(at)
+    next(one for one in at.text_area if one.label.startswith("The plan,")).input("# **loud** <b>x</b>\n2. send it")
+    press(at, "Save as the next version")
+    assert stored()[-1] == ("# **loud** <b>x</b>\n2. send it", "Ada", False)
+    lines = table(at, "comes from")
+    assert list(lines["comes from"])[1] == "written by Ada"
+    assert list(lines["since version"]) == [1, 3]
+    assert not any("loud" in found.value for found in [*at.markdown, *at.caption])
+    press(at, "Pin")
+    assert [pinned for *_, pinned in stored()] == [False, False, False, True]
+    press(at, "Unpin")
+    assert not any(pinned for *_, pinned in stored())
+
+
+def test_without_plans_nothing_is_said_of_them(open_page, kettles):
+    at = open_page("runs")
+    assert not any(header.value in ("Plans", "How its Actor planned") for header in at.header)

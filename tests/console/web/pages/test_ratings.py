@@ -1,0 +1,74 @@
+"""The Answers page: rules for annotators, the way to their queue, and results for researchers."""
+
+import pytest
+
+from console.detection import batch
+from console.errors import Refused
+from tests.console.trials.test_answer_rating import GOLD, judge, ratings
+from tests.console.trials.test_answer_rating import rating as rating
+
+
+def press(at, label):
+    next(button for button in at.button if button.label.startswith(label)).click().run()
+
+
+def test_an_annotator_reads_the_rules_and_finds_the_way_to_the_answers(rating, open_page, words):
+    at = open_page("ratings", role="reviewer")
+    assert "majority counts" in words(at)
+    assert [link.proto.label for link in at.get("page_link")] == ["Judge rated: 3 answers still need people"]
+    assert not at.dataframe
+    assert not at.selectbox
+
+
+def test_an_annotator_judges_with_a_comment_and_gets_the_next_one(rating, open_page, words):
+    at = open_page("ratings", role="reviewer", judge="rated")
+    shown = words(at)
+    assert GOLD[0] in shown
+    assert "The data say" in shown
+    at.text_area[0].input("plainly so")
+    press(at, "Correct")
+    assert "Judged correct." in words(at)
+    assert f"The answer is {GOLD[1]}" in words(at)
+    for _ in range(2):
+        press(at, "Incorrect")
+    assert "Nothing is left for you here" in words(at)
+    press(at, "Undo")
+    assert "waits for your answer again" in words(at)
+    press(at, "Incorrect")
+    assert [(one.correct, one.incorrect) for one in ratings().answers] == [(1, 0), (0, 1), (0, 1)]
+    assert ratings().answers[0].comments == ("plainly so",)
+
+
+def test_review_leads_to_the_page_where_answers_are_judged(rating, open_page, words):
+    at = open_page("review", role="reviewer", run="rated")
+    assert "These are answers to judge" in words(at)
+    assert [button.key for button in at.button] == ["sign-out"]
+
+
+def test_detectors_leave_answers_alone(rating):
+    with pytest.raises(Refused, match="for people to judge"):
+        batch.detect("rated", ["rules"])
+    assert all(one.majority is None for one in ratings().answers)
+
+
+def test_a_researcher_sees_majority_comments_and_agreement(rating, open_page, words):
+    for who in ("ann", "bob", "cem"):
+        judge(who, "yes", "no: too long", "no")
+    at = open_page("ratings")
+    assert "3 of 3 answers have a majority; 33.3% of these are correct." in words(at)
+    agreement, answers = (found.value for found in at.dataframe)
+    assert list(agreement["value"]) == ["1.00", "1.00", "1.00"]
+    assert list(answers["majority"]) == ["correct", "incorrect", "incorrect"]
+    assert answers["comments"][1] == "too long / too long / too long"
+
+
+def test_a_researcher_puts_a_runs_answers_up(rating, open_page, words):
+    at = open_page("ratings")
+    at.selectbox(key="answers_of").set_value("wiki")
+    at.text_input(key="answers_name").input("again")
+    next(button for button in at.button if button.label == "Put them up").click().run()
+    assert "3 answers of wiki wait in again, each for 3 people." in words(at)
+
+
+def test_without_ratings_the_page_says_so(open_page, words):
+    assert "No answers wait" in words(open_page("ratings", role="reviewer"))
