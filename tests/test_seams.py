@@ -61,6 +61,9 @@ ADDITIONS = {
     "an export format": _entry(
         "format.py", "console/runs/export/formats", "FORMATS", '"seam": Format({ENTRY}, "text/plain"),'
     ),
+    "a layout of another tool": _entry(
+        "layout.py", "console/runs/export/layouts", "LAYOUTS", '"seam-layout": {ENTRY},'
+    ),
     "an analysis of studies": _entry("analysis.py", "console/studies/analysis", "ANALYSES", '"seam": {ENTRY},'),
     "a factor of user studies": Addition(
         registry="console/studies/design/factors.py",
@@ -141,6 +144,7 @@ def met(tmp_path_factory):
         ("an environment and an Actor", "played", "Started live."),
         ("a simulated reviewer and an order of inspection", "reviewed", "seam-reviewer inspected 1 of 1"),
         ("an export format", "exported", "1 rows of decisions in decisions.seam."),
+        ("a layout of another tool", "laid_out", "tasks in tasks.txt (Seam tasks)."),
         ("a prompt", "prompts", "seam/generic/judge"),
         ("a factor of user studies", "shown", "condition  seam factor"),
         ("an Actor in a study", "acted", "seam-actor-study"),

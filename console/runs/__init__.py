@@ -252,7 +252,7 @@ def dead_end(session: Session, run: tables.Run) -> tuple[str, list[str]] | None:
     shown = looked.found[:_SHOWN]
     if not shown:
         return f"{first}, and none looks it; name one: inferact run critical {run.name} --add PATTERN", []
-    listed = ", ".join(f"{one.pattern} ({one.count} times)" for one in shown)
+    listed = ", ".join(f"{one.pattern} ({one.count}×)" for one in shown)
     these = "this one looks it" if len(shown) == 1 else f"these {len(shown)} look it"
     return f"{first}; {these}: {listed}.", [one.pattern for one in shown]
 

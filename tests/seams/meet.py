@@ -40,6 +40,7 @@ COMMANDS = {
     "next": "run next live",
     "status": "run status live --json",
     "exported": "export decisions --run live --out decisions.seam",
+    "laid_out": "export seam-layout --run live --out tasks.txt",
     "created": "study create design.yaml",
     "shown": "study show seam-study",
     "results": "study results seam-study --table seam-table",

@@ -75,7 +75,7 @@ def asked_for() -> trajectory_list.Filter:
     any_of: Any = {"placeholder": "any", "bind": "query-params"}
     return trajectory_list.Filter(
         text=search.text_input(
-            "Search",
+            "Search in tasks and steps",
             key="search",
             bind="query-params",
             placeholder="words, such as rm -rf; refund* for all that begin so",

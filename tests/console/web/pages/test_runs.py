@@ -161,7 +161,7 @@ def test_a_log_in_which_nothing_is_critical_is_no_dead_end(open_page, words, sta
     at.file_uploader(key="logs").upload("bills.jsonl", log.to_json().encode())
     at.text_input(key="into_run").input("bills")
     click(at, "Import")
-    assert "No action of bills counts as critical; this one looks it: pay_bill (1 times)." in words(at)
+    assert "No action of bills counts as critical; this one looks it: pay_bill (1×)." in words(at)
     at.button(key="accept_candidates").click().run()
     assert "counts as critical" not in words(at)
     with reading() as session:
