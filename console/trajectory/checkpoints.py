@@ -21,6 +21,7 @@ from console.trajectory import Outcome, Step, Trajectory
 
 _BRACKETED = re.compile(r"^\s*(?P<name>[\w.-]+)\s*\[(?P<argument>.*)\]\s*$", re.DOTALL)
 _CALLED = re.compile(r"^\s*(?P<name>[\w.-]+)\((?P<arguments>.*)\)\s*$", re.DOTALL)
+_NAMED_ODDLY = re.compile(r"^\s*(?P<name>[^\s()\[\]{}][^()\[\]{}\n]*?)\s*\((?P<arguments>\{.*\})\)\s*$", re.DOTALL)
 _WORD = re.compile(r"[a-z]{2,}")
 _THOUGHT_ACTION = re.compile(r"^\s*(?:>\s*)?think\s*(?:\[|:)", re.IGNORECASE)
 
@@ -199,12 +200,15 @@ def _written(text: str) -> Call | None:
     if match := _BRACKETED.match(text):
         return Call(match["name"], {"argument": match["argument"]})
     match = _CALLED.match(text)
-    if not match:
+    oddly = None if match else _NAMED_ODDLY.match(text)
+    if not (match := match or oddly):
         return None
     try:
         arguments = orjson.loads(match["arguments"] or "{}")
     except orjson.JSONDecodeError:
         arguments = None
+    if oddly and not isinstance(arguments, dict):
+        return None
     return Call(match["name"], arguments if isinstance(arguments, dict) else {"argument": match["arguments"]})
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from console.environments import environment
 from console.trajectory import Trajectory
@@ -17,10 +17,20 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A trajectory, and the line (from 1) on which its record begins."""
+    """A trajectory, and the line (from 1) on which its record begins.
+
+    `left_out` counts what was not understood by what it is; `pictures` are bytes by digest; `read_as` says of each
+    message (its number, what of it, the number of its step, 0 for the opening). `critical` are the patterns that the log
+    itself calls writing, `decisions` what somebody decided elsewhere: `step`, `decision`, `who`, `words`.
+    """
 
     line: int
     trajectory: Trajectory
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    read_as: tuple[tuple[int, str, int], ...] = ()
+    critical: tuple[str, ...] = ()
+    decisions: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +70,9 @@ class Importer:
     read: Reader
 
 
-def with_critical_action(trajectory: Trajectory) -> Trajectory:
-    """The trajectory with its last action that is critical in its environment, if there is one."""
-    patterns = environment(trajectory.environment).critical
+def with_critical_action(trajectory: Trajectory, further: tuple[str, ...] = ()) -> Trajectory:
+    """The trajectory with its last action that is critical in its environment, or by its log, if there is one."""
+    patterns = (*environment(trajectory.environment).critical, *further)
     actions = (step.action for step in reversed(trajectory.steps) if is_critical(step.action, patterns))
     action = next(actions, None) if patterns else None
     return trajectory if action is None else replace(trajectory, critical_action=action)
