@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from console.environments import environment
 from console.trajectory import Trajectory
@@ -20,8 +20,8 @@ class Found:
     """A trajectory, and the line (from 1) on which its record begins.
 
     `left_out` counts what was not understood by what it is; `pictures` are bytes by digest; `read_as` says of each
-    message (its number, what of it, the number of its step, 0 for the opening). `critical` are the patterns that the log
-    itself calls writing, `decisions` what somebody decided elsewhere: `step`, `decision`, `who`, `words`.
+    message (its number, what of it, the number of its step, 0 for the opening). `critical` are patterns of the calls that
+    the log itself calls writing.
     """
 
     line: int
@@ -30,7 +30,6 @@ class Found:
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     read_as: tuple[tuple[int, str, int], ...] = ()
     critical: tuple[str, ...] = ()
-    decisions: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,15 @@ class Duplicate:
 
 
 Entry = Found | Skipped | Duplicate
+
+
+DECIDED = "decided"
+"""The key of a step's `extra` under which stands what somebody decided about it elsewhere."""
+
+
+def decided(decision: str, who: str, words: str = "") -> dict[str, dict[str, str]]:
+    """The `extra` of a step that somebody decided elsewhere: `approve`, `reject` or `edit`, who, and their words."""
+    return {DECIDED: {"decision": decision, "who": who, "words": words}}
 
 
 class Reader(Protocol):

@@ -25,11 +25,15 @@ _SILENT = "the assistant says nothing in this conversation, so there is nothing 
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall:
-    """A tool call as a log holds it: its arguments are a JSON value, or the text that stood there."""
+    """A tool call as a log holds it: its arguments are a JSON value, or the text that stood there.
+
+    `extra` is kept with the step that the call becomes.
+    """
 
     name: str
     arguments: Any = None
     id: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def action(self) -> str:
@@ -41,7 +45,7 @@ class LoggedCall:
 class Turn:
     """One turn of a conversation; `answers` is the id of the call that a tool's turn is the result of.
 
-    `number` counts the messages of the record from 1, `step_extra` is kept with the step that the turn becomes.
+    `number` counts the messages of the record from 1; `step_extra` is kept with the step that the turn belongs to.
     """
 
     role: str
@@ -84,7 +88,6 @@ def entry_of(
     trajectory: Trajectory,
     *,
     critical: tuple[str, ...] = (),
-    decisions: tuple[Mapping[str, Any], ...] = (),
 ) -> Entry:
     """The trajectory with its instruction, opening and steps from the turns; skipped where the agent does nothing."""
     begun = next((place for place, turn in enumerate(turns) if turn.role == AGENT), len(turns))
@@ -98,7 +101,7 @@ def entry_of(
         pictures=trajectory.pictures or tuple(one for turn in turns[:begun] for one in turn.pictures),
         steps=steps,
     )
-    return found(intake, shown, critical=critical, decisions=decisions)
+    return found(intake, shown, critical=critical)
 
 
 def found(
@@ -106,7 +109,6 @@ def found(
     trajectory: Trajectory,
     *,
     critical: tuple[str, ...] = (),
-    decisions: tuple[Mapping[str, Any], ...] = (),
 ) -> Found:
     """The trajectory as found, with all that its intake noted."""
     return Found(
@@ -116,7 +118,6 @@ def found(
         pictures=intake.pictures,
         read_as=tuple(intake.read_as),
         critical=critical,
-        decisions=decisions,
     )
 
 
@@ -189,7 +190,7 @@ class _Drafts:
         beside = _paragraphs(turn.thought, turn.text) if turn.calls else turn.thought.strip()
         for call in turn.calls:
             draft = self._begin(turn, call.action, beside, call.id)
-            beside = ""
+            draft.extra, beside = {**turn.step_extra, **call.extra}, ""
             if call.id:
                 self.by_id.setdefault(call.id, []).append(draft)
             self.intake.read_as.append((turn.number, f"call {call.name}", draft.place))

@@ -54,11 +54,11 @@ def _messages(fields: Mapping[str, Any]) -> list[Any]:
 def _answered(exchange: Mapping[str, Any]) -> list[Any]:
     """What a response holds: items, a message, or choices of one."""
     for holder in (plain_object(exchange.get("response")), exchange):
-        if isinstance(holder.get("output"), list):
-            return list(holder["output"])
-        choices = holder.get("choices")
-        if isinstance(choices, list) and choices:
-            return [plain_object(choices[0]).get("message")]
+        output, choices = holder.get("output"), holder.get("choices")
+        if isinstance(output, list) and all({"type", "role"} & plain_object(one).keys() for one in output):
+            return output
+        if isinstance(choices, list) and choices and "message" in plain_object(choices[0]):
+            return [choices[0]["message"]]
         if holder.get("role") == "assistant":
             return [holder]
     return []

@@ -33,6 +33,9 @@ def result_of(reward: float) -> tuple[Outcome, Label]:
 RESULT_FIELDS = ("label", "success", "reward", "score")
 """What a record itself may tell of its result, the most telling first."""
 
+_RESULT_WORDS = {name: name for name in RESULT_FIELDS} | dict.fromkeys(
+    ("correct", "correctness", "passed", "pass", "resolved", "task_success", "goal_success"), "success"
+)
 _LABELS = {
     "aligned": (Outcome.SUCCEEDED, Label.ALIGNED),
     "misaligned": (Outcome.FAILED, Label.MISALIGNED),
@@ -45,6 +48,13 @@ def told_result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     result = next((judged for name, value in told.items() if (judged := _judged(name, value))), None)
     gold = {"source_label" if name == "label" else name: value for name, value in told.items()}
     return (result[0], {"label": str(result[1]), **gold}) if result else (Outcome.FINISHED, gold)
+
+
+def scored_result(scores: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+    """(outcome, gold) by named scores, of which only those that mean success decide; all are kept under `scores`."""
+    told = {_RESULT_WORDS[name.lower()]: value for name, value in scores.items() if name.lower() in _RESULT_WORDS}
+    outcome, gold = told_result(told)
+    return outcome, gold | ({"scores": dict(scores)} if scores else {})
 
 
 def gold_of(outcome: Outcome, label: Label | None, **told: Any) -> tuple[Outcome, dict[str, Any]]:
