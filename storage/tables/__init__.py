@@ -15,7 +15,7 @@ from storage.tables.queue import (
     Slot,
     SlotStatus,
 )
-from storage.tables.runs import Run, RunKind, Task, Trajectory, TrajectoryBody, Verdict
+from storage.tables.runs import Run, RunKind, StoredPicture, Task, Trajectory, TrajectoryBody, Verdict
 from storage.tables.studies import (
     Adjudication,
     Assignment,
@@ -60,6 +60,7 @@ __all__ = [
     "RunKind",
     "Slot",
     "SlotStatus",
+    "StoredPicture",
     "Study",
     "StudyStatus",
     "Table",

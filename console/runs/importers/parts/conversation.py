@@ -13,13 +13,12 @@ from typing import Any
 import orjson
 
 from console.runs.importers.parts.intake import Intake
+from console.runs.importers.parts.messages import FIRST_WORDS, POLICY
 from console.runs.importers.records import Entry, Found, Skipped, with_critical_action
 from console.trajectory import Outcome, Picture, Step, Trajectory, call_action
 
 SYSTEM, USER, AGENT, TOOL = "system", "user", "assistant", "tool"
 
-_POLICY = "The policy that the agent was given:"
-_FIRST_WORDS = "The user's first message:"
 _SILENT = "the assistant says nothing in this conversation, so there is nothing to review"
 
 
@@ -130,7 +129,7 @@ def opening_of(turns: Sequence[Turn]) -> str:
     """What the agent was given before its first turn: the policy and the user's first words."""
     policy = [turn.text for turn in turns if turn.role == SYSTEM]
     words = [_named(turn) for turn in turns if turn.role == USER]
-    parts = [(_POLICY, policy), (_FIRST_WORDS, words)]
+    parts = [(POLICY, policy), (FIRST_WORDS, words)]
     return "\n\n".join(f"{title}\n" + "\n\n".join(texts) for title, texts in parts if any(texts))
 
 

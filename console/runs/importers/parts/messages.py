@@ -12,8 +12,8 @@ from console.trajectory import call_action
 
 Message = Mapping[str, Any]
 
-_POLICY = "The policy that the agent was given:"
-_FIRST_WORDS = "The user's first message:"
+POLICY = "The policy that the agent was given:"
+FIRST_WORDS = "The user's first message:"
 
 
 def turns(messages: Sequence[Message]) -> Iterator[tuple[Message, list[Message]]]:
@@ -82,7 +82,7 @@ def opening_of(messages: Sequence[Message]) -> str:
     begun = next((i for i, message in enumerate(messages) if message.get("role") == "assistant"), len(messages))
     policy = [said(message) for message in messages[:begun] if message.get("role") in ("system", "developer")]
     words = [said(message) for message in messages[:begun] if message.get("role") == "user"]
-    parts = [(_POLICY, policy), (_FIRST_WORDS, words)]
+    parts = [(POLICY, policy), (FIRST_WORDS, words)]
     return "\n\n".join(f"{title}\n" + "\n\n".join(texts) for title, texts in parts if any(texts))
 
 
