@@ -14,7 +14,11 @@ from console.trajectory.checkpoints import CheckpointKind, digest
 from storage import tables
 from storage.tables import DecisionKind, ItemStatus
 
-_LABELS = {DecisionKind.APPROVE: Label.ALIGNED, DecisionKind.REJECT: Label.MISALIGNED, DecisionKind.EDIT: Label.MISALIGNED}
+_LABELS = {
+    DecisionKind.APPROVE: Label.ALIGNED,
+    DecisionKind.REJECT: Label.MISALIGNED,
+    DecisionKind.EDIT: Label.MISALIGNED,
+}
 
 
 def decided_steps(steps: Iterable[Step]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from console.runs.imported_decisions import decided_steps, store_decisions
 from console.runs.importers import IMPORTERS, read_log
 from console.runs.importers.parts.containers import plain_files
 from console.runs.importers.parts.intake import media_type_of
-from console.runs.importers.records import Duplicate, Found, Skipped
+from console.runs.importers.records import Duplicate, Found, LeftOut, Skipped
 from console.runs.pictures import store_pictures
 from console.runs.trajectory_rows import Prepared, insert_rows, prepare
 from console.trajectory.checkpoints import calls, is_thought
@@ -32,14 +32,6 @@ _BATCH = 1_000
 _ANSWER = "respond("
 _IN_MEMORY = 64 * 2**20
 _TOO_DEEP = "the JSON is nested too deeply; flatten it, or leave out what no reviewer would read"
-
-
-@dataclass(slots=True)
-class LeftOut:
-    """How much of one kind was not understood, and the line (from 1) of the record where that was met first."""
-
-    line: int
-    count: int = 0
 
 
 @dataclass(slots=True)
@@ -84,13 +76,17 @@ class FileReport:
         }
 
 
+def _temporary() -> IO[bytes]:
+    return tempfile.SpooledTemporaryFile(_IN_MEMORY)
+
+
 @dataclass(slots=True)
 class Spool:
     """A file that was read to its end without a fault, waiting for one short write transaction."""
 
     report: FileReport
-    lines: IO[bytes] = field(default_factory=lambda: tempfile.SpooledTemporaryFile(_IN_MEMORY))
-    pictures: IO[bytes] = field(default_factory=lambda: tempfile.SpooledTemporaryFile(_IN_MEMORY))
+    lines: IO[bytes] = field(default_factory=_temporary)
+    pictures: IO[bytes] = field(default_factory=_temporary)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Where each picture stands, by its digest: (start, bytes)."""
     decisions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -182,8 +178,8 @@ def _tally(record: Found, digest: str, spool: Spool) -> None:
         report.answers += answered
         report.pictures += len(step.pictures)
     report.pictures += len(record.trajectory.pictures)
-    for what, count in record.left_out.items():
-        report.left_out.setdefault(what, LeftOut(record.line)).count += count
+    for what, one in record.left_out.items():
+        report.left_out.setdefault(what, LeftOut(one.line)).count += one.count
     for key, data in record.pictures.items():
         if key not in spool.places:
             spool.places[key] = (spool.pictures.seek(0, 2), len(data))
@@ -313,16 +309,21 @@ def sentences(report: FileReport) -> list[tuple[bool, str]]:
         f"{report.path} ({report.format}): {report.read} read, {report.imported} imported, "
         f"{report.duplicates} duplicate, {report.skipped} skipped"
     )
-    became = (
-        f"  {report.trajectories} trajectories: {report.calls} calls, {report.answers} answers, {report.pictures} pictures"
-    )
-    lost = [
-        (True, f"  left out: {one.count} times {what}: line {one.line}{' and others' if one.count > 1 else ''}")
-        for what, one in report.left_out.items()
-    ]
+    made = f"{report.calls} calls, {report.answers} answers, {report.pictures} pictures"
+    became = f"  {report.trajectories} trajectories: {made}"
+    lost = [(True, f"  {_counted(what, one)}") for what, one in report.left_out.items()]
     decided = [(True, f"  {report.decisions} decisions made elsewhere")] if report.decisions else []
     notes = [(True, f"  line {note['line']}: {note['reason']}") for note in report.notes]
     return [(True, said), (True, became), *decided, *lost, *notes]
+
+
+def _counted(what: str, one: LeftOut) -> str:
+    """What was left out, such as `12 parts of type input_audio left out: line 4 and others`."""
+    noun, _, rest = what.partition(" ")
+    several = one.count > 1
+    return (
+        f"{one.count} {noun}{'s' if several else ''} {rest} left out: line {one.line}{' and others' if several else ''}"
+    )
 
 
 def _patterns(run_name: str) -> list[str]:

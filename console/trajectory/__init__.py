@@ -80,7 +80,8 @@ class Trajectory:
     """The trajectory of one trial of one task as it was recorded, with its gold label where the source tells one.
 
     `opening` is what the agent saw before its first step (a start page, a policy and the user's first message);
-    `pictures` are those in it; `memory` is what earlier trials left in its prompt. `gold` has at least the key `label` where a label is known.
+    `pictures` are those in it; `memory` is what earlier trials left in its prompt. `gold` has at least the key `label`
+    where a label is known.
     """
 
     task_id: str
@@ -256,13 +257,13 @@ def _step(step: object, index: int) -> Step:
 
 def call_action(name: str, arguments: object) -> str:
     """A tool call as an action, `name({json})`; arguments that are no JSON stay as they are, on one line."""
-    if isinstance(arguments, str):
-        try:
-            arguments = orjson.loads(arguments or "{}")
-        except orjson.JSONDecodeError:
-            # A line break would make another call of what follows it.
-            return f"{name}({orjson.dumps(arguments).decode() if len(arguments.splitlines()) > 1 else arguments})"
-    return f"{name}({orjson.dumps({} if arguments is None else arguments).decode()})"
+    if not isinstance(arguments, str):
+        return f"{name}({orjson.dumps({} if arguments is None else arguments).decode()})"
+    try:
+        return f"{name}({orjson.dumps(orjson.loads(arguments or '{}')).decode()})"
+    except orjson.JSONDecodeError:
+        # A line break would make another call of what follows it.
+        return f"{name}({orjson.dumps(arguments).decode() if len(arguments.splitlines()) > 1 else arguments})"
 
 
 def _action(step: Mapping[str, Any], index: int, called: bool) -> str:

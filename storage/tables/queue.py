@@ -157,7 +157,8 @@ class Draft(Table, table=True):
 class Decision(Table, table=True):
     """One revision of a reviewer's answer; a later revision or an undo marks it superseded, nothing is overwritten.
 
-    One that a log holds (its door is `import`) has no slot: nobody took a place in the queue for it. `door` is the way that it came in by, `seen_digest` the digest of the text that the reviewer was shown.
+    One that a log holds (its door is `import`) has no slot: nobody took a place in the queue for it. `door` is the way
+    that it came in by, `seen_digest` the digest of the text that the reviewer was shown.
     """
 
     __tablename__ = "decision"

@@ -88,6 +88,7 @@ class _Session:
     def _add(self, event: GroupedRecord) -> None:
         value, kind = event.value, event.value.get("type")
         branch = self._branch(event)
+        branch.intake.at = event.line
         if kind not in _SPEAKING or not isinstance(value.get("message"), dict):
             if kind not in _BOOKKEEPING:
                 branch.intake.leave_out(f"line of type {kind}")

@@ -1,4 +1,4 @@
-"""Codex rollouts, and what `codex exec --json` prints: items of the Responses API, or items of their own, one a line."""
+"""Codex rollouts, and what `codex exec --json` prints: items of the Responses API or of its own, one a line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ _STREAM = ("item.started", "item.updated", "item.completed")
 _QUIET = frozenset({*_BEGINS, "turn_context", "event_msg", "turn.started", "turn.completed"})
 _NOT_ASKED = ("<environment_context", "<user_instructions", "# AGENTS.md", "<permissions")
 _FACTS = ("cwd", "originator", "cli_version", "model_provider", "instructions")
-_TEXTS = {"agent_message": "text", "reasoning": "thought"}
 _GIVEN = ("aggregated_output", "result", "output", "error")
 _NOT_ARGUMENTS = frozenset({"id", "type", "status", "exit_code", *_GIVEN})
 _ACTING = ("command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call")
@@ -74,6 +73,7 @@ class _Session:
 
     def add(self, value: Mapping[str, Any], line: int) -> None:
         kind, payload = value.get("type"), value.get("payload")
+        self.intake.at = line
         if kind in _BEGINS and not self.facts:
             self.facts = {**plain_object(payload)} or {"id": value.get("thread_id")}
         elif kind == "response_item" and isinstance(payload, dict):
@@ -91,8 +91,10 @@ class _Session:
     def entry(self) -> Entry:
         turns: list[Turn] = []
         for line, message in zip(self.lines, self.messages, strict=True):
+            self.intake.at = line
             turns += read_turns([message], self.intake, line)
         for line, item in self.items.values():
+            self.intake.at = line
             turns += _item_turns(item, line, self.intake)
         asked = (turn.text for turn in turns if turn.role == USER and not turn.text.lstrip().startswith(_NOT_ASKED))
         told = self.facts.get("id")
@@ -109,8 +111,9 @@ class _Session:
 def _item_turns(item: Mapping[str, Any], line: int, intake: Intake) -> Iterator[Turn]:
     """An item of the stream: words, or a call with what came of it; one that never completed has no result."""
     kind = str(item.get("type") or item.get("item_type"))
-    if kind in _TEXTS:
-        yield Turn(AGENT, number=line, **{_TEXTS[kind]: str(item.get("text") or "")})
+    if kind in ("agent_message", "reasoning"):
+        told = str(item.get("text") or "")
+        yield Turn(AGENT, number=line, text=told) if kind == "agent_message" else Turn(AGENT, number=line, thought=told)
         return
     if kind not in _ACTING:
         intake.leave_out(f"item of type {kind}")

@@ -15,7 +15,12 @@ from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Trajectory
 
 _NAME = "langfuse"
-_MARKS = ((".trace", ".observations"), (".observations[].type",), (".observations", ".projectId"), (".trace.observations",))
+_MARKS = (
+    (".trace", ".observations"),
+    (".observations[].type",),
+    (".observations", ".projectId"),
+    (".trace.observations",),
+)
 _HOLDING = ("SPAN", "AGENT", "CHAIN")
 """Observations that only hold others."""
 

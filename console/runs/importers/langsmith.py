@@ -46,7 +46,7 @@ def _entry(path: Path, trace: str, records: Sequence[GroupedRecord]) -> Entry:
     root = next((one.value for one in records if not one.value.get("parent_run_id")), records[0].value)
     stats = plain_object(root.get("feedback_stats"))
     outcome, gold = scored_result({name: plain_object(value).get("avg") for name, value in stats.items()})
-    spans = [span for number, one in enumerate(records, 1) if (span := _span(one.value, number, intake))]
+    spans = [span for number, one in enumerate(records, 1) if (span := _span(one, number, intake))]
     spans = spans or [LoggedSpan(MODEL_SPAN, "run", "", root.get("inputs"), root.get("outputs"))]
     trajectory = Trajectory(
         task_id=trace or f"line-{intake.line}",
@@ -73,7 +73,8 @@ def _trace(run: Mapping[str, Any]) -> str:
     return str(run.get("trace_id") or run.get("id") or "")
 
 
-def _span(run: Mapping[str, Any], number: int, intake: Intake) -> LoggedSpan | None:
+def _span(record: GroupedRecord, number: int, intake: Intake) -> LoggedSpan | None:
+    run, intake.at = record.value, record.line
     kind = run.get("run_type")
     if kind in _HOLDING:
         return None
@@ -92,6 +93,7 @@ def _span(run: Mapping[str, Any], number: int, intake: Intake) -> LoggedSpan | N
         speaker=str(metadata.get("lc_agent_name") or ""),
         error=str(run.get("error") or ""),
         number=number,
+        line=record.line,
     )
 
 

@@ -45,8 +45,8 @@ def _trace(value: Mapping[str, Any]) -> str:
 def _entry(path: Path, trace: str, records: Sequence[GroupedRecord]) -> Entry:
     intake = Intake(path, records[0].line)
     by_id = {str(one.value.get("id")): one.value for one in records}
-    spans = [span for number, one in enumerate(records, 1) if (span := _span(one.value, by_id, number, intake))]
-    head = next((one.value for one in records if "workflow_name" in one.value), {})
+    spans = [span for number, one in enumerate(records, 1) if (span := _span(one, by_id, number, intake))]
+    head: dict[str, Any] = next((one.value for one in records if "workflow_name" in one.value), {})
     trajectory = Trajectory(
         task_id=trace or f"line-{intake.line}",
         environment="generic",
@@ -58,8 +58,9 @@ def _entry(path: Path, trace: str, records: Sequence[GroupedRecord]) -> Entry:
 
 
 def _span(
-    value: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]], number: int, intake: Intake
+    record: GroupedRecord, by_id: Mapping[str, Mapping[str, Any]], number: int, intake: Intake
 ) -> LoggedSpan | None:
+    value, intake.at = record.value, record.line
     data = plain_object(value.get("span_data"))
     kind = data.get("type")
     if kind in _HOLDING or "span_data" not in value:
@@ -77,6 +78,7 @@ def _span(
         speaker=_agent(value, by_id),
         error=str(plain_object(value.get("error")).get("message") or ""),
         number=number,
+        line=record.line,
     )
 
 

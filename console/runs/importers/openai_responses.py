@@ -13,7 +13,9 @@ from console.runs.importers.records import Entry, Importer, Progress
 _NAME = "openai-responses"
 _MARKS = ((".output[].type",), (".input[].type",), (".input[].role",), (".items[].type",), (".response.output[].type",))
 _BARE = (("[].type",), ("[].role",), ("[].content",))
-_ITEMS = re.compile(rb'"type"\s*:\s*"(?:function_call(?:_output)?|custom_tool_call|[a-z_]+_call|output_text|input_text)"')
+_ITEMS = re.compile(
+    rb'"type"\s*:\s*"(?:function_call(?:_output)?|custom_tool_call|[a-z_]+_call|output_text|input_text)"'
+)
 
 
 def recognises(path: Path, head: bytes) -> bool:

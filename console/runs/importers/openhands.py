@@ -156,7 +156,9 @@ def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> 
         name = event.get("tool_name") or function.get("name")
         if not isinstance(name, str):
             raise intake.refusal(f"the call of event {number} has no name")
-        thought = "\n".join(filter(None, [str(event.get("reasoning_content") or ""), spoken_text(event.get("thought"), intake)]))
+        thought = "\n".join(
+            filter(None, [str(event.get("reasoning_content") or ""), spoken_text(event.get("thought"), intake)])
+        )
         yield Turn(AGENT, thought=thought, calls=(LoggedCall(name, given, answers),), number=number)
     elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
         seen = plain_object(event.get("observation"))

@@ -30,7 +30,11 @@ def recognises(path: Path, head: bytes) -> bool:
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The traces, each a trajectory, its spans by time wherever they stand in the file."""
-    spans = ((_trace_id(span), record.line, span) for record in objects(path, progress, *_MARKS) for span in _spans(record.value))
+    spans = (
+        (_trace_id(span), record.line, span)
+        for record in objects(path, progress, *_MARKS)
+        for span in _spans(record.value)
+    )
     for trace_id, records in grouped(spans):
         intake = Intake(path, records[0].line)
         facts = [(one, _attributes(one.value)) for one in records]
@@ -106,11 +110,12 @@ def _span(record: GroupedRecord, told: Mapping[str, Any], agents: Mapping[str, s
     kind = told.get("gen_ai.operation.name") or told.get("openinference.span.kind") or _kind(told)
     span, name = record.value, str(record.value.get("name") or "")
     status = plain_object(span.get("status"))
-    shared = {
+    shared: dict[str, Any] = {
         "start": str(span.get("startTimeUnixNano") or "").zfill(20),
         "speaker": _agent(told) or agents.get(str(span.get("parentSpanId")), ""),
         "error": str(status.get("message") or "") if status.get("code") in (2, "STATUS_CODE_ERROR") else "",
         "number": number,
+        "line": record.line,
     }
     if kind in _TOOLS:
         tool = told.get("gen_ai.tool.name") or told.get("tool.name") or name.removeprefix("execute_tool ")
@@ -127,7 +132,9 @@ def _kind(told: Mapping[str, Any]) -> str:
     """The kind of a span that does not say it, by what only such spans have."""
     if "gen_ai.tool.name" in told:
         return "execute_tool"
-    return "chat" if any(name.startswith(("gen_ai.prompt", "gen_ai.output", "gen_ai.completion")) for name in told) else ""
+    return (
+        "chat" if any(name.startswith(("gen_ai.prompt", "gen_ai.output", "gen_ai.completion")) for name in told) else ""
+    )
 
 
 def _first(told: Mapping[str, Any], *names: str) -> Any:
@@ -138,7 +145,9 @@ def _asked(told: Mapping[str, Any]) -> Any:
     messages = unpacked(_first(told, "gen_ai.input.messages", "gen_ai.prompt"))
     found = messages or _indexed(told, "input_messages", "prompt") or unpacked(_first(told, "input.value"))
     policy = unpacked(told.get("gen_ai.system_instructions"))
-    return [{"role": "system", "parts": policy}, *found] if isinstance(policy, list) and isinstance(found, list) else found
+    return (
+        [{"role": "system", "parts": policy}, *found] if isinstance(policy, list) and isinstance(found, list) else found
+    )
 
 
 def _given(told: Mapping[str, Any]) -> Any:

@@ -15,18 +15,26 @@ Progress = Callable[[int], None]
 """Is told how many bytes of the file were read so far."""
 
 
+@dataclass(slots=True)
+class LeftOut:
+    """How much of one kind was not understood, and the line (from 1) on which that was met first."""
+
+    line: int
+    count: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A trajectory, and the line (from 1) on which its record begins.
 
     `left_out` counts what was not understood by what it is; `pictures` are bytes by digest; `read_as` says of each
-    message (its number, what of it, the number of its step, 0 for the opening). `critical` are patterns of the calls that
-    the log itself calls writing.
+    message (its number, what of it, the number of its step, 0 for the opening). `critical` are patterns of the calls
+    that the log itself calls writing.
     """
 
     line: int
     trajectory: Trajectory
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, LeftOut] = field(default_factory=dict)
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     read_as: tuple[tuple[int, str, int], ...] = ()
     critical: tuple[str, ...] = ()

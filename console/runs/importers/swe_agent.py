@@ -70,7 +70,8 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
     if not isinstance(step, dict) or not isinstance(step.get("action"), str):
         raise intake.refusal(f"entry {number} of the trajectory is not an object with its action as a text")
     action = step["action"].rstrip("\n")
-    thought = next((step[name] for name in ("thought", "response") if isinstance(step.get(name), str)), "")
+    told = step.get("thought") or ("" if action.strip() else step.get("response"))
+    thought = told if isinstance(told, str) else ""
     calls = (LoggedCall("bash", {"command": action}, f"step {number}"),) if action.strip() else ()
     yield Turn(AGENT, thought="" if thought.strip() == action else thought, calls=calls, number=number)
     text, pictures = result_text(step.get("observation"), intake)

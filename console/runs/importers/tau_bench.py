@@ -70,7 +70,9 @@ def _instructions(told: object) -> str:
     if isinstance(told, str):
         return told
     parts = [(name, value) for name, value in plain_object(told).items() if name != "domain"]
-    return "\n".join(f"{name.replace('_', ' ').capitalize()}: {value}" for name, value in parts if isinstance(value, str))
+    return "\n".join(
+        f"{name.replace('_', ' ').capitalize()}: {value}" for name, value in parts if isinstance(value, str)
+    )
 
 
 def _writing(run: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Containers of logs: gz, zst and zip archives, Inspect's `.eval` and parquet, unpacked to plain files that are read."""
+"""Containers of logs: gz, zst and zip archives, Inspect's `.eval` and parquet, unpacked to plain files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def _beginning(path: Path) -> bytes:
 
 
 def _gunzip(path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
-    with gzip.open(path, "rb") as stream:
+    with gzip.open(path, "rb") as packed:
+        stream: Any = packed
         yield "", _written(stream, folder / path.name.removesuffix(".gz"), path)
 
 

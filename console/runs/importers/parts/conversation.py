@@ -89,6 +89,7 @@ def entry_of(
     critical: tuple[str, ...] = (),
 ) -> Entry:
     """The trajectory with its instruction, opening and steps from the turns; skipped where the agent does nothing."""
+    intake.at = 0
     begun = next((place for place, turn in enumerate(turns) if turn.role == AGENT), len(turns))
     steps = tuple(steps_of(turns, intake))
     if not steps and trajectory.outcome is not Outcome.ERROR:
@@ -208,7 +209,7 @@ class _Drafts:
     def _answer(self, turn: Turn) -> None:
         draft = self._asked_by(turn.answers)
         if draft is None:
-            self.intake.leave_out("tool result whose call is not in the log")
+            self.intake.leave_out("result whose call is not in the log")
             return
         draft.answered = True
         draft.extra = {**draft.extra, **turn.step_extra}

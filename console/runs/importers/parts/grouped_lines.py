@@ -1,4 +1,4 @@
-"""Records of a file put together by a key, though they stand apart in it: memory holds one group and where the rest is."""
+"""Records of a file put together by a key, though they stand apart in it: memory holds one group at a time."""
 
 from __future__ import annotations
 

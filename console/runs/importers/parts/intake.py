@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from console.errors import UnreadableFile
+from console.runs.importers.records import LeftOut
 from console.trajectory import Picture
 
 _SIGNATURES = (
@@ -29,18 +29,25 @@ class Intake:
 
     path: Path
     line: int
-    left_out: Counter[str] = field(default_factory=Counter)
+    at: int = 0
+    """The line that is being read, where a record is made of several; 0: its first."""
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
     pictures: dict[str, bytes] = field(default_factory=dict)
     read_as: list[tuple[int, str, int]] = field(default_factory=list)
     """(number of the message, what of it, number of the step that it became part of; 0: the opening)."""
 
     def refusal(self, reason: str) -> UnreadableFile:
         """The refusal of the whole file for this record's sake."""
-        return UnreadableFile(str(self.path), reason, self.line)
+        return UnreadableFile(str(self.path), reason, self.at or self.line)
+
+    @property
+    def how_much(self) -> int:
+        """How many things were left out so far."""
+        return sum(one.count for one in self.left_out.values())
 
     def leave_out(self, what: str, count: int = 1) -> None:
         """Counts something that was not understood, such as `part of type input_audio`."""
-        self.left_out[what] += count
+        self.left_out.setdefault(what, LeftOut(self.at or self.line)).count += count
 
     def picture(self, data: object, told: str = "") -> Picture | None:
         """The picture in base64 or a data address, its type known by its bytes; None, counted, where it is none."""

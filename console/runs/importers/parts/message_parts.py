@@ -133,7 +133,7 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
     if role == TOOL:
         yield from _tool_turns(message, intake)
         return
-    before = intake.left_out.total()
+    before = intake.how_much
     parts = _Parts(intake)
     _read(message.get("content", message.get("parts")), parts)
     yield from parts.results
@@ -147,7 +147,7 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
         calls = []
     thought = _thought(message, parts)
     nothing = not (text or calls or thought or parts.pictures)
-    if nothing and (parts.results or intake.left_out.total() > before):
+    if nothing and (parts.results or intake.how_much > before):
         return
     yield Turn(
         role,
@@ -161,7 +161,9 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
 
 def _tool_turns(message: Part, intake: Intake) -> Iterator[Turn]:
     """The results of a tool's message: its own, several in it, or those of its parts."""
-    held = next((message[key] for key in ("tool_messages", "parts", "content") if isinstance(message.get(key), list)), [])
+    held = next(
+        (message[key] for key in ("tool_messages", "parts", "content") if isinstance(message.get(key), list)), []
+    )
     results = [part for part in held if isinstance(part, dict) and ("role" in part or _is_result(_typed(part)))]
     for result in results or [message]:
         turn = result_turn(result, intake, own_id=True)
@@ -217,7 +219,9 @@ def _item(item: Part, intake: Intake) -> Iterator[Turn]:
     elif _is_result(item):
         yield result_turn(item, intake)
     elif _is_call(item):
-        yield Turn(AGENT, calls=(_item_call(item, kind, intake),), speaker=_speaker(item, AGENT))
+        agent = item.get("agent")
+        speaker = agent if isinstance(agent, str) else ""
+        yield Turn(AGENT, calls=(_item_call(item, kind, intake),), speaker=speaker)
         if _ANSWERING.search(kind) and any(item.get(key) is not None for key in ("output", "result", "results")):
             yield replace(result_turn(item, intake), answers=call_id(item) or _id(item.get("id")))
     else:

@@ -24,9 +24,7 @@ _OWN = frozenset({"trial", "environment", "instruction", *_LISTS, *_IDS, *RESULT
 _EXCHANGE = frozenset({"system", "instructions", "input", "output", "request", "response", "choices"})
 
 
-def conversations(
-    name: str, path: Path, progress: Progress | None, *alternatives: tuple[str, ...]
-) -> Iterator[Entry]:
+def conversations(name: str, path: Path, progress: Progress | None, *alternatives: tuple[str, ...]) -> Iterator[Entry]:
     """The conversations of a file, one a record; raises UnreadableFile at a record without messages."""
     for record in json_records(path, progress, *alternatives):
         intake = Intake(path, record.line)

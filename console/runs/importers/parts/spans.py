@@ -31,12 +31,14 @@ class LoggedSpan:
     speaker: str = ""
     error: str = ""
     number: int = 0
+    line: int = 0
 
 
 def turns_of_spans(spans: Sequence[LoggedSpan], intake: Intake) -> list[Turn]:
     """The conversation of a trace; calls without a span and spans without a call both become turns."""
     trace = _Trace(intake)
     for span in sorted(spans, key=lambda span: (span.start, span.number)):
+        intake.at = span.line
         if span.kind == TOOL_SPAN:
             trace.run(span)
         else:
@@ -124,7 +126,9 @@ class _Trace:
 
     def _is_known(self, call: LoggedCall) -> bool:
         return any(
-            call.id == one.id if call.id and one.id else (call.name, _same(call.arguments)) == (one.name, _same(one.arguments))
+            call.id == one.id
+            if call.id and one.id
+            else (call.name, _same(call.arguments)) == (one.name, _same(one.arguments))
             for one in self.called
         )
 
@@ -160,7 +164,17 @@ def _of_object(value: dict[str, Any], role: str) -> Iterator[Any]:
     policy = value.get("system") or value.get("instructions") or value.get("system_instruction")
     if role != AGENT and policy and isinstance(policy, (str, list)):
         yield {"role": SYSTEM, "content": policy}
-    for name in ("messages", "input", "output", "contents", "choices", "generations", "candidates", "message", "content"):
+    for name in (
+        "messages",
+        "input",
+        "output",
+        "contents",
+        "choices",
+        "generations",
+        "candidates",
+        "message",
+        "content",
+    ):
         held = unpacked(value.get(name))
         if isinstance(held, (list, dict)) or (isinstance(held, str) and held):
             yield from _messages(held, role)
@@ -176,7 +190,11 @@ def _as_message(value: Any, role: str) -> Any:
         return one["message"]
     if isinstance(one.get("content"), dict) and "parts" in one["content"]:
         return {"role": role, **one["content"]}
-    if "role" in one or "source" in one or one.get("type") in ("ai", "human", "system", "tool", "constructor", "message"):
+    if (
+        "role" in one
+        or "source" in one
+        or one.get("type") in ("ai", "human", "system", "tool", "constructor", "message")
+    ):
         return one
     if "type" not in one and "parts" not in one and isinstance(one.get("text"), str):
         return {"role": role, "content": one["text"]}
