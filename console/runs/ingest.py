@@ -16,7 +16,7 @@ from sqlmodel import Session, col
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.environments import environment
-from console.errors import BadInput, UnreadableFile
+from console.errors import BadInput, Unknown, UnreadableFile
 from console.runs import audit_log
 from console.runs.imported_decisions import decided_steps, store_decisions
 from console.runs.importers import IMPORTERS, read_log
@@ -30,6 +30,7 @@ from storage import tables
 
 _BATCH = 1_000
 _ANSWER = "respond("
+_SHOWN = 80
 _IN_MEMORY = 64 * 2**20
 _TOO_DEEP = "the JSON is nested too deeply; flatten it, or leave out what no reviewer would read"
 
@@ -289,6 +290,31 @@ def import_file(path: Path, run_name: str, format: str, progress: Callable[[int]
         spool.close()
 
 
+def explanation(path: Path, format: str = "auto", number: int = 1) -> Iterator[str]:
+    """How the record of that number (from 1) is read, line by line; raises UnreadableFile, or Unknown for the record."""
+    with tempfile.TemporaryDirectory() as folder:
+        label, plain = next(plain_files(path, Path(folder)))
+        name, records = read_log(plain, format)
+        whole = (one for one in records if isinstance(one, Found))
+        found = next(islice(whole, number - 1, None), None)
+    if found is None:
+        raise Unknown("record", number)
+    one = found.trajectory
+    yield f"{label} ({name}), line {found.line}: task {one.task_id}, trial {one.trial}"
+    yield f"outcome {one.outcome}, label {one.label or 'none'}; instruction: {one.instruction[:_SHOWN]!r}"
+    for message, what, place in found.read_as:
+        yield f"  message {message}: {what} -> {f'step {place}' if place else 'opening'}"
+    for place, step in enumerate(one.steps, 1):
+        made, answers = acted(step.action)
+        became = f"{made} calls" if made > 1 else "answer" if answers else "call" if made else "thought"
+        who = f" by {step.speaker}" if step.speaker else ""
+        seen = f"{len(step.observation):,} characters seen, {len(step.pictures)} pictures"
+        yield f"  step {place}: {became}{who}: {step.action[:_SHOWN]!r}; {seen}"
+    for what, left in found.left_out.items():
+        yield f"  {_counted(what, left)}"
+    yield f"critical action: {one.critical_action[:_SHOWN] if one.critical_action else 'none by the known patterns'}"
+
+
 def set_budget(run_name: str, wanted: str | None) -> int | None:
     """Sets the budget of every trial of a run; returns the cap that it comes to, None for no cap."""
     with writing() as session:
@@ -309,12 +335,17 @@ def sentences(report: FileReport) -> list[tuple[bool, str]]:
         f"{report.path} ({report.format}): {report.read} read, {report.imported} imported, "
         f"{report.duplicates} duplicate, {report.skipped} skipped"
     )
-    made = f"{report.calls} calls, {report.answers} answers, {report.pictures} pictures"
-    became = f"  {report.trajectories} trajectories: {made}"
+    made = [_many(report.calls, "call"), _many(report.answers, "answer"), _many(report.pictures, "picture")]
+    became = f"  {_many(report.trajectories, 'trajectory')}: {', '.join(made)}"
     lost = [(True, f"  {_counted(what, one)}") for what, one in report.left_out.items()]
-    decided = [(True, f"  {report.decisions} decisions made elsewhere")] if report.decisions else []
+    decided = [(True, f"  {_many(report.decisions, 'decision')} made elsewhere")] if report.decisions else []
     notes = [(True, f"  line {note['line']}: {note['reason']}") for note in report.notes]
     return [(True, said), (True, became), *decided, *lost, *notes]
+
+
+def _many(count: int, noun: str) -> str:
+    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else several}"
 
 
 def _counted(what: str, one: LeftOut) -> str:

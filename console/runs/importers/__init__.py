@@ -34,6 +34,7 @@ from console.runs.importers import (
     webshop_react,
 )
 from console.runs.importers.companions import companion_sentence
+from console.runs.importers.parts.likeness import likeness
 from console.runs.importers.parts.lines import beginning_of
 from console.runs.importers.records import Entry, Importer, Progress
 
@@ -85,9 +86,8 @@ def _recognised(path: Path, head: bytes) -> Importer:
             if importer.recognises(path, beginning):
                 return importer
     _refuse_companion(path, head)
-    known = ", ".join(IMPORTERS)
-    reason = f"no known log format was recognised in it; if it is one of {known}, name it with --format"
-    raise UnreadableFile(str(path), reason)
+    told = likeness(path, head, {name: importer.marks for name, importer in IMPORTERS.items()})
+    raise UnreadableFile(str(path), f"no known log format was recognised in it: {told}")
 
 
 def _refuse_companion(path: Path, head: bytes) -> None:

@@ -68,4 +68,4 @@ def _is_attacked(run: Mapping[str, Any]) -> bool:
     return run.get("injection_task_id") is not None or bool(run.get("injections")) or "injection_task_id" not in run
 
 
-IMPORTER = Importer(_NAME, "AgentDojo runs", recognises, read)
+IMPORTER = Importer(_NAME, "AgentDojo runs", recognises, read, _MARKS)

@@ -90,4 +90,4 @@ def _results(observation: Mapping[str, Any], number: int, intake: Intake) -> Ite
         yield replace(turn, role=TOOL, number=number)
 
 
-IMPORTER = Importer(_NAME, "ATIF trajectories (Harbor, Terminal-Bench 2)", recognises, read)
+IMPORTER = Importer(_NAME, "ATIF trajectories (Harbor, Terminal-Bench 2)", recognises, read, _MARKS)

@@ -191,4 +191,4 @@ def _text(value: Mapping[str, Any], name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-IMPORTER = Importer(_NAME, "Claude Code sessions", recognises, read)
+IMPORTER = Importer(_NAME, "Claude Code sessions", recognises, read, ((".sessionId", ".uuid", ".message"),))

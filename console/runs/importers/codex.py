@@ -135,4 +135,10 @@ def _call(kind: str, item: Mapping[str, Any]) -> LoggedCall:
     return LoggedCall(kind, arguments, str(item.get("id") or ""))
 
 
-IMPORTER = Importer(_NAME, "Codex rollouts and exec streams", recognises, read)
+IMPORTER = Importer(
+    _NAME,
+    "Codex rollouts and exec streams",
+    recognises,
+    read,
+    ((".type", ".payload"), (".type", ".item"), (".thread_id", ".type")),
+)

@@ -133,4 +133,6 @@ def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
     return [_attached(one, attachments) for one in value] if isinstance(value, list) else value
 
 
-IMPORTER = Importer(_NAME, "Inspect evaluation logs (.eval and .json)", recognises, read)
+IMPORTER = Importer(
+    _NAME, "Inspect evaluation logs (.eval and .json)", recognises, read, ((".eval.task", ".status", ".samples"),)
+)

@@ -95,4 +95,4 @@ def _agent(one: Mapping[str, Any], by_id: Mapping[Any, Mapping[str, Any]]) -> st
     return ""
 
 
-IMPORTER = Importer(_NAME, "Langfuse traces with their observations", recognises, read)
+IMPORTER = Importer(_NAME, "Langfuse traces with their observations", recognises, read, _MARKS)

@@ -108,4 +108,4 @@ def _call_id(given: Any) -> str:
     return told if isinstance(told, str) else ""
 
 
-IMPORTER = Importer(_NAME, "LangSmith runs", recognises, read)
+IMPORTER = Importer(_NAME, "LangSmith runs", recognises, read, _MARKS)

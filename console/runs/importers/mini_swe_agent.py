@@ -67,4 +67,4 @@ def _commands(turns: list[Turn]) -> Iterator[Turn]:
             yield turn
 
 
-IMPORTER = Importer(_NAME, "mini-swe-agent runs (.traj.json)", recognises, read)
+IMPORTER = Importer(_NAME, "mini-swe-agent runs (.traj.json)", recognises, read, _MARKS)

@@ -95,4 +95,4 @@ def _agent(value: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) -> 
     return ""
 
 
-IMPORTER = Importer(_NAME, "Traces of the OpenAI Agents SDK", recognises, read)
+IMPORTER = Importer(_NAME, "Traces of the OpenAI Agents SDK", recognises, read, _MARKS)

@@ -23,4 +23,4 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     yield from conversations(_NAME, path, progress, *_MARKS)
 
 
-IMPORTER = Importer(_NAME, "Conversations as OpenAI messages", recognises, read)
+IMPORTER = Importer(_NAME, "Conversations as OpenAI messages", recognises, read, _MARKS)

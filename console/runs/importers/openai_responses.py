@@ -29,4 +29,4 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     yield from conversations(_NAME, path, progress, *_MARKS, *_BARE)
 
 
-IMPORTER = Importer(_NAME, "Items of the OpenAI Responses API and the Agents SDK", recognises, read)
+IMPORTER = Importer(_NAME, "Items of the OpenAI Responses API and the Agents SDK", recognises, read, _MARKS)

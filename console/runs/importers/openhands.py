@@ -179,4 +179,4 @@ def _with(text: str, pictures: Sequence[Picture]) -> str:
     return "\n".join(filter(None, [text, *(picture.text for picture in pictures)]))
 
 
-IMPORTER = Importer(_NAME, "OpenHands outputs and events", recognises, read)
+IMPORTER = Importer(_NAME, "OpenHands outputs and events", recognises, read, _MARKS)

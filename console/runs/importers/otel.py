@@ -179,4 +179,6 @@ def _put(message: dict[str, Any], path: str, value: Any) -> None:
         message[parts[0]] = value
 
 
-IMPORTER = Importer(_NAME, "OpenTelemetry traces (OTLP JSON: GenAI conventions, OpenInference)", recognises, read)
+IMPORTER = Importer(
+    _NAME, "OpenTelemetry traces (OTLP JSON: GenAI conventions, OpenInference)", recognises, read, _MARKS
+)

@@ -78,12 +78,16 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """A log format. `recognises` gets the path and the beginning of the file (64 KB or more)."""
+    """A log format. `recognises` gets the path and the beginning of the file (64 KB or more).
+
+    `marks` are the paths that tell it, as alternatives, so that a file which nobody knows can be told what it lacks.
+    """
 
     name: str
     title: str
     recognises: Callable[[Path, bytes], bool]
     read: Reader
+    marks: tuple[tuple[str, ...], ...] = ()
 
 
 def with_critical_action(trajectory: Trajectory, further: tuple[str, ...] = ()) -> Trajectory:

@@ -80,4 +80,4 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
         yield Turn(role, text, answers=f"step {number}", pictures=tuple(pictures), number=number)
 
 
-IMPORTER = Importer(_NAME, "SWE-agent trajectories (.traj)", recognises, read)
+IMPORTER = Importer(_NAME, "SWE-agent trajectories (.traj)", recognises, read, _MARKS)

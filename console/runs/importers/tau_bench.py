@@ -187,4 +187,4 @@ def _result(
     return outcome, {"label": str(label), **gold}
 
 
-IMPORTER = Importer(_NAME, "tau-bench and tau2 result files", recognises, read)
+IMPORTER = Importer(_NAME, "tau-bench and tau2 result files", recognises, read, _MARKS)

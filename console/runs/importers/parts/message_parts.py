@@ -161,10 +161,9 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
 
 def _tool_turns(message: Part, intake: Intake) -> Iterator[Turn]:
     """The results of a tool's message: its own, several in it, or those of its parts."""
-    held = next(
-        (message[key] for key in ("tool_messages", "parts", "content") if isinstance(message.get(key), list)), []
-    )
-    results = [part for part in held if isinstance(part, dict) and ("role" in part or _is_result(_typed(part)))]
+    lists = (message.get(key) for key in ("tool_messages", "parts", "content"))
+    held: list[Any] = next((one for one in lists if isinstance(one, list)), [])
+    results: list[Part] = [one for one in held if isinstance(one, dict) and ("role" in one or _is_result(_typed(one)))]
     for result in results or [message]:
         turn = result_turn(result, intake, own_id=True)
         by_user = (result.get("requestor") or message.get("requestor")) == "user"
