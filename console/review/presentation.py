@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from console.environments import environment
 from console.environments.task_briefing import Brief
-from console.trajectory import Step, Trajectory
+from console.trajectory import Picture, Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoints, is_thought, pending_action
 from console.trajectory.terms import Term, TermKind, lowered, mentions, occurrences, terms
 
@@ -154,7 +154,10 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """One row of the timeline. `spoken` is a thought that the agent wrote instead of an action."""
+    """One row of the timeline. `spoken` is a thought that the agent wrote instead of an action.
+
+    `speaker` is the agent, where several act; `pictures` are those in its observation.
+    """
 
     number: int
     action: str = ""
@@ -165,6 +168,8 @@ class ShownStep:
     critical: bool = False
     stamp: str = ""
     after: bool = False
+    speaker: str = ""
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +196,8 @@ class Presentation:
     unbelieved: tuple[Term, ...] = ()
     flag: Flag | None = None
     outcome: tuple[tuple[str, str], ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    """Those of the opening."""
 
     @property
     def is_wordy(self) -> bool:
@@ -235,6 +242,7 @@ def checkpoint_presentation(
         belief=belief,
         unbelieved=compare(stated, belief)[1] if belief else (),
         flag=flag,
+        pictures=checkpoint.pictures,
     )
 
 
@@ -265,6 +273,7 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
         steps=tuple(rows),
         opening=trajectory.opening,
         outcome=_outcome(trajectory),
+        pictures=trajectory.pictures,
     )
 
 
@@ -283,6 +292,8 @@ def _row(step: Step, number: int, where: str, *, critical: bool = False, after: 
         failed=_has_failed(step.observation, where),
         critical=critical,
         after=after,
+        speaker=step.speaker,
+        pictures=step.pictures,
     )
 
 
@@ -292,8 +303,9 @@ def _record_rows(trajectory: Trajectory, critical: Sequence[int]) -> Iterator[Sh
         after = bool(critical) and index > critical[0]
         row = _row(step, index + 1, trajectory.environment, critical=index in critical, after=after)
         if critical and index == critical[0]:
-            yield replace(row, observation="", failed=False)
-            row = ShownStep(row.number, observation=row.observation, failed=row.failed, after=True)
+            yield replace(row, observation="", failed=False, pictures=())
+            seen = row.observation, row.failed, row.pictures
+            row = ShownStep(row.number, observation=seen[0], failed=seen[1], after=True, pictures=seen[2])
         if row.action or row.spoken or row.observation:
             yield row
 
@@ -305,6 +317,7 @@ def _pending_row(checkpoint: Checkpoint) -> ShownStep:
         thought=checkpoint.thought,
         critical=True,
         stamp=_STAMPS[checkpoint.kind],
+        speaker=checkpoint.speaker,
     )
 
 

@@ -31,7 +31,7 @@ from storage import tables
 _BATCH = 1_000
 _ANSWER = "respond("
 _SHOWN = 80
-_IN_MEMORY = 64 * 2**20
+_IN_MEMORY = 24 * 2**20
 _TOO_DEEP = "the JSON is nested too deeply; flatten it, or leave out what no reviewer would read"
 
 
@@ -291,7 +291,7 @@ def import_file(path: Path, run_name: str, format: str, progress: Callable[[int]
 
 
 def explanation(path: Path, format: str = "auto", number: int = 1) -> Iterator[str]:
-    """How the record of that number (from 1) is read, line by line; raises UnreadableFile, or Unknown for the record."""
+    """How the record of that number (from 1) is read, a line a message and a step; raises UnreadableFile, Unknown."""
     with tempfile.TemporaryDirectory() as folder:
         label, plain = next(plain_files(path, Path(folder)))
         name, records = read_log(plain, format)

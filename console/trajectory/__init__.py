@@ -282,9 +282,16 @@ def _action(step: Mapping[str, Any], index: int, called: bool) -> str:
 
 def _pictures(holder: Mapping[str, Any], where: str) -> tuple[Picture, ...]:
     try:
-        return tuple(Picture(**{name: one[name] for name in _PICTURE}) for one in holder.get("pictures") or ())
+        read = tuple(Picture(**{name: one[name] for name in _PICTURE}) for one in holder.get("pictures") or ())
+        if not all(_is_whole(picture) for picture in read):
+            raise TypeError
+        return read
     except (TypeError, KeyError) as broken:
         raise BadInput(f"a picture of {where} lacks its digest, media_type or size") from broken
+
+
+def _is_whole(picture: Picture) -> bool:
+    return isinstance(picture.digest, str) and isinstance(picture.media_type, str) and type(picture.size) is int
 
 
 def _text(record: Mapping[str, Any], name: str, *, numbers: bool = False) -> str:

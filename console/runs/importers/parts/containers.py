@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 import orjson
-import pyarrow as pa
 
 from console.errors import UnreadableFile
 
@@ -25,7 +24,8 @@ _ZSTD_MEMBER = 93
 _DEEPEST = 3
 _DAMAGED = "the archive is damaged or cut off; get the whole file and import it again"
 _TOO_LARGE = f"it unpacks to more than {UNPACKED_BYTES // 2**30} GB; split it"
-_BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError, pa.ArrowException)
+# What pyarrow raises are kinds of ValueError and OSError; it is loaded where it is needed alone, for its size.
+_BROKEN = (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 
 
 def plain_files(path: Path, folder: Path, label: str = "", depth: int = 0) -> Iterator[tuple[str, Path]]:
@@ -67,7 +67,7 @@ def _gunzip(path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _unzstd(path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
-    with pa.input_stream(str(path), compression="zstd") as stream:
+    with _unzstd_stream(path) as stream:
         yield "", _written(stream, folder / path.name.removesuffix(".zst"), path)
 
 
@@ -98,7 +98,13 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
     raw.seek(member.header_offset + 26)
     lengths = raw.read(4)
     raw.seek(int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little"), 1)
-    return pa.input_stream(BytesIO(raw.read(member.compress_size)), compression="zstd")
+    return _unzstd_stream(BytesIO(raw.read(member.compress_size)))
+
+
+def _unzstd_stream(packed: Path | BytesIO) -> Any:
+    import pyarrow as pa
+
+    return pa.input_stream(str(packed) if isinstance(packed, Path) else packed, compression="zstd")
 
 
 def _evaluation(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], place: Path) -> Path:
