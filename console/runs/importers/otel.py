@@ -118,7 +118,7 @@ def _span(record: GroupedRecord, told: Mapping[str, Any], agents: Mapping[str, s
         "line": record.line,
     }
     if kind in _TOOLS:
-        tool = told.get("gen_ai.tool.name") or told.get("tool.name") or name.removeprefix("execute_tool ")
+        tool = told.get("gen_ai.tool.name") or told.get("tool.name") or name
         asked = _first(told, "gen_ai.tool.call.arguments", "tool.parameters", "input.value", "tool_arguments")
         given = _first(told, "gen_ai.tool.call.result", "output.value", "tool_response")
         call_id = str(_first(told, "gen_ai.tool.call.id", "tool_call.id", "tool.id") or "")

@@ -25,8 +25,22 @@ _ROLES |= dict.fromkeys(("assistant", "ai", "model", "AIMessage", "AIMessageChun
 _ROLES |= dict.fromkeys(("tool", "function", "ipython", "tool_result", "ToolMessage", "FunctionMessage"), TOOL)
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal")
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought")
-_PICTURES = ("image", "input_image", "image_url", "blob", "inlinedata", "image_file", "input_file", "file", "document")
-_HELD = ("functionCall", "function_call", "functionResponse", "toolUse", "toolResult", "inlineData", "image")
+_PICTURES = (
+    "image",
+    "input_image",
+    "image_url",
+    "blob",
+    "inlinedata",
+    "inline_data",
+    "image_file",
+    "input_file",
+    "file",
+    "document",
+)
+_HELD = (
+    *("functionCall", "function_call", "functionResponse", "function_response"),
+    *("toolUse", "toolResult", "inlineData", "inline_data", "image"),
+)
 """The part's only field, which says what it is, where a dialect gives parts no type."""
 _NAMES = ("name", "toolName", "tool_name", "function_name", "function", "tool")
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "kwargs", "params")
@@ -36,6 +50,8 @@ _CALL_TYPE = re.compile(r"(?:^|_)(?:tool_?use|tool_?call|function_?call|[a-z_]+_
 _RESULT_TYPE = re.compile(r"(?:tool_?result|tool_?call_?response|call_?output|function_?response|tool_return)$")
 _ANSWERING = re.compile(r"_call$")
 _NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "status", "name", "output", "error", "agent", "server_label"})
+_PLAIN, _PLAIN_ROLES = frozenset({"role", "content", "tool_call_id"}), ("system", "user", "assistant", "tool")
+"""The fields and roles of most messages, which are the same in every dialect and so are read at once."""
 _NO_NAME = "a call has no name, and what it would have done cannot be told; write its tool's name, or leave it out"
 
 
@@ -55,10 +71,13 @@ def read_turns(messages: Sequence[Any], intake: Intake, first: int = 1) -> list[
     """The turns of a list of messages or items, numbered from `first`; raises UnreadableFile at a call without name."""
     turns: list[Turn] = []
     for number, message in enumerate(messages, first):
-        if isinstance(message, dict):
-            turns += [replace(turn, number=number) for turn in message_turns(message, intake)]
-        else:
+        if not isinstance(message, dict):
             intake.leave_out("message that is no object")
+        elif message.keys() <= _PLAIN and type(message.get("content")) is str and message.get("role") in _PLAIN_ROLES:
+            answers = _id(message.get("tool_call_id"))
+            turns.append(Turn(_ROLES[message["role"]], message["content"], answers=answers, number=number))
+        else:
+            turns += [replace(turn, number=number) for turn in message_turns(message, intake)]
     return list(joined_thoughts(turns))
 
 

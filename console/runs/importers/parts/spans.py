@@ -15,6 +15,8 @@ from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, Logge
 from console.runs.importers.parts.intake import Intake, plain_object
 from console.runs.importers.parts.message_parts import read_turns, result_text
 
+_TIMES = 3
+_RUNS = "execute_tool "
 MODEL_SPAN, TOOL_SPAN = "model", "tool"
 
 
@@ -47,13 +49,15 @@ def turns_of_spans(spans: Sequence[LoggedSpan], intake: Intake) -> list[Turn]:
 
 
 def unpacked(value: Any) -> Any:
-    """The value that a JSON text holds, or the value itself."""
-    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
-        return value
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return value
+    """The value that a JSON text holds, or the value itself; some exporters write JSON as text two or three times."""
+    for _ in range(_TIMES):
+        if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
+            break
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            break
+    return value
 
 
 class _Trace:
@@ -79,6 +83,7 @@ class _Trace:
 
     def run(self, span: LoggedSpan) -> None:
         """A tool's span: the result of a call that a model wrote, or a call by itself."""
+        span = replace(span, name=span.name.removeprefix(_RUNS))
         given = unpacked(span.asked)
         text, pictures = result_text(_content(span.given), self.intake)
         text = "\n".join(filter(None, [text, span.error]))
@@ -161,7 +166,11 @@ def _of_object(value: dict[str, Any], role: str) -> Iterator[Any]:
     if "role" in value or value.get("type") in ("ai", "human", "system", "tool", "constructor", "function_call"):
         yield value
         return
-    policy = value.get("system") or value.get("instructions") or value.get("system_instruction")
+    config = plain_object(value.get("config"))
+    named = (
+        holder.get(name) for holder in (value, config) for name in ("system", "instructions", "system_instruction")
+    )
+    policy = next(filter(None, named), None)
     if role != AGENT and policy and isinstance(policy, (str, list)):
         yield {"role": SYSTEM, "content": policy}
     for name in (
