@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, Turn, entry_of, joined_thoughts
-from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.intake import Intake, plain_object, word
 from console.runs.importers.parts.json_records import base_of, objects, outline
 from console.runs.importers.parts.message_parts import call_of, message_turns, result_turn
 from console.runs.importers.parts.rewards import told_result
@@ -62,7 +62,7 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
         intake.leave_out("step that is copied from another trajectory")
         return
     calls = held.get("tool_calls") or ()
-    if held.get("source") not in _ROLES and not calls:
+    if word(held.get("source")) not in _ROLES and not calls:
         intake.leave_out(f"step of source {held.get('source')}")
         return
     if not isinstance(calls, (list, tuple)) or not all(isinstance(call, dict) for call in calls):

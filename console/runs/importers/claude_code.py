@@ -10,7 +10,7 @@ from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, entry_of, first_words, joined_thoughts
 from console.runs.importers.parts.grouped_lines import GroupedRecord, first_values, grouped
-from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.intake import Intake, plain_object, word
 from console.runs.importers.parts.json_records import objects
 from console.runs.importers.parts.message_parts import message_turns
 from console.runs.importers.records import Entry, Importer, Progress, decided
@@ -86,7 +86,7 @@ class _Session:
                 yield entry_of(branch.intake, list(joined_thoughts(branch.turns)), record)
 
     def _add(self, event: GroupedRecord) -> None:
-        value, kind = event.value, event.value.get("type")
+        value, kind = event.value, word(event.value.get("type"))
         branch = self._branch(event)
         branch.intake.at = event.line
         if kind not in _SPEAKING or not isinstance(value.get("message"), dict):

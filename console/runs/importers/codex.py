@@ -9,7 +9,7 @@ from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn, entry_of, joined_thoughts
 from console.runs.importers.parts.grouped_lines import first_values
-from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.intake import Intake, plain_object, word
 from console.runs.importers.parts.json_records import objects
 from console.runs.importers.parts.message_parts import read_turns, result_text
 from console.runs.importers.records import Entry, Importer, Progress
@@ -30,7 +30,7 @@ _ACTING = ("command_execution", "file_change", "mcp_tool_call", "web_search", "c
 def recognises(path: Path, head: bytes) -> bool:
     """Whether one of the first lines is an envelope of a rollout, or an event of the stream."""
     return any(
-        (value.get("type") in _ENVELOPES and "payload" in value)
+        (word(value.get("type")) in _ENVELOPES and "payload" in value)
         or value.get("type") == "thread.started"
         or (value.get("type") in _STREAM and "item" in value)
         for value in first_values(head)
@@ -72,7 +72,7 @@ class _Session:
         return source is not None and plain_object(value.get("payload")).get("id") == source
 
     def add(self, value: Mapping[str, Any], line: int) -> None:
-        kind, payload = value.get("type"), value.get("payload")
+        kind, payload = word(value.get("type")), value.get("payload")
         self.intake.at = line
         if kind in _BEGINS and not self.facts:
             self.facts = {**plain_object(payload)} or {"id": value.get("thread_id")}

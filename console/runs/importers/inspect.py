@@ -9,10 +9,10 @@ from typing import Any
 
 from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import Turn, entry_of
-from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import elements, fields_before, outline, parsed
 from console.runs.importers.parts.message_parts import read_turns, spoken_text
-from console.runs.importers.parts.rewards import number_of, result_of
+from console.runs.importers.parts.rewards import number_of, result_of, trial_of
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans
 from console.runs.importers.records import Entry, Importer, Progress, decided
 from console.trajectory import Outcome, Trajectory
@@ -46,7 +46,7 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
     messages = sample.get("messages")
     if not isinstance(messages, list):
         raise intake.refusal('"messages" is missing or is not a list, so there are no steps')
-    events = [one for one in sample.get("events") or () if isinstance(one, dict)]
+    events = [one for one in plain_list(sample.get("events")) if isinstance(one, dict)]
     turns = _decided(_turns(messages, events, intake), events)
     outcome, gold = _result(sample)
     epoch = number_of(sample.get("epoch"))
@@ -54,7 +54,7 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
         task_id=str(sample.get("id", f"line-{intake.line}")),
         environment="generic",
         instruction=_asked(sample.get("input"), intake),
-        trial=max(0, int(epoch) - 1) if epoch is not None else 0,
+        trial=trial_of(epoch - 1) if epoch is not None else 0,
         outcome=outcome,
         gold=gold,
         source={"file": intake.path.name, "line": intake.line, "format": _NAME},
@@ -68,7 +68,7 @@ def _turns(messages: Sequence[Any], events: Sequence[Mapping[str, Any]], intake:
     own = Intake(intake.path, intake.line)
     turns = read_turns(messages, own)
     held = {call.id for turn in turns for call in turn.calls}
-    if any(one.get("event") == "tool" and one.get("id") not in held for one in events):
+    if any(one.get("event") == "tool" and word(one.get("id")) not in held for one in events):
         return turns_of_spans([*filter(None, map(_span, events, range(1, len(events) + 1)))], intake)
     intake.left_out, intake.pictures = own.left_out, own.pictures
     return turns
@@ -91,7 +91,7 @@ def _decided(turns: Sequence[Turn], events: Sequence[Mapping[str, Any]]) -> list
     extra: dict[str, Any] = {}
     for event in events:
         call = plain_object(event.get("call"))
-        if event.get("event") == "approval" and event.get("decision") in _DECISIONS:
+        if event.get("event") == "approval" and word(event.get("decision")) in _DECISIONS:
             who, words = str(event.get("approver") or "approver"), str(event.get("explanation") or "")
             extra[str(call.get("id"))] = decided(_DECISIONS[event["decision"]], who, words)
     known = [tuple(replace(call, extra=extra.get(call.id, call.extra)) for call in turn.calls) for turn in turns]

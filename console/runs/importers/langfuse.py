@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import entry_of
-from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object
 from console.runs.importers.parts.json_records import Record, base_of, objects, outline
 from console.runs.importers.parts.rewards import scored_result
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
@@ -45,7 +45,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _trajectory(path: Path, record: Record, trace: Mapping[str, Any]) -> Trajectory:
-    scores = trace.get("scores") or record.value.get("scores") or ()
+    scores = plain_list(trace.get("scores")) or plain_list(record.value.get("scores"))
     told = {str(one["name"]): one.get("value", one.get("stringValue")) for one in scores if "name" in plain_object(one)}
     outcome, gold = scored_result(told)
     asked = unpacked(trace.get("input"))

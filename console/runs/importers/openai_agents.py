@@ -9,7 +9,7 @@ from typing import Any
 from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import entry_of
 from console.runs.importers.parts.grouped_lines import GroupedRecord, grouped
-from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.intake import Intake, plain_object, word
 from console.runs.importers.parts.json_records import base_of, objects, outline
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
@@ -62,7 +62,7 @@ def _span(
 ) -> LoggedSpan | None:
     value, intake.at = record.value, record.line
     data = plain_object(value.get("span_data"))
-    kind = data.get("type")
+    kind = word(data.get("type"))
     if kind in _HOLDING or "span_data" not in value:
         return None
     if kind not in ("function", "generation", "response"):

@@ -20,6 +20,17 @@ _MARKS = ((".resourceSpans",), (".resource_spans",), (".scopeSpans",), (".traceI
 _BATCHES = (("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"))
 _MODELS = ("chat", "text_completion", "generate_content", "LLM")
 _TOOLS = ("execute_tool", "TOOL")
+_CHOICE = "gen_ai.choice"
+_HOLDING = ("invoke_agent", "create_agent", "invoke_workflow", "AGENT", "CHAIN")
+_OF_MODELS = ("gen_ai.prompt", "gen_ai.output", "gen_ai.completion")
+_TOOL_ASKED = (
+    *("gen_ai.tool.call.arguments", "tool.parameters", "input.value", "tool_arguments"),
+    *("ai.toolCall.args", "ai.toolCall.input", "traceloop.entity.input"),
+)
+_TOOL_GIVEN = (
+    *("gen_ai.tool.call.result", "output.value", "tool_response"),
+    *("ai.toolCall.result", "ai.toolCall.output", "traceloop.entity.output"),
+)
 _INDEXED = re.compile(r"^(?:llm|gen_ai)\.(input_messages|output_messages|prompt|completion)\.(\d+)\.(.+)$")
 
 
@@ -39,7 +50,9 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         intake = Intake(path, records[0].line)
         facts = [(one, _attributes(one.value)) for one in records]
         agents = {str(one.value.get("spanId")): _agent(attributes) for one, attributes in facts}
-        read_spans = [_span(one, attributes, agents, number) for number, (one, attributes) in enumerate(facts, 1)]
+        read_spans = [
+            _span(one, attributes, agents, number, intake) for number, (one, attributes) in enumerate(facts, 1)
+        ]
         root = next((one.value for one in records if not one.value.get("parentSpanId")), records[0].value)
         trajectory = Trajectory(
             task_id=trace_id or f"line-{intake.line}",
@@ -105,8 +118,10 @@ def _agent(attributes: Mapping[str, Any]) -> str:
     return told if isinstance(told, str) else ""
 
 
-def _span(record: GroupedRecord, told: Mapping[str, Any], agents: Mapping[str, str], number: int) -> LoggedSpan | None:
-    """The span of a model or a tool; None for those that only hold others."""
+def _span(
+    record: GroupedRecord, told: Mapping[str, Any], agents: Mapping[str, str], number: int, intake: Intake
+) -> LoggedSpan | None:
+    """The span of a model or a tool; None for those that only hold others, and, counted, for those of other kinds."""
     kind = told.get("gen_ai.operation.name") or told.get("openinference.span.kind") or _kind(told)
     span, name = record.value, str(record.value.get("name") or "")
     status = plain_object(span.get("status"))
@@ -118,23 +133,28 @@ def _span(record: GroupedRecord, told: Mapping[str, Any], agents: Mapping[str, s
         "line": record.line,
     }
     if kind in _TOOLS:
-        tool = told.get("gen_ai.tool.name") or told.get("tool.name") or name
-        asked = _first(told, "gen_ai.tool.call.arguments", "tool.parameters", "input.value", "tool_arguments")
-        given = _first(told, "gen_ai.tool.call.result", "output.value", "tool_response")
-        call_id = str(_first(told, "gen_ai.tool.call.id", "tool_call.id", "tool.id") or "")
+        tool = _first(told, "gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name") or name
+        asked, given = _first(told, *_TOOL_ASKED), _first(told, *_TOOL_GIVEN)
+        call_id = str(_first(told, "gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id") or "")
         return LoggedSpan(TOOL_SPAN, str(tool), asked=asked, given=given, call_id=call_id, **shared)
     if kind in _MODELS:
         return LoggedSpan(MODEL_SPAN, name, asked=_asked(told), given=_given(told), **shared)
+    if kind not in _HOLDING:
+        intake.at = record.line
+        intake.leave_out(f"span of kind {kind}" if kind else "span without a known kind")
     return None
 
 
 def _kind(told: Mapping[str, Any]) -> str:
     """The kind of a span that does not say it, by what only such spans have."""
-    if "gen_ai.tool.name" in told:
+    if any(name in told for name in ("gen_ai.tool.name", "ai.toolCall.name")):
         return "execute_tool"
-    return (
-        "chat" if any(name.startswith(("gen_ai.prompt", "gen_ai.output", "gen_ai.completion")) for name in told) else ""
-    )
+    if isinstance(told.get("traceloop.span.kind"), str):
+        return "execute_tool" if told["traceloop.span.kind"] == "tool" else "CHAIN"
+    if str(told.get("ai.operationId")).startswith("ai.") and "ai.response.finishReason" in told:
+        # The outer span repeats what its `doGenerate` or `doStream` says.
+        return "chat" if str(told["ai.operationId"]).endswith(("doGenerate", "doStream")) else "CHAIN"
+    return "chat" if any(name.startswith(_OF_MODELS) for name in told) else ""
 
 
 def _first(told: Mapping[str, Any], *names: str) -> Any:
@@ -142,7 +162,8 @@ def _first(told: Mapping[str, Any], *names: str) -> Any:
 
 
 def _asked(told: Mapping[str, Any]) -> Any:
-    messages = unpacked(_first(told, "gen_ai.input.messages", "gen_ai.prompt"))
+    messages = unpacked(_first(told, "gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages"))
+    messages = messages or [one for one in _events(told) if one.get("event.name") != _CHOICE]
     found = messages or _indexed(told, "input_messages", "prompt") or unpacked(_first(told, "input.value"))
     policy = unpacked(told.get("gen_ai.system_instructions"))
     return (
@@ -152,7 +173,17 @@ def _asked(told: Mapping[str, Any]) -> Any:
 
 def _given(told: Mapping[str, Any]) -> Any:
     messages = unpacked(_first(told, "gen_ai.output.messages", "gen_ai.completion"))
+    messages = messages or [one for one in _events(told) if one.get("event.name") == _CHOICE]
+    calls = unpacked(told.get("ai.response.toolCalls"))
+    if not messages and ("ai.response.text" in told or calls):
+        return {"role": "assistant", "content": told.get("ai.response.text"), "tool_calls": calls}
     return messages or _indexed(told, "output_messages", "completion") or unpacked(_first(told, "output.value"))
+
+
+def _events(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Messages that an older convention writes as one list of events."""
+    found = unpacked(told.get("events"))
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def _indexed(told: Mapping[str, Any], *kinds: str) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of, first_words
-from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object
 from console.runs.importers.parts.json_records import base_of, objects, outline, required_list
 from console.runs.importers.parts.message_parts import result_text, spoken_text
 from console.runs.importers.parts.resolved import resolved_result
@@ -55,10 +55,10 @@ def ended(status: str, outcome: Outcome) -> Outcome:
 
 def _opening(record: Mapping[str, Any], intake: Intake) -> list[Turn]:
     """What the agent was told before its first action, demonstrations left aside."""
-    first = plain_object((record.get("trajectory") or [None])[0])
+    first = plain_object((plain_list(record.get("trajectory")) or [None])[0])
     told = record.get("history") or first.get("query") or ()
     found = []
-    for message in (plain_object(one) for one in told if isinstance(told, list)):
+    for message in map(plain_object, plain_list(told)):
         if message.get("role") == AGENT and not message.get("is_demo"):
             break
         if message.get("role") in (SYSTEM, USER) and not message.get("is_demo"):

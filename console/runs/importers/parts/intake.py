@@ -80,3 +80,13 @@ def media_type_of(raw: bytes) -> str | None:
 def plain_object(value: object) -> dict[str, Any]:
     """The value where it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def plain_list(value: object) -> list[Any]:
+    """The value where it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def word(value: object) -> str:
+    """The value where it is a text, else an empty one: what a format calls a kind may be anything in a damaged log."""
+    return value if isinstance(value, str) else ""

@@ -3,13 +3,19 @@
 import codecs
 from collections import Counter
 
+import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from console.errors import UnreadableFile
 from console.runs.importers import read_log
 from console.runs.importers.records import DECIDED, Found
 from console.trajectory import from_json
 from tests.console.runs.importers.samples import SAMPLES
+from tests.console.runs.importers.test_damage import places, replaced
+
+JUNK = [None, True, 0, -1, 3.5, "", "x", [], {}, [[]], [None], [{}], {"a": {}}, {"text": 5}, {"type": None}, 10**18]
 
 
 @pytest.fixture(params=SAMPLES)
@@ -68,3 +74,29 @@ def test_a_mark_and_windows_line_ends_change_nothing(write, trajectories, name):
 def test_canonical_and_back(write, trajectories, name):
     for one in trajectories(write("log", SAMPLES[name].content)):
         assert from_json(one.to_json()) == one
+
+
+def test_a_log_cut_in_its_last_record_is_refused(write, entries, name):
+    with pytest.raises(UnreadableFile, match="cut off"):
+        entries(write("log", SAMPLES[name].content.rstrip()[:-2]), name)
+
+
+def test_anything_in_any_place_is_read_or_refused(tmp_path, name):
+    path = tmp_path / "log"
+    content = SAMPLES[name].content
+    try:
+        records = [orjson.loads(content)]
+    except orjson.JSONDecodeError:
+        records = [orjson.loads(line) for line in content.splitlines()]
+
+    @settings(max_examples=25, deadline=None)
+    @given(st.sampled_from(list(places(records))[1:]), st.sampled_from(JUNK))
+    def check(trail, new):
+        path.write_bytes(b"".join(orjson.dumps(one) + b"\n" for one in replaced(records, trail, new)))
+        try:
+            read = [entry.trajectory for entry in read_log(path, name)[1] if isinstance(entry, Found)]
+        except UnreadableFile:
+            return
+        assert [from_json(one.to_json()).content_digest() for one in read] == [one.content_digest() for one in read]
+
+    check()
