@@ -18,7 +18,9 @@ from console.trajectory import Trajectory
 
 _NAME = "claude-code"
 _SPEAKING = ("user", "assistant")
-_BOOKKEEPING = frozenset({"summary", "system", "file-history-snapshot", "queue-operation", "custom-title", "ai-title"})
+_BOOKKEEPING = frozenset(
+    {"summary", "system", "file-history-snapshot", "queue-operation", "custom-title", "ai-title", "result"}
+)
 _REFUSALS = ("The user doesn't want to proceed with this tool use", "The user doesn't want to take this action")
 _SAID = "the user said:"
 _BY = "the user of the session"
@@ -38,12 +40,17 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 
 def _is_event(value: Mapping[str, Any]) -> bool:
-    return "sessionId" in value and "uuid" in value and isinstance(value.get("message"), dict)
+    """Whether it is a message of a session, as the files of sessions or the printed stream have them."""
+    placed = "uuid" in value if "sessionId" in value else "session_id" in value
+    return placed and isinstance(value.get("message"), dict)
 
 
 def _session(value: Mapping[str, Any]) -> str:
-    session = value.get("sessionId")
-    return session if isinstance(session, str) else ""
+    return _text(value, "sessionId") or _text(value, "session_id")
+
+
+def _is_subagent(value: Mapping[str, Any]) -> bool:
+    return value.get("isSidechain") is True or isinstance(value.get("parent_tool_use_id"), str)
 
 
 @dataclass(slots=True)
@@ -116,8 +123,8 @@ class _Session:
         branch.turns.append(turn)
 
     def _speaker(self, value: Mapping[str, Any], turn: Turn) -> str:
-        agent = _text(value, "agentId") or "subagent"
-        return agent if value.get("isSidechain") is True and turn.role == AGENT else turn.speaker
+        agent = _text(value, "agentId") or _text(value, "parent_tool_use_id") or "subagent"
+        return agent if _is_subagent(value) and turn.role == AGENT else turn.speaker
 
     def _branch(self, event: GroupedRecord) -> _Branch:
         name = self._name(event.value)
@@ -127,8 +134,8 @@ class _Session:
 
     def _name(self, value: Mapping[str, Any]) -> str:
         rewound, root = self._place(_text(value, "uuid"))
-        if value.get("isSidechain") is True:
-            return f"/agent-{_text(value, 'agentId') or root[:8]}"
+        if _is_subagent(value):
+            return f"/agent-{_text(value, 'agentId') or _text(value, 'parent_tool_use_id') or root[:8]}"
         return rewound
 
     def _place(self, uuid: str) -> tuple[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +101,14 @@ def _span(record: GroupedRecord, number: int, intake: Intake) -> LoggedSpan | No
 
 def _given_to(asked: Any) -> Any:
     """A tool's arguments, out of the `input` that LangChain puts around them."""
-    return unpacked(asked["input"]) if isinstance(asked, dict) and asked.keys() == {"input"} else asked
+    if not (isinstance(asked, dict) and asked.keys() == {"input"}):
+        return asked
+    given = unpacked(asked["input"])
+    if isinstance(given, str) and given.startswith("{"):
+        # LangChain writes them as Python does, in single quotes.
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return literal_eval(given)
+    return given
 
 
 def _call_id(given: Any) -> str:

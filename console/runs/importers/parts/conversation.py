@@ -93,7 +93,8 @@ def entry_of(
     begun = next((place for place, turn in enumerate(turns) if turn.role == AGENT), len(turns))
     steps = tuple(steps_of(turns, intake))
     if not steps and trajectory.outcome is not Outcome.ERROR:
-        return Skipped(intake.line, _SILENT)
+        lost = ", ".join(f"{one.count} x {what}" for what, one in intake.left_out.items())
+        return Skipped(intake.line, f"{_SILENT}{f'; left out: {lost}' if lost else ''}")
     shown = replace(
         trajectory,
         instruction=trajectory.instruction or first_words(turns),

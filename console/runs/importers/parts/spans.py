@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, LoggedCall, Turn
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, LoggedCall, Turn, joined_thoughts
 from console.runs.importers.parts.intake import Intake, plain_object
 from console.runs.importers.parts.message_parts import read_turns, result_text
 
@@ -45,7 +45,7 @@ def turns_of_spans(spans: Sequence[LoggedSpan], intake: Intake) -> list[Turn]:
             trace.run(span)
         else:
             trace.ask(span)
-    return trace.turns
+    return list(joined_thoughts(trace.turns))
 
 
 def unpacked(value: Any) -> Any:
@@ -66,15 +66,20 @@ class _Trace:
         self.turns: list[Turn] = []
         self.said: set[tuple[str, str]] = set()
         self.called: list[LoggedCall] = []
+        self.known: set[str | tuple[str, bytes]] = set()
+        self.asked: set[bytes] = set()
         self.unrun: list[LoggedCall] = []
         self.answered: set[str] = set()
         self.unmade = 0
 
     def ask(self, span: LoggedSpan) -> None:
         """A model's span: what is new in its prompt, then what it answered."""
-        asked = [turn for message in _messages(span.asked, "user") for turn in self._read(message, span)]
-        for turn in asked:
-            self._recall(turn)
+        for message in _messages(span.asked, "user"):
+            raw = orjson.dumps(message, default=str)
+            if raw not in self.asked:
+                self.asked.add(raw)
+                for turn in self._read(message, span):
+                    self._recall(turn)
         for message in _messages(span.given, AGENT):
             for turn in self._read(message, span):
                 self._add(replace(turn, speaker=turn.speaker or span.speaker) if turn.role == AGENT else turn)
@@ -92,7 +97,7 @@ class _Trace:
             self.unmade += 1
             call = LoggedCall(span.name, given, span.call_id or f"span {self.unmade}")
             self.turns.append(Turn(AGENT, calls=(call,), speaker=span.speaker, number=span.number))
-            self.called.append(call)
+            self._know(call)
         if call.id not in self.answered:
             self.answered.add(call.id)
             self.turns.append(Turn(TOOL, text, answers=call.id, pictures=tuple(pictures), number=span.number))
@@ -115,10 +120,11 @@ class _Trace:
     def _recall(self, turn: Turn) -> None:
         """A turn of a prompt, which repeats all that was said before."""
         if turn.role == TOOL:
-            if turn.answers in self.answered or not turn.answers:
-                return
-            self.answered.add(turn.answers)
-            self.turns.append(turn)
+            open_call = next((call.id for call in self.called if call.id not in self.answered), "")
+            call_id = turn.answers or open_call
+            if call_id and call_id not in self.answered:
+                self.answered.add(call_id)
+                self.turns.append(replace(turn, answers=call_id))
         elif turn.role == AGENT and turn.calls:
             fresh = tuple(call for call in turn.calls if not self._is_known(call))
             if fresh:
@@ -129,20 +135,20 @@ class _Trace:
             self.said.add((turn.role, turn.text))
             self.turns.append(turn)
 
+    def _know(self, call: LoggedCall) -> None:
+        self.called.append(call)
+        self.known |= {call.id, (call.name, _same(call.arguments))}
+
     def _is_known(self, call: LoggedCall) -> bool:
-        return any(
-            call.id == one.id
-            if call.id and one.id
-            else (call.name, _same(call.arguments)) == (one.name, _same(one.arguments))
-            for one in self.called
-        )
+        return (call.id or (call.name, _same(call.arguments))) in self.known
 
     def _add(self, turn: Turn) -> None:
         calls = []
         for call in turn.calls:
             self.unmade += not call.id
             calls.append(call if call.id else replace(call, id=f"span {self.unmade}"))
-        self.called += calls
+        for call in calls:
+            self._know(call)
         self.unrun += calls
         if turn.role == TOOL:
             self.answered.add(turn.answers)

@@ -536,7 +536,7 @@ def _langsmith() -> Sample:
             inputs={"messages": [[asked]]},
             outputs={"generations": [[{"text": "", "type": "ChatGeneration", "message": made}]]},
         ),
-        run("tool", 2, "t1", "pay", inputs={"input": '{"n": 1}'}, outputs={"output": "paid"}),
+        run("tool", 2, "t1", "pay", inputs={"input": "{'n': 1}"}, outputs={"output": "paid"}),
         run("retriever", 3, "t1", "docs"),
         run(
             "llm",

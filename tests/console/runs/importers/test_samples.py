@@ -12,7 +12,7 @@ from console.errors import UnreadableFile
 from console.runs.importers import read_log
 from console.runs.importers.records import DECIDED, Found
 from console.trajectory import from_json
-from tests.console.runs.importers.samples import SAMPLES
+from tests.console.runs.importers.samples import SAMPLES, lines, say, use
 from tests.console.runs.importers.test_damage import places, replaced
 
 JUNK = [None, True, 0, -1, 3.5, "", "x", [], {}, [[]], [None], [{}], {"a": {}}, {"text": 5}, {"type": None}, 10**18]
@@ -100,3 +100,48 @@ def test_anything_in_any_place_is_read_or_refused(tmp_path, name):
         assert [from_json(one.to_json()).content_digest() for one in read] == [one.content_digest() for one in read]
 
     check()
+
+
+def test_the_printed_stream_of_claude_code_is_read_too(write, trajectories):
+    def line(kind, content, parent=None):
+        return {
+            "type": kind,
+            "session_id": "s",
+            "parent_tool_use_id": parent,
+            "message": {"role": kind, "content": content},
+        }
+
+    events = [
+        {"type": "system", "subtype": "init", "session_id": "s"},
+        line("assistant", [use("t1", "Task", prompt="Count")]),
+        line("assistant", [use("t2", "Bash", command="ls")], "t1"),
+        line("user", [{"type": "tool_result", "tool_use_id": "t2", "content": "3"}], "t1"),
+        line("user", [{"type": "tool_result", "tool_use_id": "t1", "content": "three"}]),
+        {"type": "result", "session_id": "s"},
+    ]
+    main, agent = trajectories(write("log", lines(*events)))
+    assert [(step.action, step.observation) for step in main.steps] == [('Task({"prompt":"Count"})', "three")]
+    assert [(step.action, step.observation, step.speaker) for step in agent.steps] == [
+        ('Bash({"command":"ls"})', "3", "t1")
+    ]
+
+
+def test_a_conversation_of_unknown_roles_is_skipped_with_their_names(write, entries):
+    (skipped,) = entries(write("log", lines({"messages": [{"role": "bot", "content": "Hi"}]})))
+    assert "left out: 1 x message of role bot" in skipped.reason
+
+
+def test_calls_of_a_prompt_stand_once_however_often_they_are_repeated(write, trajectories):
+    call = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "", "function": {"name": "pay", "arguments": "{}"}}],
+    }
+    asked = [{"role": "user", "content": "Pay"}, call, {"role": "tool", "content": "paid"}]
+    spans = [
+        {"type": "GENERATION", "startTime": str(n), "input": asked, "output": {"role": "assistant", "content": f"{n}"}}
+        for n in range(3)
+    ]
+    (found_once,) = trajectories(write("log", lines({"trace": {"id": "t"}, "observations": spans})))
+    assert [step.action for step in found_once.steps] == ["pay({})", *(say(str(n)) for n in range(3))]
+    assert found_once.steps[0].observation == "paid"
