@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +18,7 @@ from console.errors import BadInput
 from console.review import plain_text
 from console.runs import housekeeping, ingest, text_index, trajectory_list
 from console.runs.importers import IMPORTERS
+from console.runs.importers.parts.likeness import CANONICAL_LINE
 from console.runs.ingest import FileReport
 
 app = typer.Typer(
@@ -25,21 +28,36 @@ app = typer.Typer(
 )
 
 RunOption = Annotated[str, typer.Option("--run", help="The run's name.")]
+_INPUT = "-"
 
 
 @app.command("import", epilog="Example: inferact trajectory import logs/*.txt --run hotpot --budget 50%")
 def import_logs(
-    paths: Annotated[list[Path], typer.Argument(help="Log files; a folder stands for the files in it.")],
-    run: RunOption,
-    format: Annotated[str, typer.Option(help=f"One of auto, {', '.join(IMPORTERS)}.")] = "auto",
+    paths: Annotated[
+        list[Path],
+        typer.Argument(help="Log files, also in gz, zst or zip; a folder stands for the files in it, - for the input."),
+    ],
+    run: Annotated[str | None, typer.Option("--run", help="The run's name.")] = None,
+    format: Annotated[
+        str,
+        typer.Option(help=f"One of auto, {', '.join(IMPORTERS)}. A line of jsonl to aim at: {CANONICAL_LINE}"),
+    ] = "auto",
     budget: Annotated[
         str | None, typer.Option(help="Inspections per trial: a number, or P% of the non-halted.")
     ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Import nothing; show how one record is read.")] = False,
+    record: Annotated[int, typer.Option(help="With --explain: which record of the file, from 1.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Import agent logs into a run, each file whole or not at all; what is known already is not imported twice."""
+    if explain:
+        for line in ingest.explanation(next(_files(paths)), format, record):
+            say(line)
+        return
+    if run is None:
+        raise BadInput("Name the run that the logs belong to: --run NAME.")
     runs.parse_budget(budget)
-    reports = [_import_one(path, run, format) for path in _files(paths)]
+    reports = [report for path in _files(paths) for report in _import_one(path, run, format)]
     if budget is not None and any(not report.rejected for report in reports):
         ingest.set_budget(run, budget)
     document: dict[str, Any] = {
@@ -166,7 +184,13 @@ def _files(paths: list[Path]) -> Iterator[Path]:
             yield path
 
 
-def _import_one(path: Path, run: str, format: str) -> FileReport:
+def _import_one(path: Path, run: str, format: str) -> list[FileReport]:
+    if str(path) == _INPUT:
+        with tempfile.TemporaryDirectory() as folder:
+            kept = Path(folder) / "input"
+            with kept.open("wb") as stream:
+                shutil.copyfileobj(sys.stdin.buffer, stream)
+            return ingest.import_files(kept, run, format, lambda _done: None, _INPUT)
     with progress(path.name) as (bar, task):
         size = path.stat().st_size if path.exists() else None
-        return ingest.import_file(path, run, format, lambda done: bar.update(task, completed=done, total=size))
+        return ingest.import_files(path, run, format, lambda done: bar.update(task, completed=done, total=size))

@@ -12,11 +12,11 @@ import orjson
 
 from console.errors import BadInput
 from console.gate import Gate, GateDecision
+from console.runs.importers.parts.conversation import respond
 from console.runs.importers.parts.messages import (
     Message,
     call_text,
     first_user_message,
-    respond,
     said,
     text_of,
     thought_of,

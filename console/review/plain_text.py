@@ -110,7 +110,8 @@ def _timeline(presentation: Presentation, full: bool) -> Iterator[str]:
 def _step(step: ShownStep, full: bool) -> Iterator[str]:
     stamp = f"  [{step.stamp.upper()}]" if step.stamp else ""
     act = f'"{_cut(step.spoken)}"' if step.spoken else step.action if step.critical else _cut(step.action)
-    lines = visible(act + stamp).split("\n")
+    who = f"{step.speaker}: " if step.speaker else ""
+    lines = visible(who + act + stamp).split("\n")
     yield f"{step.number:>3} {'!' if step.critical else ' '}{lines[0]}"
     yield from (f"     {line}" for line in lines[1:])
     for name, text in (("thought", step.thought), ("error" if step.failed else "saw", step.observation)):

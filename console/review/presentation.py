@@ -16,7 +16,7 @@ from console.environments import environment
 from console.environments.evidence import LIMITS, WORDS, Evidence, State, Table
 from console.environments.task_briefing import Brief
 from console.review.judge_appeals import judge_appeals
-from console.trajectory import Step, Trajectory
+from console.trajectory import Picture, Step, Trajectory
 from console.trajectory.checkpoints import (
     Checkpoint,
     CheckpointKind,
@@ -187,7 +187,10 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """One row of the timeline. `spoken` is a thought that the agent wrote instead of an action."""
+    """One row of the timeline. `spoken` is a thought that the agent wrote instead of an action.
+
+    `speaker` is the agent, where several act; `pictures` are those in its observation.
+    """
 
     number: int
     action: str = ""
@@ -198,6 +201,8 @@ class ShownStep:
     critical: bool = False
     stamp: str = ""
     after: bool = False
+    speaker: str = ""
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +237,8 @@ class Presentation:
     flag: Flag | None = None
     appeals: tuple[tuple[int, str], ...] = ()
     outcome: tuple[tuple[str, str], ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    """Those of the opening."""
 
     @property
     def is_wordy(self) -> bool:
@@ -284,6 +291,7 @@ def checkpoint_presentation(
         unbelieved=unbelieved(stated, belief) if belief else (),
         flag=flag,
         appeals=judge_appeals(checkpoint) if highlights else (),
+        pictures=checkpoint.pictures,
     )
 
 
@@ -316,6 +324,7 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
         instructed=environment(trajectory.environment).instructed,
         customer=_customer(trajectory.steps[:at], trajectory.environment),
         outcome=_outcome(trajectory),
+        pictures=trajectory.pictures,
     )
 
 
@@ -352,6 +361,8 @@ def _row(step: Step, number: int, where: str, *, critical: bool = False, after: 
         critical=critical,
         stamp=_edited(step),
         after=after,
+        speaker=step.speaker,
+        pictures=step.pictures,
     )
 
 
@@ -370,8 +381,9 @@ def _record_rows(trajectory: Trajectory, critical: Sequence[int]) -> Iterator[Sh
         after = bool(critical) and index > critical[0]
         row = _row(step, index + 1, trajectory.environment, critical=index in critical, after=after)
         if critical and index == critical[0]:
-            yield replace(row, observation="", failed=False)
-            row = ShownStep(row.number, observation=row.observation, failed=row.failed, after=True)
+            yield replace(row, observation="", failed=False, pictures=())
+            seen = row.observation, row.failed, row.pictures
+            row = ShownStep(row.number, observation=seen[0], failed=seen[1], after=True, pictures=seen[2])
         if row.action or row.spoken or row.observation:
             yield row
 
@@ -383,6 +395,7 @@ def _pending_row(checkpoint: Checkpoint, stamp: str) -> ShownStep:
         thought=checkpoint.thought,
         critical=True,
         stamp=stamp,
+        speaker=checkpoint.speaker,
     )
 
 

@@ -16,21 +16,31 @@ from sqlmodel import Session, col
 from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.environments import environment
-from console.errors import BadInput, UnreadableFile
+from console.errors import BadInput, Unknown, UnreadableFile
 from console.runs import audit_log, text_index
+from console.runs.imported_decisions import decided_steps, store_decisions
 from console.runs.importers import IMPORTERS, read_log
-from console.runs.importers.records import Duplicate, Found, Skipped
+from console.runs.importers.parts.containers import plain_files
+from console.runs.importers.parts.intake import media_type_of
+from console.runs.importers.records import Duplicate, Found, LeftOut, Skipped
+from console.runs.pictures import store_pictures
 from console.runs.trajectory_rows import Prepared, insert_rows, prepare
+from console.trajectory.checkpoints import calls, is_thought
 from storage import tables
 
 _BATCH = 1_000
-_IN_MEMORY = 64 * 2**20
+_ANSWER = "respond("
+_SHOWN = 80
+_IN_MEMORY = 24 * 2**20
 _TOO_DEEP = "the JSON is nested too deeply; flatten it, or leave out what no reviewer would read"
 
 
 @dataclass(slots=True)
 class FileReport:
-    """What became of one file: every record read is imported, a duplicate, skipped, or names its reason."""
+    """What became of one file: every record read is imported, a duplicate, skipped, or names its reason.
+
+    `calls`, `answers` and `pictures` are those of its `trajectories`, whether the run held them before or not.
+    """
 
     path: str
     format: str = ""
@@ -38,6 +48,12 @@ class FileReport:
     imported: int = 0
     duplicates: int = 0
     skipped: int = 0
+    trajectories: int = 0
+    calls: int = 0
+    answers: int = 0
+    pictures: int = 0
+    decisions: int = 0
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
     rejected: list[dict[str, Any]] = field(default_factory=list)
     notes: list[dict[str, Any]] = field(default_factory=list)
     environments: set[str] = field(default_factory=set)
@@ -52,7 +68,17 @@ class FileReport:
             "duplicates": self.duplicates,
             "skipped": self.skipped,
             "rejected": self.rejected,
+            "trajectories": self.trajectories,
+            "calls": self.calls,
+            "answers": self.answers,
+            "pictures": self.pictures,
+            "decisions": self.decisions,
+            "left_out": [{"what": what, "count": one.count, "line": one.line} for what, one in self.left_out.items()],
         }
+
+
+def _temporary() -> IO[bytes]:
+    return tempfile.SpooledTemporaryFile(_IN_MEMORY)
 
 
 @dataclass(slots=True)
@@ -60,11 +86,19 @@ class Spool:
     """A file that was read to its end without a fault, waiting for one short write transaction."""
 
     report: FileReport
-    lines: IO[bytes]
+    lines: IO[bytes] = field(default_factory=_temporary)
+    pictures: IO[bytes] = field(default_factory=_temporary)
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Where each picture stands, by its digest: (start, bytes)."""
+    decisions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """What somebody decided elsewhere, by the digest of the trajectory."""
+    critical: dict[str, None] = field(default_factory=dict)
+    """Patterns of the calls that the log itself calls writing."""
 
     def close(self) -> None:
-        """Drops the temporary file."""
+        """Drops the temporary files."""
         self.lines.close()
+        self.pictures.close()
 
 
 def read_file(
@@ -79,24 +113,25 @@ def read_file(
     """
     report = FileReport(path=str(path))
     report.format, records = read_log(path, format, progress)
-    lines = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (the spool owns it until the transaction has run)
+    spool = Spool(report)
     try:
         for record in records:
             report.read += 1
-            _spool(record, report, lines, patterns)
+            _spool(record, spool, patterns)
     except orjson.JSONEncodeError as deep:
-        lines.close()
+        spool.close()
         raise UnreadableFile(str(path), _TOO_DEEP) from deep
     except BaseException:
-        lines.close()
+        spool.close()
         raise
-    lines.seek(0)
-    return Spool(report, lines)
+    spool.lines.seek(0)
+    return spool
 
 
 def store(session: Session, run: tables.Run, spool: Spool, now_ms: int) -> FileReport:
     """Inserts what the run does not hold yet; a record known by its content is a duplicate."""
     widen_critical(session, run, spool.report.environments)
+    _add_patterns(session, run, spool.critical)
     known: set[str] = set()
     made = tables.LogImport(run_id=run.id or 0, file=Path(spool.report.path).name, created_ms=now_ms)
     session.add(made)
@@ -107,6 +142,8 @@ def store(session: Session, run: tables.Run, spool: Spool, now_ms: int) -> FileR
         spool.report.duplicates += len(batch) - imported
     made.imported = spool.report.imported
     session.add(made)
+    store_pictures(session, _pictures(spool))
+    spool.report.decisions = store_decisions(session, run, spool.decisions, now_ms)
     return spool.report
 
 
@@ -124,21 +161,70 @@ def insert_fresh(
     return len(fresh)
 
 
-def _spool(record: Found | Skipped | Duplicate, report: FileReport, lines: IO[bytes], patterns: Sequence[str]) -> None:
+def _spool(record: Found | Skipped | Duplicate, spool: Spool, patterns: Sequence[str]) -> None:
+    report = spool.report
     if isinstance(record, Found):
         name = record.trajectory.environment
         report.environments.add(name)
+        spool.critical |= dict.fromkeys(record.critical)
         try:
-            ready = prepare(record.trajectory, (*patterns, *environment(name).critical))
+            ready = prepare(record.trajectory, (*patterns, *environment(name).critical, *spool.critical))
         except orjson.JSONEncodeError as deep:
             raise UnreadableFile(report.path, _TOO_DEEP, record.line) from deep
-        lines.write(orjson.dumps([ready.task, ready.row]) + b"\n" + ready.body.encode() + b"\n")
+        spool.lines.write(orjson.dumps([ready.task, ready.row]) + b"\n" + ready.body.encode() + b"\n")
+        _tally(record, ready.row["digest"], spool)
         return
     report.notes.append({"line": record.line, "reason": record.reason})
     if isinstance(record, Duplicate):
         report.duplicates += 1
     else:
         report.skipped += 1
+
+
+def _tally(record: Found, digest: str, spool: Spool) -> None:
+    """Counts what became of the record, and keeps its pictures and decisions for the transaction."""
+    report, steps = spool.report, record.trajectory.steps
+    report.trajectories += 1
+    for step in steps:
+        made, answered = acted(step.action)
+        report.calls += made
+        report.answers += answered
+        report.pictures += len(step.pictures)
+    report.pictures += len(record.trajectory.pictures)
+    for what, one in record.left_out.items():
+        report.left_out.setdefault(what, LeftOut(one.line)).count += one.count
+    for key, data in record.pictures.items():
+        if key not in spool.places:
+            spool.places[key] = (spool.pictures.seek(0, 2), len(data))
+            spool.pictures.write(data)
+    if decided := decided_steps(steps):
+        spool.decisions[digest] = decided
+
+
+def acted(action: str) -> tuple[int, int]:
+    """(calls, answers) in an action: an answer is what the agent says to the user, a thought is neither."""
+    if not action.strip() or is_thought(action):
+        return 0, 0
+    if "\n" not in action:
+        return (0, 1) if action.startswith(_ANSWER) else (1, 0)
+    names = [call.name for call in calls(action)] or [""]
+    answers = names.count("respond")
+    return len(names) - answers, answers
+
+
+def _pictures(spool: Spool) -> Iterator[dict[str, object]]:
+    for key, (start, size) in spool.places.items():
+        spool.pictures.seek(start)
+        data = spool.pictures.read(size)
+        yield {"digest": key, "media_type": media_type_of(data) or "application/octet-stream", "data": data}
+
+
+def _add_patterns(session: Session, run: tables.Run, patterns: Iterable[str]) -> None:
+    """Adds the patterns that the run lacks; checkpoints are found by them from then on."""
+    held: list[str] = orjson.loads(run.critical)
+    if fresh := [pattern for pattern in patterns if pattern not in held]:
+        run.critical = orjson.dumps([*held, *fresh]).decode()
+        session.add(run)
 
 
 def _batches(lines: Iterable[bytes]) -> Iterator[list[Prepared]]:
@@ -177,6 +263,26 @@ def widen_critical(session: Session, run: tables.Run, environments: set[str]) ->
     session.add(run)
 
 
+def import_files(
+    path: Path, run_name: str, format: str, progress: Callable[[int], None], label: str = ""
+) -> list[FileReport]:
+    """What became of a file, or of each file in an archive, one after the other; `label` is what to call it."""
+    label = label or str(path)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            files = list(plain_files(path, Path(folder), label))
+        except UnreadableFile as broken:
+            return [FileReport(path=label, rejected=[{"line": broken.line, "reason": broken.reason}])]
+        if not files:
+            return [FileReport(path=label, rejected=[{"line": None, "reason": "the archive is empty"}])]
+        reports = []
+        for name, plain in files:
+            report = import_file(plain, run_name, format, progress)
+            report.path = name
+            reports.append(report)
+    return reports
+
+
 def import_file(path: Path, run_name: str, format: str, progress: Callable[[int], None]) -> FileReport:
     """What became of one file; one that cannot be read is reported as rejected and leaves nothing behind."""
     if format != "auto" and format not in IMPORTERS:
@@ -196,6 +302,31 @@ def import_file(path: Path, run_name: str, format: str, progress: Callable[[int]
         spool.close()
     text_index.catch_up()
     return report
+
+
+def explanation(path: Path, format: str = "auto", number: int = 1) -> Iterator[str]:
+    """How the record of that number (from 1) is read, a line a message and a step; raises UnreadableFile, Unknown."""
+    with tempfile.TemporaryDirectory() as folder:
+        label, plain = next(plain_files(path, Path(folder)))
+        name, records = read_log(plain, format)
+        whole = (one for one in records if isinstance(one, Found))
+        found = next(islice(whole, number - 1, None), None)
+    if found is None:
+        raise Unknown("record", number)
+    one = found.trajectory
+    yield f"{label} ({name}), line {found.line}: task {one.task_id}, trial {one.trial}"
+    yield f"outcome {one.outcome}, label {one.label or 'none'}; instruction: {one.instruction[:_SHOWN]!r}"
+    for message, what, place in found.read_as:
+        yield f"  message {message}: {what} -> {f'step {place}' if place else 'opening'}"
+    for place, step in enumerate(one.steps, 1):
+        made, answers = acted(step.action)
+        became = f"{made} calls" if made > 1 else "answer" if answers else "call" if made else "thought"
+        who = f" by {step.speaker}" if step.speaker else ""
+        seen = f"{len(step.observation):,} characters seen, {len(step.pictures)} pictures"
+        yield f"  step {place}: {became}{who}: {step.action[:_SHOWN]!r}; {seen}"
+    for what, left in found.left_out.items():
+        yield f"  {_counted(what, left)}"
+    yield f"critical action: {one.critical_action[:_SHOWN] if one.critical_action else 'none by the known patterns'}"
 
 
 def set_budget(run_name: str, wanted: str | None) -> int | None:
@@ -218,7 +349,26 @@ def sentences(report: FileReport) -> list[tuple[bool, str]]:
         f"{report.path} ({report.format}): {report.read} read, {report.imported} imported, "
         f"{report.duplicates} duplicate, {report.skipped} skipped"
     )
-    return [(True, said), *((True, f"  line {note['line']}: {note['reason']}") for note in report.notes)]
+    made = [_many(report.calls, "call"), _many(report.answers, "answer"), _many(report.pictures, "picture")]
+    became = f"  {_many(report.trajectories, 'trajectory')}: {', '.join(made)}"
+    lost = [(True, f"  {_counted(what, one)}") for what, one in report.left_out.items()]
+    decided = [(True, f"  {_many(report.decisions, 'decision')} made elsewhere")] if report.decisions else []
+    notes = [(True, f"  line {note['line']}: {note['reason']}") for note in report.notes]
+    return [(True, said), (True, became), *decided, *lost, *notes]
+
+
+def _many(count: int, noun: str) -> str:
+    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else several}"
+
+
+def _counted(what: str, one: LeftOut) -> str:
+    """What was left out, such as `12 parts of type input_audio left out: line 4 and others`."""
+    noun, _, rest = what.partition(" ")
+    several = one.count > 1
+    return (
+        f"{one.count} {noun}{'s' if several else ''} {rest} left out: line {one.line}{' and others' if several else ''}"
+    )
 
 
 def _patterns(run_name: str) -> list[str]:

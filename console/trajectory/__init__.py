@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -37,18 +37,42 @@ class Label(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that a step showed: the SHA-256 (hex) of its bytes, under which they are stored, type and size."""
+
+    digest: str
+    media_type: str
+    size: int
+
+    @property
+    def text(self) -> str:
+        """The words that stand for it in a text, such as `[image, 2.3 MB, png]`."""
+        big = f"{self.size / 1e6:.1f} MB" if self.size >= 1e6 else f"{max(1, round(self.size / 1e3))} kB"
+        return f"[image, {big}, {self.media_type.rpartition('/')[2]}]"
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
-    """One step: a thought, an action and an observation, any of which may be empty."""
+    """One step: a thought, an action and an observation, any of which may be empty.
+
+    `speaker` is the agent that acted, where several do; `pictures` are those in its observation.
+    """
 
     thought: str = ""
     action: str = ""
     observation: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    speaker: str = ""
+    pictures: tuple[Picture, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The canonical form of the step, unknown fields under `extra`."""
-        bare = {"thought": self.thought, "action": self.action, "observation": self.observation}
-        return bare | ({"extra": dict(self.extra)} if self.extra else {})
+        record: dict[str, Any] = {"thought": self.thought, "action": self.action, "observation": self.observation}
+        if self.speaker:
+            record["speaker"] = self.speaker
+        if self.pictures:
+            record["pictures"] = [asdict(picture) for picture in self.pictures]
+        return record | ({"extra": dict(self.extra)} if self.extra else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +80,8 @@ class Trajectory:
     """The trajectory of one trial of one task as it was recorded, with its gold label where the source tells one.
 
     `opening` is what the agent saw before its first step (a start page, a policy and the user's first message);
-    `memory` is what earlier trials left in its prompt. `gold` has at least the key `label` where a label is known.
+    `pictures` are those in it; `memory` is what earlier trials left in its prompt. `gold` has at least the key `label`
+    where a label is known.
     """
 
     task_id: str
@@ -72,6 +97,7 @@ class Trajectory:
     opening: str = ""
     memory: tuple[str, ...] = ()
     carried_over: bool = False
+    pictures: tuple[Picture, ...] = ()
 
     @property
     def label(self) -> Label | None:
@@ -95,6 +121,8 @@ class Trajectory:
         }
         if self.opening:
             record["opening"] = self.opening
+        if self.pictures:
+            record["pictures"] = [asdict(picture) for picture in self.pictures]
         if self.memory:
             record["memory"] = list(self.memory)
         if self.carried_over:
@@ -139,11 +167,16 @@ _FIELDS = frozenset(
         "opening",
         "memory",
         "carried_over",
+        "pictures",
     ]
 )
 _MOST_TRIALS = 1_000_000
-_STEP_FIELDS = frozenset({"thought", "action", "observation", "extra"})
+_STEP_FIELDS = frozenset({"thought", "action", "observation", "extra", "speaker", "pictures"})
+_CALL_FIELDS = ("tool", "input", "output")
+_FOREIGN_CALLS = ("tool_calls", "tool_call", "function_call", "function", "tool_name", "arguments", "args")
 _BARE = frozenset({"thought", "action", "observation"})
+_CALL_FORM = '"action": "name({...})", "action": {"name", "arguments"}, or "tool" with its "input"'
+_PICTURE = ("digest", "media_type", "size")
 
 
 def from_dict(record: Mapping[str, Any]) -> Trajectory:
@@ -181,6 +214,7 @@ def from_dict(record: Mapping[str, Any]) -> Trajectory:
         opening=_text(record, "opening"),
         memory=tuple(str(entry) for entry in memory),
         carried_over=bool(record.get("carried_over", False)),
+        pictures=_pictures(record, "the opening"),
     )
 
 
@@ -202,8 +236,62 @@ def _step(step: object, index: int) -> Step:
             return Step(thought, action, observation)
     if not isinstance(step, dict):
         raise BadInput(f"step {index + 1} is not an object with thought, action and observation")
-    extra = _mapping(step, "extra") | {key: value for key, value in step.items() if key not in _STEP_FIELDS}
-    return Step(_text(step, "thought"), _text(step, "action"), _text(step, "observation"), extra)
+    called = step.get("action") in (None, "") and step.get("tool") is not None
+    known = _STEP_FIELDS.union(_CALL_FIELDS) if called else _STEP_FIELDS
+    unread = {key: value for key, value in step.items() if key not in known}
+    action = _action(step, index, called)
+    if not action and (lost := next((name for name in _FOREIGN_CALLS if unread.get(name)), None)):
+        raise BadInput(f'step {index + 1} has no action but "{lost}"; write {_CALL_FORM}')
+    if unread and not step.keys() & _STEP_FIELDS and not called:
+        raise BadInput(f"step {index + 1} has none of thought, action and observation, so nothing of it would be shown")
+    told = step["output"] if called and step.get("observation") is None and "output" in step else ""
+    return Step(
+        thought=_text(step, "thought"),
+        action=action,
+        observation=_text(step, "observation") or (told if isinstance(told, str) else orjson.dumps(told).decode()),
+        extra=_mapping(step, "extra") | unread,
+        speaker=_text(step, "speaker"),
+        pictures=_pictures(step, f"step {index + 1}"),
+    )
+
+
+def call_action(name: str, arguments: object) -> str:
+    """A tool call as an action, `name({json})`; arguments that are no JSON stay as they are, on one line."""
+    if not isinstance(arguments, str):
+        return f"{name}({orjson.dumps({} if arguments is None else arguments).decode()})"
+    try:
+        return f"{name}({orjson.dumps(orjson.loads(arguments or '{}')).decode()})"
+    except orjson.JSONDecodeError:
+        # A line break would make another call of what follows it.
+        return f"{name}({orjson.dumps(arguments).decode() if len(arguments.splitlines()) > 1 else arguments})"
+
+
+def _action(step: Mapping[str, Any], index: int, called: bool) -> str:
+    """The action: a text, a call `{name, arguments}`, or `tool` with its `input` where there is no action."""
+    action = step.get("action")
+    if isinstance(action, dict):
+        name, arguments = action.get("name"), action.get("arguments")
+    elif called:
+        name, arguments = step["tool"], step.get("input")
+    else:
+        return _text(step, "action")
+    if not isinstance(name, str) or not name.strip():
+        raise BadInput(f"the call of step {index + 1} has no name; give its tool's name as a text")
+    return call_action(name, arguments)
+
+
+def _pictures(holder: Mapping[str, Any], where: str) -> tuple[Picture, ...]:
+    try:
+        read = tuple(Picture(**{name: one[name] for name in _PICTURE}) for one in holder.get("pictures") or ())
+        if not all(_is_whole(picture) for picture in read):
+            raise TypeError
+        return read
+    except (TypeError, KeyError) as broken:
+        raise BadInput(f"a picture of {where} lacks its digest, media_type or size") from broken
+
+
+def _is_whole(picture: Picture) -> bool:
+    return isinstance(picture.digest, str) and isinstance(picture.media_type, str) and type(picture.size) is int
 
 
 def _text(record: Mapping[str, Any], name: str, *, numbers: bool = False) -> str:

@@ -17,10 +17,11 @@ from typing import Any
 
 import orjson
 
-from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory import Outcome, Picture, Step, Trajectory
 
 _BRACKETED = re.compile(r"^\s*(?P<name>[\w.-]+)\s*\[(?P<argument>.*)\]\s*$", re.DOTALL)
 _CALLED = re.compile(r"^\s*(?P<name>[\w.-]+)\((?P<arguments>.*)\)\s*$", re.DOTALL)
+_NAMED_ODDLY = re.compile(r"^\s*(?P<name>[^\s()\[\]{}][^()\[\]{}\n]*?)\s*\((?P<arguments>\{.*\})\)\s*$", re.DOTALL)
 _WORD = re.compile(r"[a-z]{2,}")
 _THOUGHT_ACTION = re.compile(r"^\s*(?:>\s*)?think\s*(?:\[|:)", re.IGNORECASE)
 
@@ -48,8 +49,9 @@ class CheckpointKind(StrEnum):
 class Checkpoint:
     """A checkpoint, all that a detector or a reviewer may see: the task, the steps before, and the action itself.
 
-    `index` is the position of the action among the trajectory's steps. What the action brought about, the outcome,
-    the gold answer and the memory of earlier trials are not here, so nothing that gets a checkpoint can leak them.
+    `index` is the position of the action among the trajectory's steps; `pictures` are those of the opening. What the
+    action brought about, the outcome, the gold answer and the memory of earlier trials are not here, so nothing that
+    gets a checkpoint can leak them.
     """
 
     environment: str
@@ -60,6 +62,8 @@ class Checkpoint:
     kind: CheckpointKind
     thought: str = ""
     action: str = ""
+    speaker: str = ""
+    pictures: tuple[Picture, ...] = ()
 
     @property
     def action_digest(self) -> str:
@@ -142,6 +146,7 @@ def halted_checkpoint(trajectory: Trajectory) -> Checkpoint:
         steps=_shown(trajectory.steps),
         index=len(trajectory.steps),
         kind=CheckpointKind.HALTED,
+        pictures=trajectory.pictures,
     )
 
 
@@ -162,6 +167,8 @@ def _at(trajectory: Trajectory, index: int, kind: CheckpointKind) -> Checkpoint:
         kind=kind,
         thought=step.thought,
         action=step.action,
+        speaker=step.speaker,
+        pictures=trajectory.pictures,
     )
 
 
@@ -199,12 +206,15 @@ def _written(text: str) -> Call | None:
     if match := _BRACKETED.match(text):
         return Call(match["name"], {"argument": match["argument"]})
     match = _CALLED.match(text)
-    if not match:
+    oddly = None if match else _NAMED_ODDLY.match(text)
+    if not (match := match or oddly):
         return None
     try:
         arguments = orjson.loads(match["arguments"] or "{}")
     except orjson.JSONDecodeError:
         arguments = None
+    if oddly and not isinstance(arguments, dict):
+        return None
     return Call(match["name"], arguments if isinstance(arguments, dict) else {"argument": match["arguments"]})
 
 

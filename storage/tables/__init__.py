@@ -16,7 +16,7 @@ from storage.tables.queue import (
     Slot,
     SlotStatus,
 )
-from storage.tables.runs import LogImport, Run, RunKind, Task, Trajectory, TrajectoryBody, Verdict
+from storage.tables.runs import LogImport, Run, RunKind, StoredPicture, Task, Trajectory, TrajectoryBody, Verdict
 from storage.tables.studies import (
     Adjudication,
     Assignment,
@@ -65,6 +65,7 @@ __all__ = [
     "RunKind",
     "Slot",
     "SlotStatus",
+    "StoredPicture",
     "Study",
     "StudyStatus",
     "Table",

@@ -180,8 +180,9 @@ class Note(Table, table=True):
 class Decision(Table, table=True):
     """One revision of a reviewer's answer; a later revision or an undo marks it superseded, nothing is overwritten.
 
-    `door` is the way that it came in by, `seen_digest` the digest of the text that the reviewer was shown;
-    `reason_codes` are the reviewer's reasons, separated by blanks.
+    One that a log holds (its door is `import`) has no slot: nobody took a place in the queue for it. `door` is the way
+    that it came in by, `seen_digest` the digest of the text that the reviewer was shown; `reason_codes` are the
+    reviewer's reasons, separated by blanks.
     """
 
     __tablename__ = "decision"
@@ -206,7 +207,7 @@ class Decision(Table, table=True):
 
     id: int | None = Field(default=None, primary_key=True)
     item_id: int = Field(foreign_key="item.id")
-    slot_id: int = Field(foreign_key="slot.id")
+    slot_id: int | None = Field(default=None, foreign_key="slot.id")
     reviewer: str
     annotator_kind: str = "human"
     decision: str

@@ -123,6 +123,16 @@ class TrajectoryBody(Table, table=True):
     body: str
 
 
+class StoredPicture(Table, table=True):
+    """A picture that logs hold, stored once under the SHA-256 (hex) of its bytes; `media_type` is told by those."""
+
+    __tablename__ = "picture"
+
+    digest: str = Field(primary_key=True)
+    media_type: str
+    data: bytes
+
+
 class Verdict(Table, table=True):
     """A detector's answer for one checkpoint.
 

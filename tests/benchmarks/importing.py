@@ -1,23 +1,33 @@
 """Importing canonical JSONL: the insert part against raw executemany, the whole against JSON parse plus raw insert.
 
 Usage: python tests/benchmarks/importing.py [--quick]
+       python tests/benchmarks/importing.py --memory MB [FORMAT ...]
+
+With --memory each format's own sample is repeated to a file of so many MB, which a process of its own imports: how long
+that took, and how much memory it had at most.
 """
 
 import argparse
+import contextlib
 import json
 import os
+import re
 import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
+
+import orjson
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from console.trajectory import Label, Outcome, Step, Trajectory  # noqa: E402
+from tests.console.runs.importers.samples import SAMPLES  # noqa: E402
 from tests.logs import write_log  # noqa: E402
 
 BATCH = 1_000
@@ -134,15 +144,88 @@ def ours(log: Path, folder: Path) -> tuple[float, float]:
     return whole, time.perf_counter() - started
 
 
+IN_ONE_OBJECT = {"inspect": b'"samples":[', "tau-bench": b'"simulations":['}
+"""What the records of a file that is one object stand behind."""
+IDS = re.compile(rb'"(a-1|o-1|s-1|t-1|t1|t2|tr-1|th-1|r-1|i-1|i-2|i-3|s1|user_task_0|t)"')
+SEEN = re.compile(rb"(a\.txt|paid|sunny|print\(1\)|a\.py|no such file|dead|Listed|no money|\bdone\b)")
+"""What an agent saw in the samples, made as long as pages and files are."""
+LONG = b" and a line of what there is to read" * 100
+LIMIT_MB = 220
+
+
+def repeated(name: str, megabytes: int, path: Path) -> Path:
+    """A file of that size: the format's sample again and again, each time with other ids."""
+    sample = SAMPLES[name].content
+    head = tail = between = b""
+    if name in IN_ONE_OBJECT:
+        whole = orjson.dumps(orjson.loads(sample))
+        head, mark, rest = whole.partition(IN_ONE_OBJECT[name])
+        head, sample, tail, between = head + mark, rest[: rest.rindex(b"]")], b"]}", b",\n"
+    elif sample.lstrip()[:1] == b"{" and sample.count(b"\n") > 1:
+        with contextlib.suppress(orjson.JSONDecodeError):
+            sample = orjson.dumps(orjson.loads(sample)) + b"\n"
+    sample = SEEN.sub(rb"\1" + LONG, sample)
+    sample = sample if between or sample.endswith(b"\n") else sample + b"\n"
+    with path.open("wb") as out:
+        out.write(head)
+        for number in count():
+            out.write((between if number else b"") + IDS.sub(rb'"\1-%d"' % number, sample))
+            if out.tell() > megabytes * 2**20:
+                break
+        out.write(tail)
+    return path
+
+
+def measured(path: Path, folder: Path) -> dict:
+    """What became of the file in a process of its own: its report, seconds, and the most memory in MB."""
+    code = (
+        "import json, resource, sys, time; from pathlib import Path; from console.runs import ingest;"
+        "started = time.perf_counter();"
+        "report = ingest.import_files(Path(sys.argv[1]), 'm', 'auto', lambda _: None)[0].to_dict();"
+        "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024;"
+        "print(json.dumps({**report, 'seconds': time.perf_counter() - started, 'peak': peak}))"
+    )
+    environment = {**os.environ, "INFERACT_DATA_DIR": str(folder), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, env=environment, check=True)
+    return json.loads(done.stdout)
+
+
+def memory(megabytes: int, names: list) -> None:
+    """Prints a line a format and whether all stay within the limit."""
+    peaks = {}
+    print(f"{'format':20} {'MB':>5} {'trajectories':>13} {'calls':>10} {'seconds':>8} {'peak MB':>8}")
+    for name in names or SAMPLES:
+        with tempfile.TemporaryDirectory() as folder:
+            found = measured(repeated(name, megabytes, Path(folder) / "log"), Path(folder) / "data")
+        if found["rejected"] or found["format"] != name:
+            raise SystemExit(f"{name}: {found['format']} {found['rejected']}")
+        peaks[name] = round(found["peak"], 1)
+        counts = f"{found['trajectories']:>13,} {found['calls']:>10,} {found['seconds']:>8.1f} {found['peak']:>8.1f}"
+        print(f"{name:20} {megabytes:>5} {counts}", flush=True)
+    goals = {"peak_mb": ["<=", LIMIT_MB]}
+    figures = {"peak_mb": max(peaks.values()), **peaks}
+    print(
+        json.dumps(
+            {"benchmark": "importing", "figures": figures, "goals": goals, "met": figures["peak_mb"] <= LIMIT_MB}
+        )
+    )
+
+
 def main() -> None:
     """Prints the medians of the ratios of interleaved rounds."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
-    count, rounds = (2_000, 3) if quick else (10_000, 5)
+    parser.add_argument("--memory", type=int, metavar="MB")
+    parser.add_argument("formats", nargs="*", choices=[*SAMPLES, []])
+    options = parser.parse_args()
+    if options.memory:
+        memory(options.memory, options.formats)
+        return
+    quick = options.quick
+    records, rounds = (2_000, 3) if quick else (10_000, 5)
     inserts, wholes = [], []
     with tempfile.TemporaryDirectory() as name:
-        log = write_log(Path(name) / "log.jsonl", *(record(number) for number in range(count)))
+        log = write_log(Path(name) / "log.jsonl", *(record(number) for number in range(records)))
         for number in range(rounds):
             folder = Path(name) / str(number)
             folder.mkdir()

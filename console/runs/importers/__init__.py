@@ -10,15 +10,31 @@ from pathlib import Path
 
 from console.errors import Unknown, UnreadableFile
 from console.runs.importers import (
+    agentdojo,
     alfworld_expert,
+    anthropic_messages,
+    atif,
+    claude_code,
+    codex,
     inferact,
+    inspect,
     jsonl,
+    langchain_messages,
+    langfuse,
+    langsmith,
+    mini_swe_agent,
+    openai_agents,
     openai_messages,
+    openai_responses,
+    openhands,
+    otel,
     reflexion_react,
+    swe_agent,
     tau_bench,
     webshop_react,
 )
 from console.runs.importers.companions import companion_sentence
+from console.runs.importers.parts.likeness import likeness
 from console.runs.importers.parts.lines import beginning_of
 from console.runs.importers.records import Entry, Importer, Progress
 
@@ -26,9 +42,24 @@ IMPORTERS: dict[str, Importer] = {
     "jsonl": jsonl.IMPORTER,
     "reflexion-react": reflexion_react.IMPORTER,
     "webshop-react": webshop_react.IMPORTER,
+    "claude-code": claude_code.IMPORTER,
+    "codex": codex.IMPORTER,
+    "inspect": inspect.IMPORTER,
+    "otel": otel.IMPORTER,
+    "langfuse": langfuse.IMPORTER,
+    "langsmith": langsmith.IMPORTER,
+    "openai-agents": openai_agents.IMPORTER,
+    "atif": atif.IMPORTER,
+    "openhands": openhands.IMPORTER,
+    "swe-agent": swe_agent.IMPORTER,
+    "agentdojo": agentdojo.IMPORTER,
     "tau-bench": tau_bench.IMPORTER,
     "alfworld-expert": alfworld_expert.IMPORTER,
     "inferact": inferact.IMPORTER,
+    "mini-swe-agent": mini_swe_agent.IMPORTER,
+    "anthropic-messages": anthropic_messages.IMPORTER,
+    "langchain-messages": langchain_messages.IMPORTER,
+    "openai-responses": openai_responses.IMPORTER,
     "openai-messages": openai_messages.IMPORTER,
 }
 
@@ -55,9 +86,8 @@ def _recognised(path: Path, head: bytes) -> Importer:
             if importer.recognises(path, beginning):
                 return importer
     _refuse_companion(path, head)
-    known = ", ".join(IMPORTERS)
-    reason = f"no known log format was recognised in it; if it is one of {known}, name it with --format"
-    raise UnreadableFile(str(path), reason)
+    told = likeness(path, head, {name: importer.marks for name, importer in IMPORTERS.items()})
+    raise UnreadableFile(str(path), f"no known log format was recognised in it: {told}")
 
 
 def _refuse_companion(path: Path, head: bytes) -> None:

@@ -85,4 +85,4 @@ def _sentence(game: str) -> str:
     return _SENTENCES[kind].format(thing=thing, holder=holder, place=place)
 
 
-IMPORTER = Importer(_NAME, "ALFWorld expert runs", recognises, read)
+IMPORTER = Importer(_NAME, "ALFWorld expert runs", recognises, read, _MARKS)

@@ -107,4 +107,4 @@ def _reflections(value: object) -> Iterator[str]:
             yield text
 
 
-IMPORTER = Importer(_NAME, "Trajectory files of the InferAct reference", recognises, read)
+IMPORTER = Importer(_NAME, "Trajectory files of the InferAct reference", recognises, read, _MARKS)

@@ -33,4 +33,4 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         yield Found(record.line, trajectory)
 
 
-IMPORTER = Importer("jsonl", "Canonical trajectories, one JSON object a line", recognises, read)
+IMPORTER = Importer("jsonl", "Canonical trajectories, one JSON object a line", recognises, read, _MARKS)

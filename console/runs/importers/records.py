@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -15,12 +15,29 @@ Progress = Callable[[int], None]
 """Is told how many bytes of the file were read so far."""
 
 
+@dataclass(slots=True)
+class LeftOut:
+    """How much of one kind was not understood, and the line (from 1) on which that was met first."""
+
+    line: int
+    count: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A trajectory, and the line (from 1) on which its record begins."""
+    """A trajectory, and the line (from 1) on which its record begins.
+
+    `left_out` counts what was not understood by what it is; `pictures` are bytes by digest; `read_as` says of each
+    message (its number, what of it, the number of its step, 0 for the opening). `critical` are patterns of the calls
+    that the log itself calls writing.
+    """
 
     line: int
     trajectory: Trajectory
+    left_out: Mapping[str, LeftOut] = field(default_factory=dict)
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    read_as: tuple[tuple[int, str, int], ...] = ()
+    critical: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +59,15 @@ class Duplicate:
 Entry = Found | Skipped | Duplicate
 
 
+DECIDED = "decided"
+"""The key of a step's `extra` under which stands what somebody decided about it elsewhere."""
+
+
+def decided(decision: str, who: str, words: str = "") -> dict[str, dict[str, str]]:
+    """The `extra` of a step that somebody decided elsewhere: `approve`, `reject` or `edit`, who, and their words."""
+    return {DECIDED: {"decision": decision, "who": who, "words": words}}
+
+
 class Reader(Protocol):
     """Reads a file record by record; raises UnreadableFile at the first thing that is not what it should be."""
 
@@ -52,17 +78,21 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """A log format. `recognises` gets the path and the beginning of the file (64 KB or more)."""
+    """A log format. `recognises` gets the path and the beginning of the file (64 KB or more).
+
+    `marks` are the paths that tell it, as alternatives, so that a file which nobody knows can be told what it lacks.
+    """
 
     name: str
     title: str
     recognises: Callable[[Path, bytes], bool]
     read: Reader
+    marks: tuple[tuple[str, ...], ...] = ()
 
 
-def with_critical_action(trajectory: Trajectory) -> Trajectory:
-    """The trajectory with its last action that is critical in its environment, if there is one."""
-    patterns = environment(trajectory.environment).critical
+def with_critical_action(trajectory: Trajectory, further: tuple[str, ...] = ()) -> Trajectory:
+    """The trajectory with its last action that is critical in its environment, or by its log, if there is one."""
+    patterns = (*environment(trajectory.environment).critical, *further)
     actions = (step.action for step in reversed(trajectory.steps) if is_critical(step.action, patterns))
     action = next(actions, None) if patterns else None
     return trajectory if action is None else replace(trajectory, critical_action=action)

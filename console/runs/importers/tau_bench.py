@@ -1,4 +1,4 @@
-"""tau-bench result files: OpenAI messages with tool calls, or calls written as JSON after "Action:"."""
+"""Result files of tau-bench and tau2: messages with tool calls, or calls written as JSON after "Action:"."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from typing import Any
 import orjson
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.json_records import Record, base_of, objects, outline
+from console.runs.importers.parts.conversation import AGENT, Turn, found, respond
+from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.json_records import Record, base_of, elements, objects, outline, parsed
+from console.runs.importers.parts.message_parts import read_turns
 from console.runs.importers.parts.messages import (
     Message,
     are_messages,
     call_text,
     first_user_message,
     opening_of,
-    respond,
     said,
     thought_of,
     tool_calls,
     turns,
 )
 from console.runs.importers.parts.rewards import number_of, result_of, trial_of
-from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
+from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Outcome, Step, Trajectory
 
 _NAME = "tau-bench"
@@ -44,19 +46,54 @@ def recognises(path: Path, head: bytes) -> bool:
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The runs; raises UnreadableFile at a record without a list of messages."""
+    told = dict(_told_tasks(path))
     for record in objects(path, progress, *_MARKS):
-        yield Found(record.line, with_critical_action(_trajectory(path, record)))
+        intake = Intake(path, record.line)
+        writing = tuple(dict.fromkeys(_writing(record.value)))
+        yield found(intake, _trajectory(path, record, intake, told), critical=writing)
 
 
-def _trajectory(path: Path, record: Record) -> Trajectory:
+def _told_tasks(path: Path) -> Iterator[tuple[str, str]]:
+    """(id, instructions) of the tasks that tau2 lists beside its simulations."""
+    with path.open("rb") as stream:
+        head = stream.read(2**16)
+    if b'"tasks"' not in head:
+        return
+    for line, raw in elements(path, ".tasks[]"):
+        task = plain_object(parsed(raw, path, line).value)
+        if told := _instructions(plain_object(task.get("user_scenario")).get("instructions")):
+            yield str(task.get("id")), told
+
+
+def _instructions(told: object) -> str:
+    """What the user has in mind: a text, or its parts by name."""
+    if isinstance(told, str):
+        return told
+    parts = [(name, value) for name, value in plain_object(told).items() if name != "domain"]
+    return "\n".join(
+        f"{name.replace('_', ' ').capitalize()}: {value}" for name, value in parts if isinstance(value, str)
+    )
+
+
+def _writing(run: Mapping[str, Any]) -> Iterator[str]:
+    """The tools that the run's own checks call writing."""
+    checks = plain_object(run.get("reward_info")).get("action_checks")
+    for check in map(plain_object, checks if isinstance(checks, list) else ()):
+        name = plain_object(check.get("action")).get("name")
+        if check.get("tool_type") == "write" and isinstance(name, str) and name:
+            yield name
+
+
+def _trajectory(path: Path, record: Record, intake: Intake, told: Mapping[str, str]) -> Trajectory:
     run = record.value
     messages = _messages(path, record)
-    info = _object(run.get("info"))
-    task = _object(info.get("task"))
-    steps = _text_steps(messages) if _calls_are_text(messages) else _tool_steps(messages)
+    info = plain_object(run.get("info"))
+    task = plain_object(info.get("task"))
+    steps = _text_steps(messages) if _calls_are_text(messages) else _tool_steps(read_turns(messages, intake), intake)
     outcome, gold = _result(run, info, task, steps)
-    instruction = task.get("instruction")
+    instruction = task.get("instruction") or told.get(str(run.get("task_id")))
     task_id = run.get("task_id")
+    ended = run.get("termination_reason")
     return Trajectory(
         task_id=str(task_id) if task_id is not None else f"line-{record.line}",
         environment="tau-bench",
@@ -66,33 +103,40 @@ def _trajectory(path: Path, record: Record) -> Trajectory:
         outcome=outcome,
         gold=gold,
         source={"file": path.name, "line": record.line, "format": _NAME},
-        extra=record.notes,
+        extra=({"termination_reason": ended} if isinstance(ended, str) else {}) | record.notes,
         opening=opening_of(messages),
     )
 
 
 def _messages(path: Path, record: Record) -> Sequence[Message]:
-    found = next((record.value[name] for name in ("traj", "messages", "trajectory") if name in record.value), None)
-    if not are_messages(found):
+    if record.value.get("ticks") and not record.value.get("messages"):
+        raise UnreadableFile(str(path), "this is a voice run in ticks, which has no messages to review", record.line)
+    messages = next((record.value[name] for name in ("traj", "messages", "trajectory") if name in record.value), None)
+    if not are_messages(messages):
         raise UnreadableFile(str(path), '"traj" is missing or is not a list of messages', record.line)
-    return found
+    return messages
 
 
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _tool_steps(messages: Sequence[Message]) -> tuple[Step, ...]:
+def _tool_steps(said_in_turn: Sequence[Turn], intake: Intake) -> tuple[Step, ...]:
     """One step a message. Ids of calls repeat within a run, so a call is answered by what comes next."""
-    return tuple(_tool_step(message, answers) for message, answers in turns(messages))
+    groups: list[tuple[Turn, list[Turn]]] = []
+    for turn in said_in_turn:
+        if turn.role == AGENT:
+            groups.append((turn, []))
+        elif groups:
+            groups[-1][1].append(turn)
+    for place, (turn, answers) in enumerate(groups, 1):
+        intake.read_as += [(one.number, f"{one.role} text", place) for one in (turn, *answers)]
+    return tuple(_tool_step(turn, answers) for turn, answers in groups)
 
 
-def _tool_step(message: Message, answers: Sequence[Message]) -> Step:
-    calls = [call_text(call) for call in tool_calls(message)]
-    observation = "\n".join(said(answer) for answer in answers)
-    if calls:
-        return Step(thought_of(message, said(message)), "\n".join(calls), observation)
-    return Step(thought_of(message, ""), respond(said(message)), observation)
+def _tool_step(turn: Turn, answers: Sequence[Turn]) -> Step:
+    observation = "\n".join(answer.text for answer in answers)
+    pictures = tuple(picture for answer in answers for picture in answer.pictures)
+    if turn.calls:
+        thought = "\n\n".join(text.strip() for text in (turn.thought, turn.text) if text.strip())
+        return Step(thought, "\n".join(call.action for call in turn.calls), observation, pictures=pictures)
+    return Step(turn.thought, respond(turn.text), observation, pictures=pictures)
 
 
 def _calls_are_text(messages: Sequence[Message]) -> bool:
@@ -131,7 +175,7 @@ def _written_call(text: str) -> Mapping[str, Any] | None:
 def _result(
     run: Mapping[str, Any], info: Mapping[str, Any], task: Mapping[str, Any], steps: tuple[Step, ...]
 ) -> tuple[Outcome, dict[str, Any]]:
-    told = (run.get("reward"), _object(run.get("reward_info")).get("reward"))
+    told = (run.get("reward"), plain_object(run.get("reward_info")).get("reward"))
     reward = next((number for value in told if (number := number_of(value)) is not None), None)
     gold: dict[str, Any] = {} if reward is None else {"reward": reward}
     gold |= {name: task[name] for name in ("actions", "outputs") if name in task}
@@ -143,4 +187,4 @@ def _result(
     return outcome, {"label": str(label), **gold}
 
 
-IMPORTER = Importer(_NAME, "tau-bench result files", recognises, read)
+IMPORTER = Importer(_NAME, "tau-bench and tau2 result files", recognises, read, _MARKS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +49,7 @@ async def import_log(
     format: Annotated[str, Query(description="The log's format; found out without it.")] = "auto",
     name: Annotated[str, Query(description="The file's name, for the report.")] = "body",
 ) -> Imported:
-    """Imports the body into `run`, whole or not at all; 422 with the reason and its line where it is rejected.
+    """Imports the body into `run`, each file in it whole or not at all; 422 with the reason where one is rejected.
 
     An agent's own token may not: what it imported would look like what others did.
     """
@@ -59,18 +58,17 @@ async def import_log(
         raise BadInput("Name the run that the log belongs to: ?run=NAME.")
     by = By("agent", Door.API, request.client.host if request.client else "")
     async with as_file(request, name) as path:
-        report = await in_thread(_import, path, name, run, format, by)
+        reports = await in_thread(_import, path, name, run, format, by)
     imported = Imported(
-        files=[FileImported.model_validate(report.to_dict())],
-        imported=report.imported,
-        rejected=int(bool(report.rejected)),
+        files=[FileImported.model_validate(report.to_dict()) for report in reports],
+        imported=sum(report.imported for report in reports),
+        rejected=sum(bool(report.rejected) for report in reports),
     )
-    if faults := [sentence for good, sentence in ingest.sentences(report) if not good]:
+    if faults := [sentence for report in reports for good, sentence in ingest.sentences(report) if not good]:
         imported.error, response.status_code = "; ".join(faults), 422
     return imported
 
 
-def _import(path: Path, name: str, run: str, format: str, by: By) -> FileReport:
+def _import(path: Path, name: str, run: str, format: str, by: By) -> list[FileReport]:
     with acting(by):
-        report = ingest.import_file(path, run, format, lambda _: None)
-    return replace(report, path=name)
+        return ingest.import_files(path, run, format, lambda _: None, name)

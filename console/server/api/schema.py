@@ -109,6 +109,14 @@ class Rejection(BaseModel):
     reason: str
 
 
+class NotUnderstood(BaseModel):
+    """What of a file was left out, how often, and the line of the record where it was met first."""
+
+    what: str
+    count: int
+    line: int
+
+
 class FileImported(BaseModel):
     """What became of one file."""
 
@@ -119,6 +127,12 @@ class FileImported(BaseModel):
     duplicates: int
     skipped: int
     rejected: list[Rejection]
+    trajectories: int
+    calls: int
+    answers: int
+    pictures: int
+    decisions: int = Field(description="Decisions made elsewhere, as the log holds them.")
+    left_out: list[NotUnderstood]
 
 
 class Imported(BaseModel):

@@ -45,10 +45,9 @@ def _import(files: Sequence[Any], name: str, format: str) -> None:
             path = Path(folder) / str(number) / Path(file.name).name
             path.parent.mkdir()
             path.write_bytes(file.getbuffer())
-            report = ingest.import_file(path, name, format, lambda _done: None)
-            report.path = file.name
+            reports = ingest.import_files(path, name, format, lambda _done: None, file.name)
             bar.progress((number + 1) / len(files), text=f"{number + 1} of {len(files)} files")
-            flash(*ingest.sentences(report))
+            flash(*(sentence for report in reports for sentence in ingest.sentences(report)))
     choose_run(name)
     st.rerun()
 

@@ -65,6 +65,8 @@ def _parts(step: ShownStep, stated: Sequence[Term]) -> Iterator[str]:
 
     Terms are marked in what the agent saw; in its own words they would prove nothing.
     """
+    if step.speaker:
+        yield f'<span class="ia-speaker">{plain(step.speaker)}</span>'
     if step.spoken:
         yield _text(step.spoken, (), "ia-spoken")
     if step.action:

@@ -23,6 +23,7 @@ from console.trajectory.checkpoints import Checkpoint
 from console.trajectory.terms import Term
 from console.web.widgets.markup import all_of, fold, marked, plain
 from console.web.widgets.pending_action import action_html
+from console.web.widgets.pictures import show_pictures
 from console.web.widgets.steps import show_further_steps
 from console.web.widgets.timeline import opening_html, timeline_html, timeline_rows
 from console.web.widgets.whole_texts import show_whole_texts
@@ -62,6 +63,7 @@ def show_presentation(
     def draw_further() -> None:
         with further:
             show_further_steps(list(rows), first)
+            show_pictures(presentation)
             show_whole_texts(presentation)
 
     return draw_further

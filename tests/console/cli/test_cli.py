@@ -40,6 +40,12 @@ def test_import_reports_each_file_and_stores_nothing_twice(inferact, kettles):
                 "duplicates": 0,
                 "skipped": 0,
                 "rejected": [],
+                "trajectories": 7,
+                "calls": 29,
+                "answers": 0,
+                "pictures": 0,
+                "decisions": 0,
+                "left_out": [],
             }
         ],
         "imported": 7,

@@ -95,6 +95,23 @@ def elements(path: Path, base: str, progress: Progress | None = None) -> Iterato
         yield from _Scan(path, stream, progress, base).run()
 
 
+def fields_before(path: Path, name: str) -> dict[str, Any]:
+    """The fields of a file's one object that stand before the field of that name, as far as 8 MB hold them."""
+    with path.open("rb") as stream:
+        head = stream.read(2**23).removeprefix(BOM)
+    level = 0
+    for match in _TOKEN.finditer(head):
+        kind = head[match.start()]
+        level += 1 if kind in _OPENING else -1 if kind != _QUOTE else 0
+        if level == 1 and match[0] == f'"{name}"'.encode() and head[match.end() :].lstrip().startswith(b":"):
+            try:
+                found = orjson.loads(head[: match.start()].rstrip().removesuffix(b",") + b"}")
+            except orjson.JSONDecodeError:
+                return {}
+            return found if isinstance(found, dict) else {}
+    return {}
+
+
 @dataclass(slots=True)
 class _Scan:
     path: Path

@@ -7,6 +7,9 @@ from typing import Any, TypeGuard
 
 import orjson
 
+from console.errors import BadInput
+from console.trajectory import call_action
+
 Message = Mapping[str, Any]
 
 POLICY = "The policy that the agent was given:"
@@ -65,16 +68,13 @@ def tool_calls(message: Message) -> list[Message]:
 
 
 def call_text(call: Message) -> str:
-    """The call as an action, `name({json})`; arguments that are no JSON stay as they are."""
+    """The call as an action, `name({json})`; raises BadInput where it has no name."""
     function = call.get("function")
     function = function if isinstance(function, dict) else call
-    arguments = function.get("arguments")
-    return f"{text_of(function.get('name')) or 'unnamed'}({_arguments(arguments)})"
-
-
-def respond(text: str) -> str:
-    """The action of talking to the user."""
-    return f"respond({orjson.dumps({'content': text}).decode()})"
+    name = function.get("name")
+    if not isinstance(name, str) or not name:
+        raise BadInput("A tool call has no name, so nobody could decide about it; give the name of its function.")
+    return call_action(name, function.get("arguments"))
 
 
 def opening_of(messages: Sequence[Message]) -> str:
@@ -89,12 +89,3 @@ def opening_of(messages: Sequence[Message]) -> str:
 def first_user_message(messages: Sequence[Message]) -> str:
     """What the user said first, or an empty text."""
     return next((said(message) for message in messages if message.get("role") == "user"), "")
-
-
-def _arguments(arguments: object) -> str:
-    if not isinstance(arguments, str):
-        return orjson.dumps({} if arguments is None else arguments).decode()
-    try:
-        return orjson.dumps(orjson.loads(arguments or "{}")).decode()
-    except orjson.JSONDecodeError:
-        return arguments

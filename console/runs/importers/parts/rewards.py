@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from console.trajectory import Label, Outcome
 
@@ -26,6 +28,47 @@ def result_of(reward: float) -> tuple[Outcome, Label]:
     if abs(reward - 1.0) <= _CLOSE:
         return Outcome.SUCCEEDED, Label.ALIGNED
     return Outcome.FAILED, Label.MISALIGNED
+
+
+RESULT_FIELDS = ("label", "success", "reward", "score")
+"""What a record itself may tell of its result, the most telling first."""
+
+_RESULT_WORDS = {name: name for name in RESULT_FIELDS} | dict.fromkeys(
+    ("correct", "correctness", "passed", "pass", "resolved", "task_success", "goal_success"), "success"
+)
+_LABELS = {
+    "aligned": (Outcome.SUCCEEDED, Label.ALIGNED),
+    "misaligned": (Outcome.FAILED, Label.MISALIGNED),
+}
+
+
+def told_result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+    """(outcome, gold) by the first result field that tells something; a label of another kind keeps its words."""
+    told = {name: fields[name] for name in RESULT_FIELDS if fields.get(name) is not None}
+    result = next((judged for name, value in told.items() if (judged := _judged(name, value))), None)
+    gold = {"source_label" if name == "label" else name: value for name, value in told.items()}
+    return (result[0], {"label": str(result[1]), **gold}) if result else (Outcome.FINISHED, gold)
+
+
+def scored_result(scores: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+    """(outcome, gold) by named scores, of which only those that mean success decide; all are kept under `scores`."""
+    told = {_RESULT_WORDS[name.lower()]: value for name, value in scores.items() if name.lower() in _RESULT_WORDS}
+    outcome, gold = told_result(told)
+    return outcome, gold | ({"scores": dict(scores)} if scores else {})
+
+
+def gold_of(outcome: Outcome, label: Label | None, **told: Any) -> tuple[Outcome, dict[str, Any]]:
+    """(outcome, gold) with the label where there is one, and what else is told."""
+    return outcome, ({"label": str(label)} if label else {}) | {
+        name: value for name, value in told.items() if value is not None
+    }
+
+
+def _judged(name: str, value: object) -> tuple[Outcome, Label] | None:
+    if name == "label":
+        return _LABELS.get(value.strip().lower()) if isinstance(value, str) else None
+    number = number_of(value)
+    return result_of(number) if number is not None and 0.0 <= number <= 1.0 else None
 
 
 def trial_of(value: object) -> int:

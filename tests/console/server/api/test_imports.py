@@ -23,6 +23,12 @@ def test_a_log_is_imported_and_known_the_second_time(admin, log):
                 "duplicates": 0,
                 "skipped": 0,
                 "rejected": [],
+                "trajectories": 2,
+                "calls": 8,
+                "answers": 0,
+                "pictures": 0,
+                "decisions": 0,
+                "left_out": [],
             }
         ],
         "imported": 2,

@@ -1,6 +1,8 @@
 """The Trajectories page: narrowing the list, opening one."""
 
 from console.database import reading
+from console.runs import ingest
+from tests.console.runs.importers.samples import PNG, SAMPLES
 
 
 def listed(at):
@@ -67,3 +69,18 @@ def test_an_unknown_record_is_told_in_a_sentence(open_page, words, kettles):
 
 def test_without_a_run_it_says_what_to_do(open_page, words):
     assert "Import a log" in words(open_page("trajectories"))
+
+
+def test_pictures_stand_beneath_the_steps_and_each_step_says_who_acted(open_page, words, tmp_path):
+    log = tmp_path / "log"
+    log.write_bytes(SAMPLES["openai-messages"].content)
+    ingest.import_file(log, "shown", "auto", lambda _: None)
+    with reading() as session:
+        first = session.connection().exec_driver_sql("select min(id) from trajectory").scalar()
+    at = open_page("trajectories", run="shown")
+    at.query_params["id"] = str(first)
+    at.run()
+    drawn = words(at)
+    assert f'src="data:image/png;base64,{PNG}"' in drawn
+    assert "What it saw first: [image, 1 kB, png]" in drawn
+    assert '<span class="ia-speaker">clerk</span>' in drawn

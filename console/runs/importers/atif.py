@@ -1,0 +1,93 @@
+"""ATIF, the trajectories of Harbor and Terminal-Bench 2: steps of a user, an agent and a system with their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, Turn, entry_of, joined_thoughts
+from console.runs.importers.parts.intake import Intake, plain_object, word
+from console.runs.importers.parts.json_records import base_of, objects, outline
+from console.runs.importers.parts.message_parts import call_of, message_turns, result_turn
+from console.runs.importers.parts.rewards import told_result
+from console.runs.importers.records import Entry, Importer, Progress
+from console.trajectory import Trajectory
+
+_NAME = "atif"
+_MARKS = ((".schema_version", ".agent", ".steps"),)
+_ROLES = {"user": USER, "agent": AGENT, "system": SYSTEM}
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether there is a schema version, an agent and steps."""
+    return base_of(outline(head), *_MARKS) is not None
+
+
+def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """The trajectories, and those of their subagents after them."""
+    for record in objects(path, progress, *_MARKS):
+        yield from _entries(path, record.line, record.value, str(record.value.get("session_id") or path.stem))
+
+
+def _entries(path: Path, line: int, value: Mapping[str, Any], task_id: str) -> Iterator[Entry]:
+    intake = Intake(path, line)
+    steps, agent = value.get("steps"), plain_object(value.get("agent"))
+    if not isinstance(steps, list):
+        raise intake.refusal('"steps" is missing or is not a list')
+    metrics = plain_object(value.get("final_metrics"))
+    outcome, gold = told_result({"reward": metrics.get("mean_reward", plain_object(value.get("extra")).get("reward"))})
+    turns = [turn for number, step in enumerate(steps, 1) for turn in _turns(step, number, intake)]
+    trajectory = Trajectory(
+        task_id=task_id,
+        environment="generic",
+        instruction="",
+        outcome=outcome,
+        gold=gold,
+        source={"file": path.name, "line": line, "format": _NAME},
+        extra={name: value[name] for name in ("schema_version", "agent", "notes") if value.get(name)},
+    )
+    yield entry_of(intake, list(joined_thoughts(turns)), trajectory)
+    inner = value.get("subagent_trajectories")
+    for number, one in enumerate(inner if isinstance(inner, list) else (), 1):
+        if isinstance(one, dict):
+            name = one.get("trajectory_id") or one.get("session_id") or number
+            yield from _entries(path, line, one, f"{task_id}/{plain_object(agent).get('name', 'agent')}-{name}")
+
+
+def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
+    held = plain_object(step)
+    if held.get("is_copied_context") is True:
+        intake.leave_out("step that is copied from another trajectory")
+        return
+    calls = held.get("tool_calls") or ()
+    if word(held.get("source")) not in _ROLES and not calls:
+        intake.leave_out(f"step of source {held.get('source')}")
+        return
+    if not isinstance(calls, (list, tuple)) or not all(isinstance(call, dict) for call in calls):
+        raise intake.refusal(f'"tool_calls" of step {number} is not a list of calls')
+    role = _ROLES.get(str(held.get("source")), AGENT)
+    message = {"role": role, "content": held.get("message"), "reasoning_content": held.get("reasoning_content")}
+    found = tuple(call_of(call, intake) for call in calls)
+    said = [replace(turn, number=number) for turn in message_turns(message, intake)]
+    if found and said and role == AGENT:
+        said[-1] = replace(said[-1], calls=found)
+    elif found:
+        said.append(Turn(AGENT, calls=found, number=number))
+    yield from said
+    yield from _results(plain_object(held.get("observation")), number, intake)
+
+
+def _results(observation: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Turn]:
+    results = observation.get("results")
+    for result in results if isinstance(results, list) else ():
+        held = plain_object(result)
+        if held.get("subagent_trajectory_ref") and not held.get("content"):
+            intake.leave_out("result that is another trajectory")
+            continue
+        turn = result_turn(held, intake)
+        yield replace(turn, role=TOOL, number=number)
+
+
+IMPORTER = Importer(_NAME, "ATIF trajectories (Harbor, Terminal-Bench 2)", recognises, read, _MARKS)

@@ -1,0 +1,201 @@
+"""Claude Code sessions, one event a line: a tree of messages with rewound branches, and subagents beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, entry_of, first_words, joined_thoughts
+from console.runs.importers.parts.grouped_lines import GroupedRecord, first_values, grouped
+from console.runs.importers.parts.intake import Intake, plain_object, word
+from console.runs.importers.parts.json_records import objects
+from console.runs.importers.parts.message_parts import message_turns
+from console.runs.importers.records import Entry, Importer, Progress, decided
+from console.trajectory import Trajectory
+
+_NAME = "claude-code"
+_SPEAKING = ("user", "assistant")
+_BOOKKEEPING = frozenset(
+    {"summary", "system", "file-history-snapshot", "queue-operation", "custom-title", "ai-title", "result"}
+)
+_REFUSALS = ("The user doesn't want to proceed with this tool use", "The user doesn't want to take this action")
+_SAID = "the user said:"
+_BY = "the user of the session"
+_FACTS = ("cwd", "version", "gitBranch")
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether one of the first lines is a message of a session with its place in the tree."""
+    return any(value.get("type") in _SPEAKING and _is_event(value) for value in first_values(head))
+
+
+def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """The sessions, their rewound branches and their subagents, each a trajectory; no call stands in two of them."""
+    records = ((_session(one.value), one.line, one.value) for one in objects(path, progress))
+    for session, events in grouped(records):
+        yield from _Session(path, session, events).entries()
+
+
+def _is_event(value: Mapping[str, Any]) -> bool:
+    """Whether it is a message of a session, as the files of sessions or the printed stream have them."""
+    placed = "uuid" in value if "sessionId" in value else "session_id" in value
+    return placed and isinstance(value.get("message"), dict)
+
+
+def _session(value: Mapping[str, Any]) -> str:
+    return _text(value, "sessionId") or _text(value, "session_id")
+
+
+def _is_subagent(value: Mapping[str, Any]) -> bool:
+    return value.get("isSidechain") is True or isinstance(value.get("parent_tool_use_id"), str)
+
+
+@dataclass(slots=True)
+class _Branch:
+    """A trajectory to be: the session itself, a rewound part of it, or a subagent."""
+
+    intake: Intake
+    turns: list[Turn] = field(default_factory=list)
+    message_id: str = ""
+
+
+class _Session:
+    """The events of one session, each given to the branch that it belongs to."""
+
+    def __init__(self, path: Path, session: str, events: Sequence[GroupedRecord]) -> None:
+        self.path, self.session, self.events = path, session, events
+        self.parents = {_text(e.value, "uuid"): _text(e.value, "parentUuid") for e in events}
+        self.spoken = {_text(e.value, "uuid"): e.value for e in events if _is_event(e.value)}
+        self.places: dict[str, tuple[str, str]] = {}
+        self.rewound = self._rewound()
+        self.branches: dict[str, _Branch] = {}
+        self.names: dict[str, str] = {}
+        self.seen: set[str] = set()
+
+    def entries(self) -> Iterator[Entry]:
+        for event in self.events:
+            self._add(event)
+        main = self.branches.get("")
+        asked = first_words(main.turns) if main else ""
+        for name, branch in self.branches.items():
+            facts = {key: self.events[0].value[key] for key in _FACTS if self.events[0].value.get(key)}
+            record = Trajectory(
+                task_id=f"{self.session or self.path.stem}{name}",
+                environment="generic",
+                instruction=first_words(branch.turns) or asked,
+                source={"file": self.path.name, "line": branch.intake.line, "format": _NAME},
+                extra=facts,
+            )
+            if branch.turns:
+                yield entry_of(branch.intake, list(joined_thoughts(branch.turns)), record)
+
+    def _add(self, event: GroupedRecord) -> None:
+        value, kind = event.value, word(event.value.get("type"))
+        branch = self._branch(event)
+        branch.intake.at = event.line
+        if kind not in _SPEAKING or not isinstance(value.get("message"), dict):
+            if kind not in _BOOKKEEPING:
+                branch.intake.leave_out(f"line of type {kind}")
+            return
+        uuid = _text(value, "uuid")
+        if uuid and uuid in self.seen:
+            branch.intake.leave_out("line that stands there twice")
+            return
+        self.seen.add(uuid)
+        if value.get("isMeta") is True or value.get("isCompactSummary") is True:
+            return
+        for turn in message_turns(value["message"], branch.intake):
+            self._speak(branch, replace(turn, number=event.line, speaker=self._speaker(value, turn)), value)
+
+    def _speak(self, branch: _Branch, turn: Turn, value: Mapping[str, Any]) -> None:
+        message_id = _text(value["message"], "id")
+        if turn.role == AGENT and message_id and message_id == branch.message_id:
+            place = max(place for place, one in enumerate(branch.turns) if one.role == AGENT)
+            branch.turns[place] = _merged(branch.turns[place], turn)
+            return
+        if turn.role == TOOL and (refused := _refusal(turn, value)):
+            turn = replace(turn, step_extra=refused)
+        if turn.role != TOOL:
+            branch.message_id = message_id if turn.role == AGENT else ""
+        branch.turns.append(turn)
+
+    def _speaker(self, value: Mapping[str, Any], turn: Turn) -> str:
+        agent = _text(value, "agentId") or _text(value, "parent_tool_use_id") or "subagent"
+        return agent if _is_subagent(value) and turn.role == AGENT else turn.speaker
+
+    def _branch(self, event: GroupedRecord) -> _Branch:
+        name = self._name(event.value)
+        if name not in self.branches:
+            self.branches[name] = _Branch(Intake(self.path, event.line))
+        return self.branches[name]
+
+    def _name(self, value: Mapping[str, Any]) -> str:
+        rewound, root = self._place(_text(value, "uuid"))
+        if _is_subagent(value):
+            return f"/agent-{_text(value, 'agentId') or _text(value, 'parent_tool_use_id') or root[:8]}"
+        return rewound
+
+    def _place(self, uuid: str) -> tuple[str, str]:
+        """(the rewound branch that an event is in, or an empty text; the event that its chain begins with)."""
+        chain = [*self._chain(uuid)]
+        rewound, root = self.places.get(self.parents.get(chain[-1], ""), ("", chain[-1])) if chain else ("", "")
+        for one in reversed(chain):
+            rewound = self.rewound.get(one, rewound)
+            self.places[one] = rewound, root
+        return self.places.get(uuid, (rewound, root))
+
+    def _chain(self, uuid: str) -> Iterator[str]:
+        """The event and those it follows, up to one whose place is known."""
+        passed: set[str] = set()
+        while uuid and uuid not in passed and uuid not in self.places:
+            passed.add(uuid)
+            yield uuid
+            uuid = self.parents.get(uuid, "")
+
+    def _rewound(self) -> dict[str, str]:
+        """The prompts after which the user went back and asked something else, by the names of their branches."""
+        prompts: dict[str, list[str]] = {}
+        for uuid, value in self.spoken.items():
+            before = next((one for one in islice(self._chain(uuid), 1, None) if one in self.spoken), "")
+            if before and value.get("isSidechain") is not True and _is_prompt(value):
+                prompts.setdefault(before, []).append(uuid)
+        left = [uuid for siblings in prompts.values() for uuid in siblings[:-1]]
+        return {uuid: f"/rewound-{number}" for number, uuid in enumerate(left, 1)}
+
+
+def _is_prompt(value: Mapping[str, Any]) -> bool:
+    content = value["message"].get("content")
+    results = isinstance(content, list) and any(plain_object(part).get("type") == "tool_result" for part in content)
+    quiet = value.get("isMeta") is True or value.get("isCompactSummary") is True
+    return value.get("type") == USER and not results and not quiet
+
+
+def _merged(before: Turn, after: Turn) -> Turn:
+    """One message, whose parts stand on several lines."""
+    fresh = tuple(call for call in after.calls if not call.id or all(call.id != one.id for one in before.calls))
+    return replace(
+        before,
+        text="\n".join(filter(None, [before.text, after.text if after.text != before.text else ""])),
+        thought="\n\n".join(filter(None, [before.thought, after.thought if after.thought != before.thought else ""])),
+        calls=(*before.calls, *fresh),
+        pictures=(*before.pictures, *after.pictures),
+    )
+
+
+def _refusal(turn: Turn, value: Mapping[str, Any]) -> dict[str, Any]:
+    """The decision of a person who refused the permission that a call needs."""
+    if not turn.text.startswith(_REFUSALS):
+        return {}
+    _, _, words = turn.text.partition(_SAID)
+    return dict(decided("reject", _BY, words.strip()))
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    found = value.get(name)
+    return found if isinstance(found, str) else ""
+
+
+IMPORTER = Importer(_NAME, "Claude Code sessions", recognises, read, ((".sessionId", ".uuid", ".message"),))

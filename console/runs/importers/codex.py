@@ -1,0 +1,144 @@
+"""Codex rollouts, and what `codex exec --json` prints: items of the Responses API or of its own, one a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn, entry_of, joined_thoughts
+from console.runs.importers.parts.grouped_lines import first_values
+from console.runs.importers.parts.intake import Intake, plain_object, word
+from console.runs.importers.parts.json_records import objects
+from console.runs.importers.parts.message_parts import read_turns, result_text
+from console.runs.importers.records import Entry, Importer, Progress
+from console.trajectory import Trajectory
+
+_NAME = "codex"
+_BEGINS = ("session_meta", "thread.started")
+_ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
+_STREAM = ("item.started", "item.updated", "item.completed")
+_QUIET = frozenset({*_BEGINS, "turn_context", "event_msg", "turn.started", "turn.completed"})
+_NOT_ASKED = ("<environment_context", "<user_instructions", "# AGENTS.md", "<permissions")
+_FACTS = ("cwd", "originator", "cli_version", "model_provider", "instructions")
+_GIVEN = ("aggregated_output", "result", "output", "error")
+_NOT_ARGUMENTS = frozenset({"id", "type", "status", "exit_code", *_GIVEN})
+_ACTING = ("command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call")
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether one of the first lines is an envelope of a rollout, or an event of the stream."""
+    return any(
+        (word(value.get("type")) in _ENVELOPES and "payload" in value)
+        or value.get("type") == "thread.started"
+        or (value.get("type") in _STREAM and "item" in value)
+        for value in first_values(head)
+    )
+
+
+def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """The sessions of the file, each a trajectory."""
+    session: _Session | None = None
+    for record in objects(path, progress):
+        kind = record.value.get("type")
+        if session is None or (kind in _BEGINS and not session.is_fork_of(record.value)):
+            if session is not None and session.is_any:
+                yield session.entry()
+            session = _Session(Intake(path, record.line))
+        session.add(record.value, record.line)
+    if session is not None and session.is_any:
+        yield session.entry()
+
+
+@dataclass(slots=True)
+class _Session:
+    intake: Intake
+    facts: dict[str, Any] = field(default_factory=dict)
+    asked: str = ""
+    messages: list[Any] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    items: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
+    """Items of the stream by their id, as they were last told, with the line of the first."""
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there was a line of a session at all."""
+        return bool(self.facts or self.messages or self.items)
+
+    def is_fork_of(self, value: Mapping[str, Any]) -> bool:
+        """Whether a session that is a fork quotes the head of the one that it comes from."""
+        source = self.facts.get("forked_from_id") or (self.facts.get("id") if not self.messages else None)
+        return source is not None and plain_object(value.get("payload")).get("id") == source
+
+    def add(self, value: Mapping[str, Any], line: int) -> None:
+        kind, payload = word(value.get("type")), value.get("payload")
+        self.intake.at = line
+        if kind in _BEGINS and not self.facts:
+            self.facts = {**plain_object(payload)} or {"id": value.get("thread_id")}
+        elif kind == "response_item" and isinstance(payload, dict):
+            self.messages.append(payload)
+            self.lines.append(line)
+        elif kind in _STREAM and isinstance(value.get("item"), dict):
+            item = value["item"]
+            name = str(item.get("id", f"line {line}"))
+            self.items[name] = (self.items.get(name, (line, {}))[0], item)
+        elif kind == "event_msg" and not self.asked and plain_object(payload).get("type") == "user_message":
+            self.asked = str(plain_object(payload).get("message") or "")
+        elif kind not in _QUIET:
+            self.intake.leave_out(f"line of type {kind}")
+
+    def entry(self) -> Entry:
+        turns: list[Turn] = []
+        for line, message in zip(self.lines, self.messages, strict=True):
+            self.intake.at = line
+            turns += read_turns([message], self.intake, line)
+        for line, item in self.items.values():
+            self.intake.at = line
+            turns += _item_turns(item, line, self.intake)
+        asked = (turn.text for turn in turns if turn.role == USER and not turn.text.lstrip().startswith(_NOT_ASKED))
+        told = self.facts.get("id")
+        record = Trajectory(
+            task_id=told if isinstance(told, str) else self.intake.path.stem,
+            environment="generic",
+            instruction=self.asked or next(asked, ""),
+            source={"file": self.intake.path.name, "line": self.intake.line, "format": _NAME},
+            extra={name: self.facts[name] for name in _FACTS if self.facts.get(name)},
+        )
+        return entry_of(self.intake, list(joined_thoughts(turns)), record)
+
+
+def _item_turns(item: Mapping[str, Any], line: int, intake: Intake) -> Iterator[Turn]:
+    """An item of the stream: words, or a call with what came of it; one that never completed has no result."""
+    kind = str(item.get("type") or item.get("item_type"))
+    if kind in ("agent_message", "reasoning"):
+        told = str(item.get("text") or "")
+        yield Turn(AGENT, number=line, text=told) if kind == "agent_message" else Turn(AGENT, number=line, thought=told)
+        return
+    if kind not in _ACTING:
+        intake.leave_out(f"item of type {kind}")
+        return
+    call = _call(kind, item)
+    yield Turn(AGENT, calls=(call,), number=line)
+    given = [result_text(item[name], intake)[0] for name in _GIVEN if item.get(name) is not None]
+    if item.get("exit_code") not in (None, 0):
+        given.append(f"exit code {item['exit_code']}")
+    if given or item.get("status") in ("completed", "failed"):
+        yield Turn(TOOL, "\n".join(text for text in given if text), answers=call.id, number=line)
+
+
+def _call(kind: str, item: Mapping[str, Any]) -> LoggedCall:
+    if kind == "mcp_tool_call" and item.get("tool"):
+        server = f"mcp__{item['server']}__" if item.get("server") else ""
+        return LoggedCall(f"{server}{item['tool']}", item.get("arguments"), str(item.get("id") or ""))
+    arguments = {name: value for name, value in item.items() if name not in _NOT_ARGUMENTS}
+    return LoggedCall(kind, arguments, str(item.get("id") or ""))
+
+
+IMPORTER = Importer(
+    _NAME,
+    "Codex rollouts and exec streams",
+    recognises,
+    read,
+    ((".type", ".payload"), (".type", ".item"), (".thread_id", ".type")),
+)

@@ -1,0 +1,138 @@
+"""Inspect's evaluation logs, `.json` or unpacked from `.eval`: samples with their messages, scores and approvals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from console.errors import UnreadableFile
+from console.runs.importers.parts.conversation import Turn, entry_of
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import elements, fields_before, outline, parsed
+from console.runs.importers.parts.message_parts import read_turns, spoken_text
+from console.runs.importers.parts.rewards import number_of, result_of, trial_of
+from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans
+from console.runs.importers.records import Entry, Importer, Progress, decided
+from console.trajectory import Outcome, Trajectory
+
+_NAME = "inspect"
+_ATTACHED = "attachment://"
+_VALUES = {"C": 1.0, "I": 0.0}
+_DECISIONS = {"approve": "approve", "modify": "edit", "reject": "reject", "terminate": "reject"}
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether it is one evaluation with its status and its task."""
+    paths = outline(head)
+    return ".eval.task" in paths and ".status" in paths
+
+
+def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """The samples, each epoch of one a trial; raises UnreadableFile at a sample without messages."""
+    header = plain_object(fields_before(path, "samples").get("eval"))
+    for line, raw in elements(path, ".samples[]", progress):
+        record = parsed(raw, path, line)
+        if not isinstance(record.value, dict):
+            raise UnreadableFile(str(path), "this sample is not a JSON object", line)
+        yield _entry(Intake(path, line), record.value, header)
+
+
+def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any]) -> Entry:
+    attachments = plain_object(sample.get("attachments"))
+    if attachments:
+        sample = _attached(sample, attachments)
+    messages = sample.get("messages")
+    if not isinstance(messages, list):
+        raise intake.refusal('"messages" is missing or is not a list, so there are no steps')
+    events = [one for one in plain_list(sample.get("events")) if isinstance(one, dict)]
+    turns = _decided(_turns(messages, events, intake), events)
+    outcome, gold = _result(sample)
+    epoch = number_of(sample.get("epoch"))
+    trajectory = Trajectory(
+        task_id=str(sample.get("id", f"line-{intake.line}")),
+        environment="generic",
+        instruction=_asked(sample.get("input"), intake),
+        trial=trial_of(epoch - 1) if epoch is not None else 0,
+        outcome=outcome,
+        gold=gold,
+        source={"file": intake.path.name, "line": intake.line, "format": _NAME},
+        extra={name: header[name] for name in ("task", "model", "run_id", "created") if header.get(name)},
+    )
+    return entry_of(intake, turns, trajectory)
+
+
+def _turns(messages: Sequence[Any], events: Sequence[Mapping[str, Any]], intake: Intake) -> list[Turn]:
+    """The turns of the messages, or of the events where those ran calls that the messages no longer hold."""
+    own = Intake(intake.path, intake.line)
+    turns = read_turns(messages, own)
+    held = {call.id for turn in turns for call in turn.calls}
+    if any(one.get("event") == "tool" and word(one.get("id")) not in held for one in events):
+        return turns_of_spans([*filter(None, map(_span, events, range(1, len(events) + 1)))], intake)
+    intake.left_out, intake.pictures = own.left_out, own.pictures
+    return turns
+
+
+def _span(event: Mapping[str, Any], number: int) -> LoggedSpan | None:
+    start = f"{number:08}"
+    if event.get("event") == "model":
+        return LoggedSpan(MODEL_SPAN, "", start, event.get("input"), event.get("output"), number=number)
+    if event.get("event") == "tool":
+        name, call_id = str(event.get("function") or ""), str(event.get("id") or "")
+        error = str(plain_object(event.get("error")).get("message") or "")
+        arguments, result = event.get("arguments"), event.get("result")
+        return LoggedSpan(TOOL_SPAN, name, start, arguments, result, call_id, error=error, number=number)
+    return None
+
+
+def _decided(turns: Sequence[Turn], events: Sequence[Mapping[str, Any]]) -> list[Turn]:
+    """The turns, each call with the last decision about it that was recorded."""
+    extra: dict[str, Any] = {}
+    for event in events:
+        call = plain_object(event.get("call"))
+        if event.get("event") == "approval" and word(event.get("decision")) in _DECISIONS:
+            who, words = str(event.get("approver") or "approver"), str(event.get("explanation") or "")
+            extra[str(call.get("id"))] = decided(_DECISIONS[event["decision"]], who, words)
+    known = [tuple(replace(call, extra=extra.get(call.id, call.extra)) for call in turn.calls) for turn in turns]
+    return [replace(turn, calls=calls) for turn, calls in zip(turns, known, strict=True)] if extra else list(turns)
+
+
+def _result(sample: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+    """The first score that says right or wrong is the label; an error or a limit is how it ended."""
+    scores = {name: plain_object(one).get("value") for name, one in plain_object(sample.get("scores")).items()}
+    gold: dict[str, Any] = {"scores": scores} if scores else {}
+    gold |= {"target": sample["target"]} if sample.get("target") else {}
+    outcome = Outcome.FINISHED
+    numbers = [number for value in scores.values() if (number := _number(value)) in (0.0, 1.0)]
+    if numbers:
+        outcome, label = result_of(numbers[0] or 0.0)
+        gold = {"label": str(label), **gold}
+    if sample.get("error"):
+        return Outcome.ERROR, gold | {"error": str(plain_object(sample["error"]).get("message") or "error")}
+    return (Outcome.HALTED if sample.get("limit") else outcome), gold
+
+
+def _number(value: object) -> float | None:
+    return _VALUES.get(value) if isinstance(value, str) and value in _VALUES else number_of(value)
+
+
+def _asked(given: object, intake: Intake) -> str:
+    if isinstance(given, str):
+        return given
+    messages = [plain_object(one) for one in given] if isinstance(given, list) else []
+    return next((spoken_text(one.get("content"), intake) for one in messages if one.get("role") == "user"), "")
+
+
+def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
+    """The value with each long text or picture in the place of its address."""
+    if isinstance(value, str) and value.startswith(_ATTACHED):
+        return attachments.get(value.removeprefix(_ATTACHED), value)
+    if isinstance(value, dict):
+        return {name: _attached(one, attachments) for name, one in value.items() if name != "attachments"}
+    return [_attached(one, attachments) for one in value] if isinstance(value, list) else value
+
+
+IMPORTER = Importer(
+    _NAME, "Inspect evaluation logs (.eval and .json)", recognises, read, ((".eval.task", ".status", ".samples"),)
+)

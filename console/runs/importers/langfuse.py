@@ -1,0 +1,98 @@
+"""Langfuse exports: a trace with its observations, of which tools and generations are steps; scores tell the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from console.runs.importers.parts.conversation import entry_of
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object
+from console.runs.importers.parts.json_records import Record, base_of, objects, outline
+from console.runs.importers.parts.rewards import scored_result
+from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
+from console.runs.importers.records import Entry, Importer, Progress
+from console.trajectory import Trajectory
+
+_NAME = "langfuse"
+_MARKS = (
+    (".trace", ".observations"),
+    (".observations[].type",),
+    (".observations", ".projectId"),
+    (".trace.observations",),
+)
+_HOLDING = ("SPAN", "AGENT", "CHAIN")
+"""Observations that only hold others."""
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether there is a trace with observations."""
+    return base_of(outline(head), *_MARKS) is not None
+
+
+def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """The traces; raises UnreadableFile at a record without a list of observations."""
+    for record in objects(path, progress, *_MARKS):
+        intake = Intake(path, record.line)
+        trace = plain_object(record.value.get("trace")) or record.value
+        observations = record.value.get("observations", trace.get("observations"))
+        if not isinstance(observations, list):
+            raise intake.refusal('"observations" is missing or is not a list')
+        found = [plain_object(one) for one in observations]
+        spans = [span for number, one in enumerate(found, 1) if (span := _span(one, found, number, intake))]
+        spans = spans or [LoggedSpan(MODEL_SPAN, "trace", "", trace.get("input"), trace.get("output"))]
+        yield entry_of(intake, turns_of_spans(spans, intake), _trajectory(path, record, trace))
+
+
+def _trajectory(path: Path, record: Record, trace: Mapping[str, Any]) -> Trajectory:
+    scores = plain_list(trace.get("scores")) or plain_list(record.value.get("scores"))
+    told = {str(one["name"]): one.get("value", one.get("stringValue")) for one in scores if "name" in plain_object(one)}
+    outcome, gold = scored_result(told)
+    asked = unpacked(trace.get("input"))
+    kept = ("name", "sessionId", "userId", "tags")
+    return Trajectory(
+        task_id=str(trace.get("id") or f"line-{record.line}"),
+        environment="generic",
+        instruction=asked if isinstance(asked, str) else "",
+        outcome=outcome,
+        gold=gold,
+        source={"file": path.name, "line": record.line, "format": _NAME},
+        extra={key: trace[key] for key in kept if trace.get(key)} | record.notes,
+    )
+
+
+def _span(
+    one: Mapping[str, Any], others: Sequence[Mapping[str, Any]], number: int, intake: Intake
+) -> LoggedSpan | None:
+    kind = str(one.get("type") or "").upper()
+    if kind in _HOLDING:
+        return None
+    if kind not in ("GENERATION", "TOOL"):
+        intake.leave_out(f"observation of type {kind or 'none'}")
+        return None
+    failed = one.get("level") == "ERROR"
+    return LoggedSpan(
+        TOOL_SPAN if kind == "TOOL" else MODEL_SPAN,
+        name=str(one.get("name") or ""),
+        start=str(one.get("startTime") or ""),
+        asked=unpacked(one.get("input")),
+        given=unpacked(one.get("output")),
+        speaker=_agent(one, {other.get("id"): other for other in others if isinstance(other.get("id"), str)}),
+        error=str(one.get("statusMessage") or "") if failed else "",
+        number=number,
+    )
+
+
+def _agent(one: Mapping[str, Any], by_id: Mapping[Any, Mapping[str, Any]]) -> str:
+    """The name of the nearest agent that an observation stands under."""
+    for _ in range(len(by_id)):
+        parent = one.get("parentObservationId")
+        if not isinstance(parent, str) or parent not in by_id:
+            break
+        one = by_id[parent]
+        if str(one.get("type")).upper() == "AGENT":
+            return str(one.get("name") or "")
+    return ""
+
+
+IMPORTER = Importer(_NAME, "Langfuse traces with their observations", recognises, read, _MARKS)

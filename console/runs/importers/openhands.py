@@ -1,0 +1,182 @@
+"""OpenHands' output and events: actions with the observations that name them, older files in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of
+from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.json_records import base_of, json_records, outline
+from console.runs.importers.parts.message_parts import call_id, message_turns, result_text, spoken_text
+from console.runs.importers.parts.resolved import resolved_result
+from console.runs.importers.records import Entry, Importer, Progress, decided
+from console.trajectory import Outcome, Picture, Trajectory
+
+_NAME = "openhands"
+_MARKS = (
+    (".instance_id", ".history"),
+    (".history[].action",),
+    (".history[].kind",),
+    ("[].source", "[].action", "[].args"),
+    ("[].kind", "[].source"),
+    (".action", ".source", ".args"),
+)
+_QUIET = frozenset({"null", "agent_state_changed", "change_agent_state", "recall", "noop", "pause", "resume"})
+_NOT_ARGUMENTS = frozenset({"thought", "confirmation_state", "security_risk"})
+_LIMITS = ("iteration", "stuck", "limit", "budget")
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether there is a history of events with their source."""
+    return base_of(outline(head), *_MARKS) is not None
+
+
+def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """The run of each record; raises UnreadableFile at one without a history."""
+    for record in json_records(path, progress, *_MARKS):
+        intake = Intake(path, record.line)
+        fields = plain_object(record.value)
+        history = fields.get("history") if fields else record.value
+        if not isinstance(history, list):
+            raise intake.refusal('"history" is missing or is not a list of events')
+        turns = [turn for number, event in _events(history, intake) for turn in _turns(event, number, intake)]
+        outcome, gold = _result(path, fields)
+        instruction = fields.get("instruction")
+        trajectory = Trajectory(
+            task_id=str(fields.get("instance_id") or path.stem),
+            environment="generic",
+            instruction=instruction if isinstance(instruction, str) else "",
+            outcome=outcome,
+            gold=gold,
+            source={"file": path.name, "line": record.line, "format": _NAME},
+            extra={name: fields[name] for name in ("error",) if fields.get(name)} | record.notes,
+        )
+        yield entry_of(intake, turns, trajectory)
+
+
+def _events(history: Sequence[Any], intake: Intake) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The events with their number; those of a pair name each other by the number of the pair."""
+    for number, event in enumerate(history, 1):
+        if isinstance(event, dict):
+            yield number, event
+        elif isinstance(event, list):
+            for one in (plain_object(part) for part in event):
+                known = {"cause": f"pair {number}"} if "observation" in one else {"id": f"pair {number}"}
+                yield number, {**one, **known}
+        else:
+            intake.leave_out("event that is no object")
+
+
+def _result(path: Path, fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+    tests = plain_object(fields.get("test_result"))
+    holders = (fields.get("report"), tests.get("report"), tests.get("result"), tests, fields)
+    told = next((one["resolved"] for one in map(plain_object, holders) if one.get("resolved") is not None), None)
+    instance = str(fields.get("instance_id") or "")
+    outcome, gold = resolved_result(path, instance, bool(told) if told is not None else None)
+    error = str(fields.get("error") or "").lower()
+    if error:
+        outcome = Outcome.HALTED if any(word in error for word in _LIMITS) else Outcome.ERROR
+    return outcome, gold
+
+
+def _turns(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Turn]:
+    if isinstance(event.get("kind"), str):
+        yield from _newer(event, event["kind"], number, intake)
+    elif isinstance(event.get("action"), str):
+        yield from _acted(event, number, intake)
+    elif isinstance(event.get("observation"), str):
+        yield from _observed(event, number, intake)
+    else:
+        intake.leave_out("event that is neither an action nor an observation")
+
+
+def _acted(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Turn]:
+    name, args, source = event["action"], plain_object(event.get("args")), event.get("source")
+    if name in ("message", "system"):
+        role = SYSTEM if name == "system" else AGENT if source == "agent" else USER
+        told = args.get("content", event.get("message"))
+        pictures = _pictures(args.get("image_urls"), intake)
+        yield Turn(role, _with(told if isinstance(told, str) else "", pictures), pictures=pictures, number=number)
+        return
+    if name in _QUIET:
+        return
+    arguments = {key: value for key, value in args.items() if key not in _NOT_ARGUMENTS}
+    call = LoggedCall(name, arguments, str(event.get("id", "")), _facts(args))
+    if source == "agent" or source is None:
+        thought = args.get("thought") if name != "think" else ""
+        call = LoggedCall(name, args, call.id) if name == "think" else call
+        yield Turn(AGENT, thought=thought if isinstance(thought, str) else "", calls=(call,), number=number)
+    else:
+        yield Turn(USER, f"{source} calls {call.action}", number=number)
+
+
+def _facts(args: Mapping[str, Any]) -> dict[str, Any]:
+    """What the agent's own guard said of a call, and what a person decided about it."""
+    risk = {"security_risk": args["security_risk"]} if args.get("security_risk") not in (None, "", -1) else {}
+    # Without confirmation mode every call counts as confirmed, which nobody decided.
+    refused = args.get("confirmation_state") == "rejected"
+    return {**risk, **(decided("reject", "the user of the session") if refused else {})}
+
+
+def _observed(event: Mapping[str, Any], number: int, intake: Intake) -> Iterator[Turn]:
+    kind, extras = event["observation"], plain_object(event.get("extras"))
+    if kind in _QUIET:
+        return
+    text, shown = result_text(event.get("content"), intake)
+    code = extras.get("exit_code", plain_object(extras.get("metadata")).get("exit_code"))
+    if code not in (None, 0, -1):
+        text = f"{text}\nexit code {code}"
+    pictures = (*shown, *_pictures([extras.get("screenshot")], intake), *_pictures(extras.get("image_urls"), intake))
+    cause = event.get("cause")
+    extra = decided("reject", "the user of the session", text) if kind == "user_rejected" else {}
+    by_cause = cause not in (None, -1)
+    yield Turn(
+        TOOL if by_cause else USER,
+        _with(text, pictures[len(shown) :]),
+        answers=str(cause) if by_cause else "",
+        pictures=pictures,
+        number=number,
+        step_extra=extra,
+    )
+
+
+def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> Iterator[Turn]:
+    """An event of the newer software development kit."""
+    answers = call_id(event) or str(event.get("action_id") or "")
+    if kind == "SystemPromptEvent":
+        yield Turn(SYSTEM, spoken_text(event.get("system_prompt"), intake), number=number)
+    elif kind == "MessageEvent":
+        yield from message_turns(plain_object(event.get("llm_message")), intake)
+    elif kind == "ActionEvent":
+        held = plain_object(event.get("tool_call"))
+        function = plain_object(held.get("function")) or held
+        given = function.get("arguments", event.get("action"))
+        name = event.get("tool_name") or function.get("name")
+        if not isinstance(name, str):
+            raise intake.refusal(f"the call of event {number} has no name")
+        thought = "\n".join(
+            filter(None, [str(event.get("reasoning_content") or ""), spoken_text(event.get("thought"), intake)])
+        )
+        yield Turn(AGENT, thought=thought, calls=(LoggedCall(name, given, answers),), number=number)
+    elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
+        seen = plain_object(event.get("observation"))
+        value = event.get("error") or event.get("rejection_reason") or seen.get("content") or seen.get("output") or seen
+        text, pictures = result_text(value, intake)
+        extra = decided("reject", "the user of the session", text) if kind == "UserRejectObservation" else {}
+        yield Turn(TOOL, text, answers=answers, pictures=tuple(pictures), number=number, step_extra=extra)
+    else:
+        intake.leave_out(f"event of kind {kind}")
+
+
+def _pictures(addresses: object, intake: Intake) -> tuple[Picture, ...]:
+    found = addresses if isinstance(addresses, list) else []
+    return tuple(picture for one in found if one if (picture := intake.picture(one)))
+
+
+def _with(text: str, pictures: Sequence[Picture]) -> str:
+    return "\n".join(filter(None, [text, *(picture.text for picture in pictures)]))
+
+
+IMPORTER = Importer(_NAME, "OpenHands outputs and events", recognises, read, _MARKS)

@@ -1,0 +1,215 @@
+"""OpenTelemetry traces as OTLP JSON, with the GenAI conventions or OpenInference's; batches a line or one object."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from console.runs.importers.parts.conversation import entry_of
+from console.runs.importers.parts.grouped_lines import GroupedRecord, grouped
+from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.json_records import base_of, objects, outline
+from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
+from console.runs.importers.records import Entry, Importer, Progress
+from console.trajectory import Trajectory
+
+_NAME = "otel"
+_MARKS = ((".resourceSpans",), (".resource_spans",), (".scopeSpans",), (".traceId", ".spanId"))
+_BATCHES = (("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"))
+_MODELS = ("chat", "text_completion", "generate_content", "LLM")
+_TOOLS = ("execute_tool", "TOOL")
+_CHOICE = "gen_ai.choice"
+_HOLDING = ("invoke_agent", "create_agent", "invoke_workflow", "AGENT", "CHAIN")
+_OF_MODELS = ("gen_ai.prompt", "gen_ai.output", "gen_ai.completion")
+_TOOL_ASKED = (
+    *("gen_ai.tool.call.arguments", "tool.parameters", "input.value", "tool_arguments"),
+    *("ai.toolCall.args", "ai.toolCall.input", "traceloop.entity.input"),
+)
+_TOOL_GIVEN = (
+    *("gen_ai.tool.call.result", "output.value", "tool_response"),
+    *("ai.toolCall.result", "ai.toolCall.output", "traceloop.entity.output"),
+)
+_INDEXED = re.compile(r"^(?:llm|gen_ai)\.(input_messages|output_messages|prompt|completion)\.(\d+)\.(.+)$")
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether there are resource spans, or spans with their trace."""
+    return base_of(outline(head), *_MARKS) is not None
+
+
+def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """The traces, each a trajectory, its spans by time wherever they stand in the file."""
+    spans = (
+        (_trace_id(span), record.line, span)
+        for record in objects(path, progress, *_MARKS)
+        for span in _spans(record.value)
+    )
+    for trace_id, records in grouped(spans):
+        intake = Intake(path, records[0].line)
+        facts = [(one, _attributes(one.value)) for one in records]
+        agents = {str(one.value.get("spanId")): _agent(attributes) for one, attributes in facts}
+        read_spans = [
+            _span(one, attributes, agents, number, intake) for number, (one, attributes) in enumerate(facts, 1)
+        ]
+        root = next((one.value for one in records if not one.value.get("parentSpanId")), records[0].value)
+        trajectory = Trajectory(
+            task_id=trace_id or f"line-{intake.line}",
+            environment="generic",
+            instruction="",
+            source={"file": path.name, "line": intake.line, "format": _NAME},
+            extra={"name": root["name"]} if isinstance(root.get("name"), str) else {},
+        )
+        yield entry_of(intake, turns_of_spans([span for span in read_spans if span], intake), trajectory)
+
+
+def _spans(batch: Mapping[str, Any], level: int = 0) -> Iterator[dict[str, Any]]:
+    """The spans of a batch, which holds resources, which hold scopes, which hold spans."""
+    if "spanId" in batch:
+        yield dict(batch)
+        return
+    for names in _BATCHES[level:]:
+        level += 1
+        for held in _list(batch, *names):
+            yield from _spans(plain_object(held), level)
+    for span in _list(batch, "spans"):
+        yield plain_object(span)
+
+
+def _list(holder: Mapping[str, Any], *names: str) -> Sequence[Any]:
+    return next((holder[name] for name in names if isinstance(holder.get(name), list)), ())
+
+
+def _trace_id(span: Mapping[str, Any]) -> str:
+    return str(span.get("traceId") or span.get("trace_id") or "")
+
+
+def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes by name, those of events with them: older conventions put messages there."""
+    found = _values(span.get("attributes"))
+    for event in _list(span, "events"):
+        for name, value in _values(plain_object(event).get("attributes")).items():
+            found.setdefault(name, value)
+    return found
+
+
+def _values(attributes: object) -> dict[str, Any]:
+    if isinstance(attributes, dict):
+        return attributes
+    pairs = [plain_object(one) for one in attributes] if isinstance(attributes, list) else []
+    return {str(pair.get("key")): _value(pair.get("value")) for pair in pairs}
+
+
+def _value(value: Any) -> Any:
+    """The JSON value of an attribute's `AnyValue`."""
+    if not isinstance(value, dict) or not value:
+        return value
+    kind, held = next(iter(value.items()))
+    if kind == "arrayValue":
+        return [_value(one) for one in _list(plain_object(held), "values")]
+    if kind == "kvlistValue":
+        return _values(plain_object(held).get("values"))
+    return int(held) if kind == "intValue" and isinstance(held, str) and held.lstrip("-").isdigit() else held
+
+
+def _agent(attributes: Mapping[str, Any]) -> str:
+    told = attributes.get("gen_ai.agent.name") or attributes.get("agent.name")
+    return told if isinstance(told, str) else ""
+
+
+def _span(
+    record: GroupedRecord, told: Mapping[str, Any], agents: Mapping[str, str], number: int, intake: Intake
+) -> LoggedSpan | None:
+    """The span of a model or a tool; None for those that only hold others, and, counted, for those of other kinds."""
+    kind = told.get("gen_ai.operation.name") or told.get("openinference.span.kind") or _kind(told)
+    span, name = record.value, str(record.value.get("name") or "")
+    status = plain_object(span.get("status"))
+    shared: dict[str, Any] = {
+        "start": str(span.get("startTimeUnixNano") or "").zfill(20),
+        "speaker": _agent(told) or agents.get(str(span.get("parentSpanId")), ""),
+        "error": str(status.get("message") or "") if status.get("code") in (2, "STATUS_CODE_ERROR") else "",
+        "number": number,
+        "line": record.line,
+    }
+    if kind in _TOOLS:
+        tool = _first(told, "gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name") or name
+        asked, given = _first(told, *_TOOL_ASKED), _first(told, *_TOOL_GIVEN)
+        call_id = str(_first(told, "gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id") or "")
+        return LoggedSpan(TOOL_SPAN, str(tool), asked=asked, given=given, call_id=call_id, **shared)
+    if kind in _MODELS:
+        return LoggedSpan(MODEL_SPAN, name, asked=_asked(told), given=_given(told), **shared)
+    if kind not in _HOLDING:
+        intake.at = record.line
+        intake.leave_out(f"span of kind {kind}" if kind else "span without a known kind")
+    return None
+
+
+def _kind(told: Mapping[str, Any]) -> str:
+    """The kind of a span that does not say it, by what only such spans have."""
+    if any(name in told for name in ("gen_ai.tool.name", "ai.toolCall.name")):
+        return "execute_tool"
+    if isinstance(told.get("traceloop.span.kind"), str):
+        return "execute_tool" if told["traceloop.span.kind"] == "tool" else "CHAIN"
+    if str(told.get("ai.operationId")).startswith("ai.") and "ai.response.finishReason" in told:
+        # The outer span repeats what its `doGenerate` or `doStream` says.
+        return "chat" if str(told["ai.operationId"]).endswith(("doGenerate", "doStream")) else "CHAIN"
+    return "chat" if any(name.startswith(_OF_MODELS) for name in told) else ""
+
+
+def _first(told: Mapping[str, Any], *names: str) -> Any:
+    return next((told[name] for name in names if told.get(name) is not None), None)
+
+
+def _asked(told: Mapping[str, Any]) -> Any:
+    messages = unpacked(_first(told, "gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages"))
+    messages = messages or [one for one in _events(told) if one.get("event.name") != _CHOICE]
+    found = messages or _indexed(told, "input_messages", "prompt") or unpacked(_first(told, "input.value"))
+    policy = unpacked(told.get("gen_ai.system_instructions"))
+    return (
+        [{"role": "system", "parts": policy}, *found] if isinstance(policy, list) and isinstance(found, list) else found
+    )
+
+
+def _given(told: Mapping[str, Any]) -> Any:
+    messages = unpacked(_first(told, "gen_ai.output.messages", "gen_ai.completion"))
+    messages = messages or [one for one in _events(told) if one.get("event.name") == _CHOICE]
+    calls = unpacked(told.get("ai.response.toolCalls"))
+    if not messages and ("ai.response.text" in told or calls):
+        return {"role": "assistant", "content": told.get("ai.response.text"), "tool_calls": calls}
+    return messages or _indexed(told, "output_messages", "completion") or unpacked(_first(told, "output.value"))
+
+
+def _events(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Messages that an older convention writes as one list of events."""
+    found = unpacked(told.get("events"))
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _indexed(told: Mapping[str, Any], *kinds: str) -> list[dict[str, Any]]:
+    """Messages that are spread over attributes such as `llm.input_messages.0.message.role`."""
+    messages: dict[int, dict[str, Any]] = {}
+    for key, value in told.items():
+        match = _INDEXED.match(key)
+        if match and match[1] in kinds:
+            message = messages.setdefault(int(match[2]), {})
+            _put(message, match[3].removeprefix("message."), value)
+    return [messages[place] for place in sorted(messages)]
+
+
+def _put(message: dict[str, Any], path: str, value: Any) -> None:
+    """Puts `tool_calls.0.tool_call.function.name` and its like where a message has them."""
+    parts = path.split(".")
+    if parts[0] == "tool_calls" and len(parts) > 2 and parts[1].isdigit():
+        calls = message.setdefault("tool_calls", [])
+        calls += [{} for _ in range(int(parts[1]) + 1 - len(calls))] if int(parts[1]) < 256 else []
+        calls[min(int(parts[1]), len(calls) - 1)][parts[-1]] = value
+    elif parts[0] == "contents" and parts[-1] == "text":
+        message["content"] = "\n".join(filter(None, [message.get("content"), str(value)]))
+    else:
+        message[parts[0]] = value
+
+
+IMPORTER = Importer(
+    _NAME, "OpenTelemetry traces (OTLP JSON: GenAI conventions, OpenInference)", recognises, read, _MARKS
+)

@@ -1,0 +1,242 @@
+"""The conversation, the one shape that most logs reduce to: turns with their calls, and results that name their call.
+
+An importer maps its records to turns (`parts.message_parts` reads the usual dialects) and has steps made of them here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import Any
+
+import orjson
+
+from console.runs.importers.parts.intake import Intake
+from console.runs.importers.parts.messages import FIRST_WORDS, POLICY
+from console.runs.importers.records import Entry, Found, Skipped, with_critical_action
+from console.trajectory import Outcome, Picture, Step, Trajectory, call_action
+
+SYSTEM, USER, AGENT, TOOL = "system", "user", "assistant", "tool"
+
+_SILENT = "the assistant says nothing in this conversation, so there is nothing to review"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCall:
+    """A tool call as a log holds it: its arguments are a JSON value, or the text that stood there.
+
+    `extra` is kept with the step that the call becomes.
+    """
+
+    name: str
+    arguments: Any = None
+    id: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def action(self) -> str:
+        """The call as an action, `name({json})`."""
+        return call_action(self.name, self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a conversation; `answers` is the id of the call that a tool's turn is the result of.
+
+    `number` counts the messages of the record from 1; `step_extra` is kept with the step that the turn belongs to.
+    """
+
+    role: str
+    text: str = ""
+    thought: str = ""
+    calls: tuple[LoggedCall, ...] = ()
+    answers: str = ""
+    speaker: str = ""
+    pictures: tuple[Picture, ...] = ()
+    number: int = 0
+    step_extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def respond(text: str) -> str:
+    """The action of talking to the user."""
+    return f"respond({orjson.dumps({'content': text}).decode()})"
+
+
+def joined_thoughts(turns: Iterable[Turn]) -> Iterator[Turn]:
+    """The turns, thoughts that stand alone put into the agent's turn that follows them."""
+    waiting: Turn | None = None
+    for turn in turns:
+        if waiting is not None:
+            if turn.role == AGENT and turn.speaker == waiting.speaker:
+                turn = replace(turn, thought=_paragraphs(waiting.thought, turn.thought))
+            else:
+                yield waiting
+            waiting = None
+        if turn.role == AGENT and turn.thought and not turn.text and not turn.calls:
+            waiting = turn
+        else:
+            yield turn
+    if waiting is not None:
+        yield waiting
+
+
+def entry_of(
+    intake: Intake,
+    turns: Sequence[Turn],
+    trajectory: Trajectory,
+    *,
+    critical: tuple[str, ...] = (),
+) -> Entry:
+    """The trajectory with its instruction, opening and steps from the turns; skipped where the agent does nothing."""
+    intake.at = 0
+    begun = next((place for place, turn in enumerate(turns) if turn.role == AGENT), len(turns))
+    steps = tuple(steps_of(turns, intake))
+    if not steps and trajectory.outcome is not Outcome.ERROR:
+        lost = ", ".join(f"{one.count} x {what}" for what, one in intake.left_out.items())
+        return Skipped(intake.line, f"{_SILENT}{f'; left out: {lost}' if lost else ''}")
+    shown = replace(
+        trajectory,
+        instruction=trajectory.instruction or first_words(turns),
+        opening=trajectory.opening or opening_of(turns[:begun]),
+        pictures=trajectory.pictures or tuple(one for turn in turns[:begun] for one in turn.pictures),
+        steps=steps,
+    )
+    return found(intake, shown, critical=critical)
+
+
+def found(
+    intake: Intake,
+    trajectory: Trajectory,
+    *,
+    critical: tuple[str, ...] = (),
+) -> Found:
+    """The trajectory as found, with all that its intake noted."""
+    return Found(
+        intake.line,
+        with_critical_action(trajectory, critical),
+        left_out=dict(intake.left_out),
+        pictures=intake.pictures,
+        read_as=tuple(intake.read_as),
+        critical=critical,
+    )
+
+
+def first_words(turns: Sequence[Turn]) -> str:
+    """What the user said first, or an empty text."""
+    return next((turn.text for turn in turns if turn.role == USER), "")
+
+
+def opening_of(turns: Sequence[Turn]) -> str:
+    """What the agent was given before its first turn: the policy and the user's first words."""
+    policy = [turn.text for turn in turns if turn.role == SYSTEM]
+    words = [_named(turn) for turn in turns if turn.role == USER]
+    parts = [(POLICY, policy), (FIRST_WORDS, words)]
+    return "\n\n".join(f"{title}\n" + "\n\n".join(texts) for title, texts in parts if any(texts))
+
+
+def steps_of(turns: Iterable[Turn], intake: Intake) -> Iterator[Step]:
+    """One step a call, or one for the words to the user; what comes back belongs to the call that it names.
+
+    A result without a known id belongs to the first call of the last turn that has none yet; what the user says
+    belongs to the last step.
+    """
+    drafts = _Drafts(intake)
+    for turn in turns:
+        drafts.add(turn)
+    for draft in drafts.made:
+        yield Step(
+            thought=draft.thought,
+            action=draft.action,
+            observation="\n".join(draft.seen),
+            speaker=draft.speaker,
+            pictures=tuple(draft.pictures),
+            extra=draft.extra,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class _Draft:
+    place: int
+    group: int
+    call_id: str | None
+    thought: str
+    action: str
+    speaker: str
+    extra: Mapping[str, Any]
+    answered: bool = False
+    seen: list[str] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Drafts:
+    intake: Intake
+    made: list[_Draft] = field(default_factory=list)
+    by_id: dict[str, list[_Draft]] = field(default_factory=dict)
+    group: int = 0
+
+    def add(self, turn: Turn) -> None:
+        if turn.role == AGENT:
+            self._act(turn)
+        elif turn.role == TOOL:
+            self._answer(turn)
+        elif self.made:
+            self._show(self.made[-1], turn, _named(turn), f"{turn.role} text")
+        else:
+            self.intake.read_as.append((turn.number, f"{turn.role} text", 0))
+
+    def _act(self, turn: Turn) -> None:
+        self.group += 1
+        beside = _paragraphs(turn.thought, turn.text) if turn.calls else turn.thought.strip()
+        for call in turn.calls:
+            draft = self._begin(turn, call.action, beside, call.id)
+            draft.extra, beside = {**turn.step_extra, **call.extra}, ""
+            if call.id:
+                self.by_id.setdefault(call.id, []).append(draft)
+            self.intake.read_as.append((turn.number, f"call {call.name}", draft.place))
+        if not turn.calls:
+            silent = not turn.text.strip() and bool(beside)
+            draft = self._begin(turn, "" if silent else respond(turn.text), beside)
+            draft.answered = True
+            self.intake.read_as.append((turn.number, "thought" if silent else "answer", draft.place))
+
+    def _begin(self, turn: Turn, action: str, thought: str, call_id: str | None = None) -> _Draft:
+        draft = _Draft(len(self.made) + 1, self.group, call_id, thought, action, turn.speaker, turn.step_extra)
+        draft.pictures += turn.pictures if not self.made or self.made[-1].group != self.group else ()
+        self.made.append(draft)
+        return draft
+
+    def _answer(self, turn: Turn) -> None:
+        draft = self._asked_by(turn.answers)
+        if draft is None:
+            self.intake.leave_out("result whose call is not in the log")
+            return
+        draft.answered = True
+        draft.extra = {**draft.extra, **turn.step_extra}
+        self._show(draft, turn, turn.text, "result")
+
+    def _asked_by(self, call_id: str) -> _Draft | None:
+        """The call that a result belongs to: of those with its id the unanswered one of the latest turn."""
+        named = self.by_id.get(call_id, []) if call_id else []
+        if waiting := [draft for draft in named if not draft.answered]:
+            return next(draft for draft in waiting if draft.group == waiting[-1].group)
+        if named:
+            return named[-1]
+        last = [*takewhile(lambda draft: draft.group == self.group, reversed(self.made))][::-1]
+        if unanswered := next((draft for draft in last if not draft.answered), None):
+            return unanswered
+        return last[-1] if last and (not call_id or not last[-1].call_id) else None
+
+    def _show(self, draft: _Draft, turn: Turn, text: str, what: str) -> None:
+        draft.seen.append(text)
+        draft.pictures += turn.pictures
+        self.intake.read_as.append((turn.number, what, draft.place))
+
+
+def _named(turn: Turn) -> str:
+    return f"{turn.speaker}: {turn.text}" if turn.speaker else turn.text
+
+
+def _paragraphs(*texts: str) -> str:
+    return "\n\n".join(text.strip() for text in texts if text.strip())

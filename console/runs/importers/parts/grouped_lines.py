@@ -1,0 +1,52 @@
+"""Records of a file put together by a key, though they stand apart in it: memory holds one group at a time."""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+_IN_MEMORY = 16 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedRecord:
+    """A JSON value and the line it begins on."""
+
+    line: int
+    value: Any
+
+
+def grouped(records: Iterable[tuple[str, int, Any]]) -> Iterator[tuple[str, list[GroupedRecord]]]:
+    """The groups in the order of their first record; takes (key, line, value)."""
+    # Three numbers a record, (line, start, bytes), packed: a large file has a million of them.
+    places: dict[str, array[int]] = {}
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
+        for key, line, value in records:
+            raw = orjson.dumps(value)
+            places.setdefault(key, array("q")).extend((line, spool.tell(), len(raw)))
+            spool.write(raw)
+        for key, entries in places.items():
+            yield key, [_read(spool, *entries[at : at + 3]) for at in range(0, len(entries), 3)]
+
+
+def _read(spool: Any, line: int, start: int, size: int) -> GroupedRecord:
+    spool.seek(start)
+    return GroupedRecord(line, orjson.loads(spool.read(size)))
+
+
+def first_values(head: bytes, most: int = 60) -> list[dict[str, Any]]:
+    """The objects on the first whole lines of a file, as far as they are JSON."""
+    found = []
+    for raw in head.split(b"\n")[:most]:
+        try:
+            value = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+    return found

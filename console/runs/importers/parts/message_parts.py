@@ -1,0 +1,384 @@
+"""Messages and their parts in the dialects that logs are written in, read as turns.
+
+OpenAI chat and Responses, Anthropic, Gemini, Bedrock, LangChain, AutoGen, the AI SDK and OpenTelemetry differ in the
+names of a few fields. What is a call anywhere is a call here; what is nothing known is counted, never made into one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, joined_thoughts
+from console.runs.importers.parts.intake import Intake, plain_object
+from console.trajectory import Picture
+
+Part = Mapping[str, Any]
+
+_ROLES = dict.fromkeys(("system", "developer", "SystemMessage", "systemmessage"), SYSTEM)
+_ROLES |= dict.fromkeys(("user", "human", "HumanMessage", "UserMessage"), USER)
+_ROLES |= dict.fromkeys(("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "AssistantMessage"), AGENT)
+_ROLES |= dict.fromkeys(("tool", "function", "ipython", "tool_result", "ToolMessage", "FunctionMessage"), TOOL)
+_TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal")
+_THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought")
+_PICTURES = (
+    "image",
+    "input_image",
+    "image_url",
+    "blob",
+    "inlinedata",
+    "inline_data",
+    "image_file",
+    "input_file",
+    "file",
+    "document",
+)
+_HELD = (
+    *("functionCall", "function_call", "functionResponse", "function_response"),
+    *("toolUse", "toolResult", "inlineData", "inline_data", "image"),
+)
+"""The part's only field, which says what it is, where a dialect gives parts no type."""
+_NAMES = ("name", "toolName", "tool_name", "function_name", "function", "tool")
+_ARGUMENTS = ("arguments", "args", "input", "parameters", "kwargs", "params")
+_CALL_IDS = ("tool_call_id", "call_id", "tool_use_id", "toolCallId", "toolUseId", "source_call_id")
+_RESULTS = ("content", "output", "response", "result", "tools", "outputs", "text")
+_CALL_TYPE = re.compile(r"(?:^|_)(?:tool_?use|tool_?call|function_?call|[a-z_]+_call)$")
+_RESULT_TYPE = re.compile(r"(?:tool_?result|tool_?call_?response|call_?output|function_?response|tool_return)$")
+_ANSWERING = re.compile(r"_call$")
+_NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "status", "name", "output", "error", "agent", "server_label"})
+_PLAIN, _PLAIN_ROLES = frozenset({"role", "content", "tool_call_id"}), ("system", "user", "assistant", "tool")
+"""The fields and roles of most messages, which are the same in every dialect and so are read at once."""
+_NO_NAME = "a call has no name, and what it would have done cannot be told; write its tool's name, or leave it out"
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What the parts of one message hold."""
+
+    intake: Intake
+    texts: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    calls: list[LoggedCall] = field(default_factory=list)
+    results: list[Turn] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+
+
+def read_turns(messages: Sequence[Any], intake: Intake, first: int = 1) -> list[Turn]:
+    """The turns of a list of messages or items, numbered from `first`; raises UnreadableFile at a call without name."""
+    turns: list[Turn] = []
+    for number, message in enumerate(messages, first):
+        if not isinstance(message, dict):
+            intake.leave_out("message that is no object")
+        elif message.keys() <= _PLAIN and type(message.get("content")) is str and message.get("role") in _PLAIN_ROLES:
+            answers = _id(message.get("tool_call_id"))
+            turns.append(Turn(_ROLES[message["role"]], message["content"], answers=answers, number=number))
+        else:
+            turns += [replace(turn, number=number) for turn in message_turns(message, intake)]
+    return list(joined_thoughts(turns))
+
+
+def message_turns(message: Part, intake: Intake) -> Iterator[Turn]:
+    """One message as turns: the results in it, and what was said and called."""
+    message = _unwrapped(message)
+    kind = message.get("type")
+    told = message.get("role", message.get("source") if "source" in message else None)
+    role = _ROLES.get(_word(message.get("role"))) or (_ROLES.get(_word(kind)) if "role" not in message else None)
+    if role is None and "role" not in message and isinstance(kind, str) and not _is_chat(kind):
+        yield from _item(message, intake)
+        return
+    called = _calls(message, intake)
+    if role is None and (called or _holds_calls(message)):
+        role = AGENT
+    if role is None and isinstance(told, str) and _word(kind).endswith(("Message", "Event")):
+        role = USER if told == "user" else AGENT
+    if role is None:
+        named = f" of role {told}" if isinstance(told, str) and told else " without a role"
+        intake.leave_out(f"message{named}")
+        return
+    yield from _said(message, role, called, intake)
+
+
+def call_of(call: Part, intake: Intake) -> LoggedCall:
+    """The call in whichever form; raises UnreadableFile where it has no name."""
+    function = call.get("function")
+    held = function if isinstance(function, dict) else call
+    name = next((held[key] for key in _NAMES if isinstance(held.get(key), str) and held[key].strip()), None)
+    if name is None:
+        raise intake.refusal(_NO_NAME)
+    arguments = next((held[key] for key in _ARGUMENTS if held.get(key) is not None), None)
+    return LoggedCall(name, arguments, call_id(call) or _id(call.get("id")))
+
+
+def call_id(holder: Part) -> str:
+    """The id of the call that an object names, or an empty text."""
+    return next((_id(holder[key]) for key in _CALL_IDS if holder.get(key) is not None), "")
+
+
+def result_turn(holder: Part, intake: Intake, *, own_id: bool = False) -> Turn:
+    """What a tool gave back, with the error where one is told; `own_id` where `id` is that of the call."""
+    value = next((holder[key] for key in _RESULTS if holder.get(key) is not None), None)
+    text, pictures = result_text(value, intake)
+    error = holder.get("error")
+    told = error.get("message") if isinstance(error, dict) else error
+    if isinstance(told, str) and told.strip() and told not in text:
+        text = f"{text}\n{told}" if text else told
+    answers = call_id(holder) or (_id(holder.get("id")) if own_id else "")
+    return Turn(TOOL, text, answers=answers, pictures=tuple(pictures))
+
+
+def result_text(value: object, intake: Intake) -> tuple[str, list[Picture]]:
+    """A result as text, its pictures apart; JSON that is no list of parts stays as it is."""
+    if isinstance(value, str):
+        return value, []
+    texts: list[str] = []
+    pictures: list[Picture] = []
+    for part in value if isinstance(value, list) else [value]:
+        _read_result_part(part, texts, pictures, intake)
+    return "\n".join(texts), pictures
+
+
+def spoken_text(value: object, intake: Intake) -> str:
+    """The text of a content that can hold neither calls nor results."""
+    parts = _Parts(intake)
+    _read(value, parts)
+    return "\n".join(parts.texts)
+
+
+def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) -> Iterator[Turn]:
+    if role == TOOL:
+        yield from _tool_turns(message, intake)
+        return
+    before = intake.how_much
+    parts = _Parts(intake)
+    _read(message.get("content", message.get("parts")), parts)
+    yield from parts.results
+    calls = [*called, *(call for call in parts.calls if not _is_among(call, called))]
+    text = "\n".join(parts.texts)
+    if not text and isinstance(message.get("refusal"), str):
+        text = message["refusal"]
+    if role == USER and calls:
+        # What the user does on their own side is no action of the agent: it is something that the agent is shown.
+        text = "\n".join([*parts.texts, *(f"user calls {call.action}" for call in calls)])
+        calls = []
+    thought = _thought(message, parts)
+    nothing = not (text or calls or thought or parts.pictures)
+    if nothing and (parts.results or intake.how_much > before):
+        return
+    yield Turn(
+        role,
+        text,
+        thought=thought,
+        calls=tuple(calls),
+        speaker=_speaker(message, role),
+        pictures=tuple(parts.pictures),
+    )
+
+
+def _tool_turns(message: Part, intake: Intake) -> Iterator[Turn]:
+    """The results of a tool's message: its own, several in it, or those of its parts."""
+    lists = (message.get(key) for key in ("tool_messages", "parts", "content"))
+    held: list[Any] = next((one for one in lists if isinstance(one, list)), [])
+    results: list[Part] = [one for one in held if isinstance(one, dict) and ("role" in one or _is_result(_typed(one)))]
+    for result in results or [message]:
+        turn = result_turn(result, intake, own_id=True)
+        by_user = (result.get("requestor") or message.get("requestor")) == "user"
+        yield Turn(USER, turn.text, pictures=turn.pictures) if by_user else turn
+
+
+def _thought(message: Part, parts: _Parts) -> str:
+    told = next((message[key] for key in ("reasoning_content", "reasoning", "thinking") if message.get(key)), None)
+    if told is not None and not parts.thoughts:
+        _read_thought({"thinking": told}, parts)
+    return "\n\n".join(text.strip() for text in parts.thoughts if text.strip())
+
+
+def _speaker(message: Part, role: str) -> str:
+    source = message.get("source") if _word(message.get("type")).endswith(("Message", "Event")) else None
+    told = next((one for one in (message.get("name"), message.get("agent"), source) if isinstance(one, str)), "")
+    return "" if role == SYSTEM or told == role else told
+
+
+def _calls(message: Part, intake: Intake) -> list[LoggedCall]:
+    """The calls that stand beside the content."""
+    calls = message.get("tool_calls")
+    if calls and not (isinstance(calls, list) and all(isinstance(call, dict) for call in calls)):
+        raise intake.refusal('"tool_calls" is not a list of calls; give each as an object with its name and arguments')
+    invalid = message.get("invalid_tool_calls")
+    for broken in invalid if isinstance(invalid, list) else ():
+        intake.leave_out(f"call of {plain_object(broken).get('name') or 'nothing'} that the model wrote wrongly")
+    further = plain_object(message.get("additional_kwargs"))
+    older = message.get("function_call") or further.get("function_call")
+    beside = further.get("tool_calls")
+    read = [call_of(plain_object(call), intake) for call in calls or (beside if isinstance(beside, list) else ())]
+    return read or ([call_of(older, intake)] if isinstance(older, dict) else [])
+
+
+def _holds_calls(message: Part) -> bool:
+    content = message.get("content", message.get("parts"))
+    return isinstance(content, list) and any(_is_call(_typed(part)) for part in content if isinstance(part, dict))
+
+
+def _is_among(call: LoggedCall, others: Sequence[LoggedCall]) -> bool:
+    return any(call.id == other.id and (call.id or call.action == other.action) for other in others)
+
+
+def _item(item: Part, intake: Intake) -> Iterator[Turn]:
+    """An item that is no message: a call, a result, a thought."""
+    kind = _word(item.get("type"))
+    if kind in _THOUGHTS:
+        parts = _Parts(intake)
+        _read_thought(item, parts)
+        if parts.thoughts:
+            yield Turn(AGENT, thought="\n\n".join(parts.thoughts))
+    elif _is_result(item):
+        yield result_turn(item, intake)
+    elif _is_call(item):
+        agent = item.get("agent")
+        speaker = agent if isinstance(agent, str) else ""
+        yield Turn(AGENT, calls=(_item_call(item, kind, intake),), speaker=speaker)
+        if _ANSWERING.search(kind) and any(item.get(key) is not None for key in ("output", "result", "results")):
+            yield replace(result_turn(item, intake), answers=call_id(item) or _id(item.get("id")))
+    else:
+        intake.leave_out(f"item of type {kind or 'none'}")
+
+
+def _item_call(item: Part, kind: str, intake: Intake) -> LoggedCall:
+    """An item's call; those of tools that the provider runs have no name but that of their type."""
+    if kind in ("function_call", "custom_tool_call", "tool_call", "mcp_call", "tool_use", "toolCall"):
+        call = call_of(item, intake)
+        custom = kind == "custom_tool_call" and isinstance(call.arguments, str)
+        return replace(call, arguments={"input": call.arguments}) if custom else call
+    rest = {key: value for key, value in item.items() if key not in _NOT_ARGUMENTS and value is not None}
+    arguments = rest["action"] if rest.keys() == {"action"} else rest
+    return LoggedCall(_ANSWERING.sub("", kind), arguments, call_id(item) or _id(item.get("id")))
+
+
+def _read(content: object, into: _Parts) -> None:
+    if content is None:
+        return
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, dict):
+            _read_part(_typed(part), into)
+        else:
+            into.texts.append(part if isinstance(part, str) else orjson.dumps(part).decode())
+
+
+def _read_part(part: Part, into: _Parts) -> None:
+    kind = _word(part.get("type"))
+    if kind in _TEXTS:
+        into.texts.append(_first_text(part, "text", "content", "refusal"))
+    elif kind in _THOUGHTS:
+        _read_thought(part, into)
+    elif _is_result(part):
+        into.results.append(result_turn(part, into.intake, own_id=True))
+    elif _is_call(part):
+        into.calls.append(call_of(part, into.intake))
+    elif kind.lower() in _PICTURES:
+        _read_picture(part, into.texts, into.pictures, into.intake)
+    else:
+        into.intake.leave_out(f"part of type {kind}" if kind else "part without a type")
+
+
+def _read_thought(part: Part, into: _Parts) -> None:
+    summary = part.get("summary")
+    for held in (part.get("thinking"), part.get("reasoning"), part.get("text"), part.get("content"), summary):
+        if isinstance(held, str) and held:
+            into.thoughts.append(held)
+            return
+        if isinstance(held, list) and held:
+            inner = _Parts(into.intake)
+            _read(held, inner)
+            into.thoughts += [text for text in (*inner.thoughts, *inner.texts) if text]
+            return
+
+
+def _read_result_part(part: object, texts: list[str], pictures: list[Picture], intake: Intake) -> None:
+    if part is None:
+        return
+    if isinstance(part, str):
+        texts.append(part)
+        return
+    typed = _typed(part) if isinstance(part, dict) else {}
+    if typed.get("type") in _TEXTS and isinstance(typed.get("text", typed.get("content")), str):
+        texts.append(_first_text(typed, "text", "content"))
+    elif _word(typed.get("type")).lower() in _PICTURES and _picture_data(typed) is not None:
+        _read_picture(typed, texts, pictures, intake)
+    else:
+        texts.append(orjson.dumps(part, default=str).decode())
+
+
+def _read_picture(part: Part, texts: list[str], pictures: list[Picture], intake: Intake) -> None:
+    data, told = _picture_data(part) or ("", "")
+    if told and not told.startswith("image"):
+        intake.leave_out(f"part of type {part.get('type')} ({told})")
+    elif picture := intake.picture(data, told):
+        pictures.append(picture)
+        texts.append(picture.text)
+
+
+def _picture_data(part: Part) -> tuple[object, str] | None:
+    """The data, or the address, and the type that a part tells; None where it holds neither."""
+    source = plain_object(part.get("source"))
+    for holder in (source, plain_object(part.get("image_url")), plain_object(part.get("file")), part):
+        told = next((holder[key] for key in ("media_type", "mime_type", "mimeType") if holder.get(key)), "")
+        for name in ("data", "base64", "bytes", "blob", "content", "file_data", "image_url", "image", "url"):
+            if isinstance(holder.get(name), str) and holder[name]:
+                data = holder[name]
+                return data, _word(told) or (data[5:40].partition(";")[0] if data.startswith("data:") else "")
+    return None
+
+
+def _typed(part: Part) -> Part:
+    """The part with its type, told by its only known field where a dialect has none."""
+    if part.get("type") is not None:
+        return part
+    for name in _HELD:
+        if isinstance(part.get(name), dict):
+            return {"type": name, **part[name]}
+    if isinstance(part.get("text"), str):
+        return {"type": "thinking" if part.get("thought") is True else "text", **part}
+    if call_id(part):
+        return {"type": "tool_result", **part}
+    if isinstance(part.get("name"), str) and any(name in part for name in _ARGUMENTS):
+        return {"type": "tool_call", **part}
+    return part
+
+
+def _is_call(part: Part) -> bool:
+    return bool(_CALL_TYPE.search(_word(part.get("type")).replace("-", "_").lower()))
+
+
+def _is_result(part: Part) -> bool:
+    return bool(_RESULT_TYPE.search(_word(part.get("type")).replace("-", "_").lower()))
+
+
+def _is_chat(kind: str) -> bool:
+    return kind == "message" or kind in _ROLES or kind.endswith(("Message", "Event"))
+
+
+def _unwrapped(message: Part) -> Part:
+    """A LangChain message out of its constructor, or out of `data`."""
+    if message.get("type") == "constructor" and isinstance(message.get("kwargs"), dict):
+        path = message.get("id")
+        name = path[-1] if isinstance(path, list) and path else ""
+        return {"type": name, **{key: value for key, value in message["kwargs"].items() if key != "type"}}
+    if isinstance(message.get("data"), dict) and "role" not in message and "content" not in message:
+        return {**message["data"], "type": message.get("type")}
+    return message
+
+
+def _first_text(part: Part, *names: str) -> str:
+    value = next((part[name] for name in names if part.get(name) is not None), "")
+    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+
+
+def _word(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _id(value: object) -> str:
+    return value if isinstance(value, str) else "" if value is None else orjson.dumps(value, default=str).decode()

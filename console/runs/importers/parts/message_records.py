@@ -1,0 +1,90 @@
+"""Records that are conversations: where their messages stand, and what their other fields tell."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from console.environments import ENVIRONMENTS
+from console.runs.importers.parts.conversation import SYSTEM, Turn, entry_of
+from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.json_records import Record, json_records
+from console.runs.importers.parts.message_parts import read_turns
+from console.runs.importers.parts.rewards import RESULT_FIELDS, told_result, trial_of
+from console.runs.importers.records import Entry, Progress
+from console.trajectory import Trajectory
+
+_IDS = ("id", "task_id", "conversation_id", "thread_id", "session_id")
+_LISTS = ("messages", "items", "history", "conversation")
+_OWN = frozenset({"trial", "environment", "instruction", *_LISTS, *_IDS, *RESULT_FIELDS})
+_EXCHANGE = frozenset({"system", "instructions", "input", "output", "request", "response", "choices"})
+
+
+def conversations(name: str, path: Path, progress: Progress | None, *alternatives: tuple[str, ...]) -> Iterator[Entry]:
+    """The conversations of a file, one a record; raises UnreadableFile at a record without messages."""
+    for record in json_records(path, progress, *alternatives):
+        intake = Intake(path, record.line)
+        fields = plain_object(record.value)
+        messages = record.value if isinstance(record.value, list) else _messages(fields)
+        if not messages or not all(isinstance(message, dict) for message in messages):
+            raise intake.refusal("this record has no list of messages with roles")
+        turns = read_turns(messages, intake)
+        yield entry_of(intake, turns, _trajectory(name, record, fields, messages, turns, path))
+
+
+def _messages(fields: Mapping[str, Any]) -> list[Any]:
+    """The messages of a record, or of a request and its response, the policy that stands apart before them."""
+    exchange = {**plain_object(fields.get("request")), **fields}
+    found: list[Any] = []
+    policy = exchange.get("system") or exchange.get("instructions")
+    if isinstance(policy, (str, list)) and policy:
+        found.append({"role": SYSTEM, "content": policy})
+    given = next((exchange[name] for name in (*_LISTS, "input") if isinstance(exchange.get(name), list)), None)
+    if given is None and isinstance(exchange.get("input"), str):
+        given = [{"role": "user", "content": exchange["input"]}]
+    return [*found, *given, *_answered(exchange)] if given else [*found, *_answered(exchange)]
+
+
+def _answered(exchange: Mapping[str, Any]) -> list[Any]:
+    """What a response holds: items, a message, or choices of one."""
+    for holder in (plain_object(exchange.get("response")), exchange):
+        output, choices = holder.get("output"), holder.get("choices")
+        if isinstance(output, list) and all({"type", "role"} & plain_object(one).keys() for one in output):
+            return output
+        if isinstance(choices, list) and choices and "message" in plain_object(choices[0]):
+            return [choices[0]["message"]]
+        if holder.get("role") == "assistant":
+            return [holder]
+    return []
+
+
+def _trajectory(
+    name: str, record: Record, fields: Mapping[str, Any], messages: list[Any], turns: list[Turn], path: Path
+) -> Trajectory:
+    outcome, gold = told_result(fields)
+    named = fields.get("environment")
+    instruction = fields.get("instruction")
+    own = _OWN if any(fields.get(key) for key in _LISTS) else _OWN | _EXCHANGE
+    return Trajectory(
+        task_id=next((_text(fields[key]) for key in _IDS if fields.get(key) is not None), id_of(messages)),
+        environment=named if isinstance(named, str) and named in ENVIRONMENTS else "generic",
+        instruction=instruction if isinstance(instruction, str) else "",
+        trial=trial_of(fields.get("trial")),
+        outcome=outcome,
+        gold=gold,
+        source={"file": path.name, "line": record.line, "format": name},
+        extra={key: value for key, value in fields.items() if key not in own} | record.notes,
+    )
+
+
+def id_of(messages: object) -> str:
+    """The id of a conversation that nobody gave one, the same wherever it is listed."""
+    return "c-" + hashlib.sha1(orjson.dumps(messages), usedforsecurity=False).hexdigest()[:12]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()

@@ -1,0 +1,238 @@
+"""Spans of a trace, the shape of what observability tools export: models asked, tools run, by time.
+
+Each call stands once, though a model wrote it, later prompts repeat it, and a span of its own ran it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, LoggedCall, Turn, joined_thoughts
+from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.message_parts import read_turns, result_text
+
+_TIMES = 3
+_RUNS = "execute_tool "
+MODEL_SPAN, TOOL_SPAN = "model", "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedSpan:
+    """A span: `asked` are the messages that a model was given, `given` those it gave; a tool's are its values."""
+
+    kind: str
+    name: str
+    start: str
+    asked: Any = None
+    given: Any = None
+    call_id: str = ""
+    speaker: str = ""
+    error: str = ""
+    number: int = 0
+    line: int = 0
+
+
+def turns_of_spans(spans: Sequence[LoggedSpan], intake: Intake) -> list[Turn]:
+    """The conversation of a trace; calls without a span and spans without a call both become turns."""
+    trace = _Trace(intake)
+    for span in sorted(spans, key=lambda span: (span.start, span.number)):
+        intake.at = span.line
+        if span.kind == TOOL_SPAN:
+            trace.run(span)
+        else:
+            trace.ask(span)
+    return list(joined_thoughts(trace.turns))
+
+
+def unpacked(value: Any) -> Any:
+    """The value that a JSON text holds, or the value itself; some exporters write JSON as text two or three times."""
+    for _ in range(_TIMES):
+        if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
+            break
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            break
+    return value
+
+
+class _Trace:
+    def __init__(self, intake: Intake) -> None:
+        self.intake = intake
+        self.turns: list[Turn] = []
+        self.said: set[tuple[str, str]] = set()
+        self.called: list[LoggedCall] = []
+        self.known: set[str | tuple[str, bytes]] = set()
+        self.asked: set[bytes] = set()
+        self.unrun: list[LoggedCall] = []
+        self.answered: set[str] = set()
+        self.unmade = 0
+
+    def ask(self, span: LoggedSpan) -> None:
+        """A model's span: what is new in its prompt, then what it answered."""
+        for message in _messages(span.asked, "user"):
+            raw = orjson.dumps(message, default=str)
+            if raw not in self.asked:
+                self.asked.add(raw)
+                for turn in self._read(message, span):
+                    self._recall(turn)
+        for message in _messages(span.given, AGENT):
+            for turn in self._read(message, span):
+                self._add(replace(turn, speaker=turn.speaker or span.speaker) if turn.role == AGENT else turn)
+        if span.error:
+            self.intake.leave_out("error of a model's span")
+
+    def run(self, span: LoggedSpan) -> None:
+        """A tool's span: the result of a call that a model wrote, or a call by itself."""
+        span = replace(span, name=span.name.removeprefix(_RUNS))
+        given = unpacked(span.asked)
+        text, pictures = result_text(_content(span.given), self.intake)
+        text = "\n".join(filter(None, [text, span.error]))
+        call = self._written(span, given)
+        if call is None:
+            self.unmade += 1
+            call = LoggedCall(span.name, given, span.call_id or f"span {self.unmade}")
+            self.turns.append(Turn(AGENT, calls=(call,), speaker=span.speaker, number=span.number))
+            self._know(call)
+        if call.id not in self.answered:
+            self.answered.add(call.id)
+            self.turns.append(Turn(TOOL, text, answers=call.id, pictures=tuple(pictures), number=span.number))
+
+    def _read(self, message: Any, span: LoggedSpan) -> list[Turn]:
+        return read_turns([message], self.intake, span.number)
+
+    def _written(self, span: LoggedSpan, given: Any) -> LoggedCall | None:
+        """The call that the span ran: by its id, else by its name and arguments, else by its name."""
+        if span.call_id and (named := next((call for call in self.called if call.id == span.call_id), None)):
+            self.unrun = [call for call in self.unrun if call is not named]
+            return named
+        same = [call for call in self.unrun if call.name == span.name]
+        wanted = _same(given)
+        fits = next((call for call in same if _same(call.arguments) == wanted), None)
+        found = fits or (same[0] if same and (given in (None, "", {}) or len(same) == 1) else None)
+        self.unrun = [call for call in self.unrun if call is not found]
+        return found
+
+    def _recall(self, turn: Turn) -> None:
+        """A turn of a prompt, which repeats all that was said before."""
+        if turn.role == TOOL:
+            open_call = next((call.id for call in self.called if call.id not in self.answered), "")
+            call_id = turn.answers or open_call
+            if call_id and call_id not in self.answered:
+                self.answered.add(call_id)
+                self.turns.append(replace(turn, answers=call_id))
+        elif turn.role == AGENT and turn.calls:
+            fresh = tuple(call for call in turn.calls if not self._is_known(call))
+            if fresh:
+                self._add(replace(turn, calls=fresh))
+        elif turn.role == AGENT:
+            return
+        elif (turn.role, turn.text) not in self.said and (turn.role != SYSTEM or not self.called):
+            self.said.add((turn.role, turn.text))
+            self.turns.append(turn)
+
+    def _know(self, call: LoggedCall) -> None:
+        self.called.append(call)
+        self.known |= {call.id, (call.name, _same(call.arguments))}
+
+    def _is_known(self, call: LoggedCall) -> bool:
+        return (call.id or (call.name, _same(call.arguments))) in self.known
+
+    def _add(self, turn: Turn) -> None:
+        calls = []
+        for call in turn.calls:
+            self.unmade += not call.id
+            calls.append(call if call.id else replace(call, id=f"span {self.unmade}"))
+        for call in calls:
+            self._know(call)
+        self.unrun += calls
+        if turn.role == TOOL:
+            self.answered.add(turn.answers)
+        self.turns.append(replace(turn, calls=tuple(calls)))
+
+
+def _messages(value: Any, role: str) -> Iterator[Any]:
+    """The messages in a span's input or output, whichever way it holds them; a bare text is one of that role."""
+    value = unpacked(value)
+    if isinstance(value, str):
+        if value:
+            yield {"role": role, "content": value}
+    elif isinstance(value, list):
+        for one in value:
+            yield from _messages(one, role) if isinstance(one, (list, str)) else [_as_message(one, role)]
+    elif isinstance(value, dict):
+        yield from _of_object(value, role)
+
+
+def _of_object(value: dict[str, Any], role: str) -> Iterator[Any]:
+    if "role" in value or value.get("type") in ("ai", "human", "system", "tool", "constructor", "function_call"):
+        yield value
+        return
+    config = plain_object(value.get("config"))
+    named = (
+        holder.get(name) for holder in (value, config) for name in ("system", "instructions", "system_instruction")
+    )
+    policy = next(filter(None, named), None)
+    if role != AGENT and policy and isinstance(policy, (str, list)):
+        yield {"role": SYSTEM, "content": policy}
+    for name in (
+        "messages",
+        "input",
+        "output",
+        "contents",
+        "choices",
+        "generations",
+        "candidates",
+        "message",
+        "content",
+    ):
+        held = unpacked(value.get(name))
+        if isinstance(held, (list, dict)) or (isinstance(held, str) and held):
+            yield from _messages(held, role)
+            return
+    if value.get("tool_calls") or isinstance(value.get("text"), str):
+        yield _as_message(value, role)
+
+
+def _as_message(value: Any, role: str) -> Any:
+    """An element of a list of messages: with its own role or type, a choice, or a part that stands alone."""
+    one = plain_object(value)
+    if isinstance(one.get("message"), dict):
+        return one["message"]
+    if isinstance(one.get("content"), dict) and "parts" in one["content"]:
+        return {"role": role, **one["content"]}
+    if (
+        "role" in one
+        or "source" in one
+        or one.get("type") in ("ai", "human", "system", "tool", "constructor", "message")
+    ):
+        return one
+    if "type" not in one and "parts" not in one and isinstance(one.get("text"), str):
+        return {"role": role, "content": one["text"]}
+    if "type" not in one:
+        return {"role": role, **one}
+    return one if _is_item(one) else {"role": role, "content": [one]}
+
+
+def _is_item(one: dict[str, Any]) -> bool:
+    kind = one.get("type")
+    return isinstance(kind, str) and ("call_id" in one or kind == "reasoning" or kind.endswith("_call"))
+
+
+def _content(value: Any) -> Any:
+    """What a tool gave back, out of the message or the field that some tools put around it."""
+    value = unpacked(value)
+    inner = value.get("kwargs", value.get("data", value)) if isinstance(value, dict) else value
+    if isinstance(inner, dict) and "content" in inner and {"tool_call_id", "type", "role"} & inner.keys():
+        return inner["content"]
+    if isinstance(value, dict) and value.keys() == {"output"}:
+        return _content(value["output"])
+    return value
+
+
+def _same(value: Any) -> bytes:
+    return orjson.dumps(unpacked(value), option=orjson.OPT_SORT_KEYS, default=str)

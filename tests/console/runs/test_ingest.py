@@ -1,0 +1,178 @@
+"""Files into a run: archives, what became of each file, pictures once, decisions made elsewhere without a place."""
+
+import gzip
+import zipfile
+from io import BytesIO
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sqlmodel import select
+
+from console.cli import run_command
+from console.database import database_url, reading
+from console.runs import ingest
+from console.runs.pictures import load_pictures
+from console.trajectory import Picture
+from storage import tables
+from storage.check import check
+from tests.console.runs.importers.samples import SAMPLES, png
+from tests.logs import purchase
+
+KEYS = {"trajectories": 1, "calls": 1, "answers": 1, "pictures": 1, "decisions": 0, "rejected": []}
+
+
+@pytest.fixture
+def imported(tmp_path):
+    """A function that writes a file of that name and imports it: one report for each file in it."""
+
+    def into(name, content, run="r"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        return [report.to_dict() for report in ingest.import_files(path, run, "auto", lambda _: None)]
+
+    return into
+
+
+def zipped(**files):
+    stream = BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def stored(table):
+    with reading() as session:
+        return session.exec(select(table)).all()
+
+
+def test_a_report_says_what_became_of_a_file_and_what_was_left_out(imported):
+    (report,) = imported("log", SAMPLES["openai-messages"].content)
+    assert {name: report[name] for name in KEYS} == KEYS
+    assert {"what": "message of role observer", "count": 1, "line": 1} in report["left_out"]
+
+
+def test_a_known_file_imports_nothing_twice(imported):
+    for name, sample in SAMPLES.items():
+        first, again = imported("log", sample.content, name), imported("log", sample.content, name)
+        assert again[0]["imported"] == 0
+        assert again[0]["duplicates"] == first[0]["imported"] == len(sample.actions)
+        assert (again[0]["decisions"], first[0]["decisions"]) == (0, sample.decisions)
+    assert check(database_url()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("log.gz", gzip.compress),
+        ("log.zst", lambda raw: pa.Codec("zstd").compress(raw, asbytes=True)),
+        ("logs.zip", lambda raw: zipped(**{"a/log.jsonl": raw})),
+        ("twice.zip", lambda raw: zipped(**{"a.gz": gzip.compress(raw), ".hidden": b"x"})),
+    ],
+)
+def test_archives_are_unpacked(imported, name, pack):
+    sample = SAMPLES["claude-code"]
+    (report,) = imported(name, pack(sample.content))
+    assert (report["format"], report["imported"], report["calls"]) == ("claude-code", 3, 5)
+
+
+def test_each_file_of_an_archive_stands_by_itself(imported, tmp_path):
+    packed = zipped(**{"good.json": SAMPLES["atif"].content, "bad.txt": b"Dear all,\n", "more/": b""})
+    bad, good = imported("logs.zip", packed)
+    assert (good["imported"], good["path"]) == (1, f"{tmp_path}/logs.zip/good.json")
+    assert "no known log format" in bad["rejected"][0]["reason"]
+
+
+@pytest.mark.parametrize(
+    "content", [gzip.compress(b"x" * 9_000)[:-20], zipped(a=b"x" * 900)[:-30], b"PAR1 and no more"]
+)
+def test_a_damaged_archive_is_refused_whole(imported, content):
+    (report,) = imported("log", content)
+    assert "damaged or cut off" in report["rejected"][0]["reason"]
+    assert not stored(tables.Trajectory)
+
+
+def test_an_inspect_archive_is_one_log(imported):
+    log = orjson.loads(SAMPLES["inspect"].content)
+    header = {name: value for name, value in log.items() if name != "samples"}
+    samples = {f"samples/{one['id']}_epoch_1.json": orjson.dumps(one) for one in log["samples"]}
+    (report,) = imported("x.eval", zipped(**{"header.json": orjson.dumps(header), **samples}))
+    assert (report["format"], report["imported"], report["calls"], report["decisions"]) == ("inspect", 2, 4, 1)
+
+
+def test_parquet_of_the_canonical_form(imported, tmp_path):
+    records = [purchase(number, wrong=False).to_dict() for number in range(3)]
+    for name, rows in (
+        ("nested", [{key: value for key, value in one.items() if value not in ({}, None)} for one in records]),
+        ("text", [{**one, "steps": orjson.dumps(one["steps"]).decode(), "gold": orjson.dumps(one["gold"]).decode(),
+                   "extra": None, "source": None} for one in records]),
+    ):  # fmt: skip
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+        (report,) = imported(f"{name}.parquet", (tmp_path / "rows.parquet").read_bytes(), name)
+        assert (report["format"], report["imported"], report["calls"]) == ("jsonl", 3, 12)
+
+
+def test_a_picture_is_stored_once_and_read_back(imported):
+    imported("a", SAMPLES["anthropic-messages"].content)
+    imported("b", SAMPLES["openhands"].content)
+    (picture,) = stored(tables.StoredPicture)
+    with reading() as session:
+        found = load_pictures(session, [Picture(picture.digest, "", 0)])
+    assert found == {picture.digest: ("image/png", png())}
+
+
+def test_a_decision_made_elsewhere_takes_no_place_and_no_unit(imported):
+    imported("log", SAMPLES["claude-code"].content)
+    (decision,) = stored(tables.Decision)
+    assert (decision.decision, decision.door, decision.feedback_text) == ("reject", "import", "Ask me first.")
+    assert (decision.slot_id, decision.reviewer) == (None, "the user of the session")
+    (item,) = stored(tables.Item)
+    assert (item.status, item.step, item.open_slots) == ("delivered", 2, 0)
+    assert not stored(tables.Slot)
+    assert not stored(tables.Budget)
+
+
+def test_the_calls_that_a_log_calls_writing_become_critical(imported):
+    imported("log", SAMPLES["tau-bench"].content)
+    (run,), (row,) = stored(tables.Run), stored(tables.Trajectory)
+    assert "resume_line" in orjson.loads(run.critical)
+    assert (row.critical_action, row.n_critical) == ('resume_line({"n":1})', 1)
+
+
+def test_a_record_is_explained_step_by_step(tmp_path, capsys):
+    log = tmp_path / "log"
+    log.write_bytes(SAMPLES["anthropic-messages"].content)
+    assert run_command(["trajectory", "import", str(log), "--explain"]) == 0
+    said = capsys.readouterr().out
+    assert "(anthropic-messages), line 1: task a-1" in said
+    assert "message 4: call read_bill -> step 2" in said or "call read_bill -> step 2" in said
+    assert "1 part of type input_audio left out: line 1" in said
+    assert not stored(tables.Run)
+    assert run_command(["trajectory", "import", str(log), "--explain", "--record", "2"]) == 2
+
+
+def test_the_command_says_what_was_left_out_and_needs_a_run(tmp_path, capsys):
+    log = tmp_path / "log"
+    log.write_bytes(SAMPLES["openai-messages"].content)
+    assert run_command(["trajectory", "import", str(log)]) == 2
+    assert "--run NAME" in capsys.readouterr().err
+    assert run_command(["trajectory", "import", str(log), "--run", "r"]) == 0
+    said = capsys.readouterr().out
+    assert "1 trajectory: 1 call, 1 answer, 1 picture" in said
+    assert "1 message of role observer left out: line 1" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'{"task_id": 1, "reward": 2}', "nearest format is tau-bench, but it lacks"),
+        (b"a,b,c\n1,2,3\n", "a table with the columns a, b, c"),
+        (b'{"task_id": 1, "steps": [}\n', "its first record cannot be read: line 1"),
+        (b"Dear all,\nnothing.\n", "text that begins with 'Dear all,'"),
+    ],
+)
+def test_a_file_that_nobody_knows_is_told_what_it_looks_like(imported, content, words):
+    (report,) = imported("log", content)
+    assert words in report["rejected"][0]["reason"]
