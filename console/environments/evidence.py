@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 
 from console.environments.acts import Act, acts, answer_given, pending_act
 from console.environments.hotpotqa.reading import Reading, is_spoken_of, reading
-from console.environments.tool_use import ToolCall, tool_calls
+from console.environments.tool_use import TracedCall, tool_calls
 from console.environments.webshop.purchase import EXACT, Purchase, purchase, wanted
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Effect, effects
@@ -45,7 +45,7 @@ _SIZES = tuple(
 )
 
 
-class State(StrEnum):
+class TermState(StrEnum):
     """The state of a stated term: found where it counts, only offered among options, or missing."""
 
     FOUND = "found"
@@ -118,14 +118,14 @@ class Evidence:
         return reading(self.acts, given, self.terms) if asks and not codes else None
 
     @cached_property
-    def tool_calls(self) -> tuple[ToolCall, ...]:
+    def tool_calls(self) -> tuple[TracedCall, ...]:
         """The calls that change something, in order, and those of the pending action."""
         if self.purchase or self.reading or self.checkpoint.environment in ("webshop", "hotpotqa", "alfworld"):
             return ()
         return tool_calls(self.acts, self.pending, self.user, self.policy)
 
     @cached_property
-    def pending_calls(self) -> tuple[ToolCall, ...]:
+    def pending_calls(self) -> tuple[TracedCall, ...]:
         """The calls of the pending action."""
         return tuple(one for one in self.tool_calls if one.step == self.pending.step)
 
@@ -153,22 +153,22 @@ class Evidence:
         return lowered(text.replace(self.checkpoint.instruction.strip() or "\0", " "))
 
     @cached_property
-    def states(self) -> dict[Term, State]:
+    def states(self) -> dict[Term, TermState]:
         """The state of each term that is wanted, the telling ones first."""
         order = sorted(self.wanted, key=lambda term: term.kind in WORDS)
         return {term: self._state(term) for term in order}
 
-    def in_state(self, state: State) -> tuple[Term, ...]:
+    def in_state(self, state: TermState) -> tuple[Term, ...]:
         """The wanted terms in that state."""
         return tuple(term for term, found in self.states.items() if found is state)
 
-    def _state(self, term: Term) -> State:
+    def _state(self, term: Term) -> TermState:
         if self._speaks(term, self.read, self._stems):
-            return State.FOUND
+            return TermState.FOUND
         shown = f"{self.read}\n{self.purchase.offered}" if self.purchase else ""
         if shown and self._speaks(term, shown, _stems(shown)):
-            return State.OFFERED
-        return State.MISSING
+            return TermState.OFFERED
+        return TermState.MISSING
 
     @cached_property
     def _stems(self) -> frozenset[str]:
@@ -245,4 +245,4 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in _words(text))
 
 
-__all__ = ["EXACT", "LIMITS", "WORDS", "Evidence", "State", "Table"]
+__all__ = ["EXACT", "LIMITS", "WORDS", "Evidence", "Table", "TermState"]

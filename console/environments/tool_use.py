@@ -10,7 +10,7 @@ from functools import lru_cache
 from console.environments.acts import Act
 from console.trajectory.checkpoints import Call
 from console.trajectory.effects import ASKING, CHANGING, Effect, effects, is_verb, verbs
-from console.trajectory.provenance import Argument, Result, Source, Told, arguments, is_figure
+from console.trajectory.provenance import Argument, Source, Told, ToolResult, arguments, is_figure
 from console.trajectory.terms import FUNCTION_WORDS, lowered
 
 _TELLING = re.compile(r"[^\W_]+@[\w.-]+|https?://|^[/~]|\d{3}|^[a-z]+_[\w]*\d", re.IGNORECASE)
@@ -65,7 +65,7 @@ _SYNONYMS = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class TracedCall:
     """A call that changes something: its step, what it does, its arguments' sources, and whether the user asked for it.
 
     `ordered` is the sentence of a tool's result that asks for it, with that result's step; empty where none does.
@@ -96,10 +96,10 @@ _DOES = (
 )
 
 
-def tool_calls(done: Sequence[Act], pending: Act, user: str, policy: str) -> tuple[ToolCall, ...]:
+def tool_calls(done: Sequence[Act], pending: Act, user: str, policy: str) -> tuple[TracedCall, ...]:
     """The calls that changed something on the way, and all those of the pending action, with what was known then."""
     results = tuple(
-        Result(act.step, act.calls[0].name if act.calls else "", lowered(act.observation[:60_000]))
+        ToolResult(act.step, act.calls[0].name if act.calls else "", lowered(act.observation[:60_000]))
         for act in done
         if not act.talks and act.observation
     )
@@ -125,8 +125,8 @@ def names_somebody(name: str) -> bool:
     return bool(_RECIPIENT.search(name))
 
 
-def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> ToolCall:
-    made = ToolCall(act.step, call, does, arguments(call, told), is_asked_for(call, does, told.user), act.failed)
+def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> TracedCall:
+    made = TracedCall(act.step, call, does, arguments(call, told), is_asked_for(call, does, told.user), act.failed)
     if not does & CHANGING or (made.asked and not does & {Effect.PAY, Effect.SEND}):
         return made
     foreign = [one for one in made.arguments if one.source is Source.TOOL and one.step is not None]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from console.environments import environment
-from console.environments.evidence import LIMITS, WORDS, Evidence, State, Table
+from console.environments.evidence import LIMITS, WORDS, Evidence, Table, TermState
 from console.environments.task_briefing import Brief
 from console.review.judge_appeals import judge_appeals
 from console.trajectory import Picture, Step, Trajectory
@@ -274,9 +274,9 @@ def checkpoint_presentation(
     return Presentation(
         task=checkpoint.instruction,
         terms=stated,
-        found=read.in_state(State.FOUND) if highlights else (),
-        offered=read.in_state(State.OFFERED) if highlights else (),
-        missing=read.in_state(State.MISSING) if highlights else (),
+        found=read.in_state(TermState.FOUND) if highlights else (),
+        offered=read.in_state(TermState.OFFERED) if highlights else (),
+        missing=read.in_state(TermState.MISSING) if highlights else (),
         table=_cut(read.table) if highlights and checkpoint.kind is not CheckpointKind.HALTED else None,
         heading=Block.CRITICAL if stamp is Standing.RECORDED else _HEADINGS[checkpoint.kind],
         action=checkpoint.action,
@@ -311,9 +311,9 @@ def record_presentation(trajectory: Trajectory, critical: Sequence[str] | None =
     return Presentation(
         task=trajectory.instruction,
         terms=read.terms,
-        found=read.in_state(State.FOUND),
-        offered=read.in_state(State.OFFERED),
-        missing=read.in_state(State.MISSING),
+        found=read.in_state(TermState.FOUND),
+        offered=read.in_state(TermState.OFFERED),
+        missing=read.in_state(TermState.MISSING),
         table=_cut(read.table) if marked else None,
         heading=Block.CRITICAL if marked else Block.NO_ACTION,
         action=_action_at(trajectory, at) if marked else "",

@@ -50,7 +50,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ToolResult:
     """A tool's result: the number of its step, the tool's name, and what it returned, in lower case."""
 
     step: int
@@ -64,7 +64,7 @@ class Told:
 
     user: str
     policy: str
-    results: tuple[Result, ...]
+    results: tuple[ToolResult, ...]
 
 
 def argument(name: str, value: str, told: Told) -> Argument:

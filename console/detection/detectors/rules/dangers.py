@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from console.detection.detectors.rules.finding import Finding, one_line
 from console.environments.evidence import Evidence
-from console.environments.tool_use import ToolCall
+from console.environments.tool_use import TracedCall
 from console.trajectory.effects import CHANGING, Effect
 from console.trajectory.provenance import leaves
 from console.trajectory.terms import lowered
@@ -140,7 +140,7 @@ def _first(evidence: Evidence, pattern: re.Pattern[str], does: str) -> Finding |
     return None
 
 
-def _calls(evidence: Evidence) -> Sequence[ToolCall]:
+def _calls(evidence: Evidence) -> Sequence[TracedCall]:
     """The pending calls, then those that ran before, the latest first."""
     return (
         *evidence.pending_calls,
@@ -148,13 +148,13 @@ def _calls(evidence: Evidence) -> Sequence[ToolCall]:
     )
 
 
-def _texts(call: ToolCall) -> Iterator[tuple[str, str]]:
+def _texts(call: TracedCall) -> Iterator[tuple[str, str]]:
     return ((name, value[:20_000]) for name, value in leaves(call.call.arguments))
 
 
-def _when(call: ToolCall, evidence: Evidence) -> str:
+def _when(call: TracedCall, evidence: Evidence) -> str:
     return "" if call.step == evidence.pending.step else f" (step {call.step}, already run)"
 
 
-def _weight(call: ToolCall, evidence: Evidence) -> float:
+def _weight(call: TracedCall, evidence: Evidence) -> float:
     return 1.0 if call.step == evidence.pending.step else 0.8

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from console.detection.detectors.rules.finding import Finding, quoted
-from console.environments.evidence import EXACT, WORDS, Evidence, State
+from console.environments.evidence import EXACT, WORDS, Evidence, TermState
 from console.environments.webshop.purchase import Choice
 from console.trajectory.terms import Term, TermKind, lowered, words
 
@@ -70,7 +70,7 @@ def option_chosen(evidence: Evidence) -> Finding | None:
 
 def stated_missing(evidence: Evidence) -> Finding | None:
     """What the instruction states and nothing read about the chosen product, nor any of its options, says."""
-    missing = evidence.in_state(State.MISSING) if evidence.purchase else ()
+    missing = evidence.in_state(TermState.MISSING) if evidence.purchase else ()
     if not evidence.purchase or not missing:
         return None
     told = [term for term in missing if term.kind not in WORDS] + _phrases(missing, evidence)
@@ -83,7 +83,7 @@ def stated_missing(evidence: Evidence) -> Finding | None:
 
 def figures_missing(evidence: Evidence) -> Finding | None:
     """Sizes, quantities, colours and materials among what is missing, or only offered; weighs, the others say it."""
-    open_ = (*evidence.in_state(State.MISSING), *evidence.in_state(State.OFFERED)) if evidence.purchase else ()
+    open_ = (*evidence.in_state(TermState.MISSING), *evidence.in_state(TermState.OFFERED)) if evidence.purchase else ()
     exact = [term for term in open_ if term.kind in EXACT]
     return Finding(min(1.0, 0.5 + len(exact) / 4)) if exact else None
 

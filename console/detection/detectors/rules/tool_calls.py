@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from console.detection.detectors.rules.finding import Finding, one_line, quoted
 from console.environments.evidence import Evidence
-from console.environments.tool_use import ToolCall, names_somebody, telling
+from console.environments.tool_use import TracedCall, names_somebody, telling
+from console.trajectory.checkpoints import CheckpointKind
 from console.trajectory.effects import CHANGING, Effect
 from console.trajectory.provenance import MONEY_NAME, Argument, Source, is_figure
 from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
@@ -200,7 +201,7 @@ def only_talked(evidence: Evidence) -> Finding | None:
     return Finding(1.0) if talks and not changed else None
 
 
-def _pending(evidence: Evidence) -> tuple[ToolCall, ...]:
+def _pending(evidence: Evidence) -> tuple[TracedCall, ...]:
     return evidence.pending_calls
 
 
@@ -277,6 +278,8 @@ def done_before(evidence: Evidence) -> Finding | None:
     if not earlier:
         return None
     how = "and failed" if earlier[-1].failed else "and it ran"
+    if evidence.checkpoint.kind is CheckpointKind.END:
+        return Finding(1.0, f"The trial ends with a repetition of step {earlier[-1].step}.", ("placing",))
     if not earlier[-1].failed and not any(call.effects & CHANGING for call in _pending(evidence)):
         return Finding(1.0)
     return Finding(1.0, f"Exactly this was tried in step {earlier[-1].step}, {how}.", ("before",))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.detection.detectors.rules import CHECKS, RULES
-from console.environments.evidence import Evidence, State
+from console.environments.evidence import Evidence, TermState
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 
@@ -309,7 +309,7 @@ def test_the_last_click_in_a_group_counts_whatever_the_pages_order():
 def test_an_offered_option_is_never_called_unseen():
     found = RULES.judge(shop("24.99", "white"), 0).rationale
     assert "Not seen" not in found
-    assert [term.text for term in Evidence(shop("24.99", "white")).in_state(State.OFFERED)] == ["66 x 66 inches"]
+    assert [term.text for term in Evidence(shop("24.99", "white")).in_state(TermState.OFFERED)] == ["66 x 66 inches"]
 
 
 @pytest.mark.parametrize(
