@@ -97,27 +97,7 @@ class Detection:
 
     def lacks(self) -> list[str]:
         """One sentence for each model whose endpoint did not give all that was wanted."""
-        paper = any(report.mode == PAPER_MODE for report in self.reports)
-        instead = _INSTEAD | (_INSTEAD_IN_PAPER if paper else {})
-        return [_lack(model, names, instead) for model, names in sorted(self.asked.lacking.items())]
-
-
-_INSTEAD = {
-    "logprobs": "probabilities are shares of sampled answers",
-    "n": "samples are asked for one by one",
-    "temperature": "answers come at its own temperature",
-    "seed": "samples cannot be repeated",
-    "response_format": "replies are read from plain lines",
-    "reasoning_effort": "it reasons as long as it likes",
-}
-
-
-_INSTEAD_IN_PAPER = {"logprobs": "without them the reference code has no probability"}
-
-
-def _lack(model: str, names: Sequence[str], instead: Mapping[str, str]) -> str:
-    told = [f"no {name}" + (f" ({instead[name]})" if name in instead else "") for name in names]
-    return f"{model} gives {', '.join(told)}."
+        return self.asked.lacks(paper=any(report.mode == PAPER_MODE for report in self.reports))
 
 
 MODES = ("console", PAPER_MODE)

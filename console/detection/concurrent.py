@@ -57,6 +57,27 @@ class Asked:
     tally: ClientUsage = field(default_factory=ClientUsage)
     lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def lacks(self, *, paper: bool) -> list[str]:
+        """One sentence for each model whose endpoint did not give all that was wanted, and what stands in its place."""
+        instead = _INSTEAD | (_INSTEAD_IN_PAPER if paper else {})
+        return [_lack(model, names, instead) for model, names in sorted(self.lacking.items())]
+
+
+_INSTEAD = {
+    "logprobs": "probabilities are shares of sampled answers",
+    "n": "samples are asked for one by one",
+    "temperature": "answers come at its own temperature",
+    "seed": "samples cannot be repeated",
+    "response_format": "replies are read from plain lines",
+    "reasoning_effort": "it reasons as long as it likes",
+}
+_INSTEAD_IN_PAPER = {"logprobs": "without them the reference code has no probability"}
+
+
+def _lack(model: str, names: Sequence[str], instead: Mapping[str, str]) -> str:
+    told = [f"no {name}" + (f" ({instead[name]})" if name in instead else "") for name in names]
+    return f"{model} gives {', '.join(told)}."
+
 
 def judge(panel: ConcurrentJudge, pages: Iterable[Callable[[], Sequence[Job]]]) -> Asked:
     """Judges the jobs of all pages; returns what was asked. A failed checkpoint has no verdict, all others have.

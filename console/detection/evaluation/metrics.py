@@ -20,7 +20,7 @@ from console.analysis.metrics.classification import Confusion, confusion, cost, 
 from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, pr_auc, ranking, roc_auc
 from console.analysis.metrics.score_file import figures
 from console.detection.evaluation.paper_metrics import evaluate_as_paper
-from console.detection.evaluation.scores import Scores, population, scores_of
+from console.detection.evaluation.scores import OWN, Scores, population, scores_of
 from console.errors import BadInput, Refused
 from storage import tables
 
@@ -48,7 +48,8 @@ def evaluate(
     as_paper = evaluate_as_paper(session, run, threshold) if paper else {}
     found: dict[str, dict[str, Any]] = {}
     for name, one in scores.items():
-        known = {**measured(one), "mode": one.mode, **as_paper.get(name, {})}
+        mode = {} if one.mode == OWN else {"mode": one.mode}
+        known = {**measured(one), **mode, **as_paper.get(name, {})}
         counted = Confusion(known["tp"], known["fp"], known["fn"], known["tn"])
         costs = weighted(counted, miss_cost, alarm_cost)
         found[name] = known | {"weighted_cost": costs, "excluded": everything - one.n}

@@ -22,6 +22,8 @@ from storage import tables
 
 UNKNOWN = -1
 """The label of a trajectory whose source tells none."""
+OWN = "console"
+"""The mode of verdicts that were not made the paper's way."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +43,7 @@ class Scores:
     scores: NDArray[np.float64]
     probabilities: NDArray[np.float64]
     unparsed: NDArray[np.bool_]
-    mode: str = "console"
+    mode: str = OWN
 
     @property
     def n(self) -> int:
@@ -192,4 +194,4 @@ def _arrays(name: str, rows: list[Any]) -> Scores:
 
 
 def _mode(papers: int, verdicts: int) -> str:
-    return "console" if not papers else PAPER_MODE if papers == verdicts else "mixed"
+    return OWN if not papers else PAPER_MODE if papers == verdicts else "mixed"

@@ -18,6 +18,7 @@ from console.database import reading
 from console.detection.evaluation import across, chart_data, comparison, paper
 from console.detection.evaluation.dashboard import Dashboard, dashboard
 from console.detection.evaluation.metrics import matrix, weighted
+from console.detection.evaluation.scores import OWN
 from console.errors import Refused
 from console.runs.export.formats import as_csv
 from console.web.widgets.chart import show_chart
@@ -80,7 +81,7 @@ def across_runs(evaluation: Dashboard) -> None:
 
 def _without_unread(evaluation: Dashboard) -> None:
     for name, one in evaluation.known.items():
-        if one.mode != "console":
+        if one.mode != OWN:
             st.text(f"{name}: {'all' if one.mode == 'paper' else 'some'} of its verdicts were made the paper's way.")
     for name, known in evaluation.figures.items():
         if known["parsed_only"]:
