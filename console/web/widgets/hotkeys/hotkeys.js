@@ -75,6 +75,7 @@ function press(state, key, field) {
   if (area) return area.focus()
   const button = document.querySelectorAll(`.st-key-${CSS.escape(name)} button`)[place ? place - 1 : 0]
   if (!button || button.disabled || button.getAttribute("aria-disabled") === "true") return
+  if (state.draft) flushLater(state)
   state.pressing = true
   field?.blur() // commits the typed text before the click, as a mouse would
   button.click()
@@ -119,18 +120,21 @@ function typed(state, target) {
   const key = draftKey(state, target)
   if (!key) return
   markWords(state)
-  clearTimeout(state.timer)
   state.draft = { item: state.data.item, key, text: target.value }
   say(state, "Writing…")
+  flushLater(state)
+}
+
+function flushLater(state) {
+  clearTimeout(state.timer)
   state.timer = setTimeout(() => flush(state), SILENCE_MS)
 }
 
 function chosen(state, target) {
   const key = state.data.choice_key
   if (!key || !(target instanceof Element) || !target.closest(`.st-key-${CSS.escape(key)} button`)) return
-  flush(state)
   state.draft = { item: state.data.item, key, text: "" }
-  state.timer = setTimeout(() => flush(state), SILENCE_MS)
+  flushLater(state)
 }
 
 // What stands in a field that is left comes with Streamlit's own run of the page; a draft in the same tick would make
