@@ -5,8 +5,8 @@ from alembic import op
 
 from storage.tables.text_search import make_text_index
 
-revision = "0014"
-down_revision = "0013"
+revision = "0012"
+down_revision = "0011"
 
 
 def upgrade() -> None:
