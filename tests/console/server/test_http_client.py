@@ -118,6 +118,8 @@ def test_agent_chooses_no_judge_where_a_common_policy_rules(serve, data_dir):
 
 def test_go_ahead_that_the_policy_took_back_does_not_begin(gate, api, question):
     run = "taken back"
+    with writing() as session:
+        policy_store.save(session, None, "default: allow", "ada", now_ms())
     sent = question(run=run, detector="random", threshold=1.0, critical=["*"])
     check_id = api.post("checks", json=sent).json()["check_id"]
     with writing() as session:
