@@ -132,10 +132,8 @@ def _rounds(count: int) -> list[str]:
 def _reviews(budget: str | None) -> list[str]:
     if budget is None:
         return []
-    if not budget.isdecimal():
-        return ["Not every item can be reviewed; the line above an item says how many reviews are left."]
-    items = "1 item" if int(budget) == 1 else f"{budget} items"
-    return [f"You can review at most {items} in a round; the line above an item says how many are left."]
+    # No number: the cap that the line shows grows by seeded items, which nobody is to count.
+    return ["Not every item can be reviewed; the line above an item says how many reviews are left."]
 
 
 def instructions(text: str, environment: str | None, participant_id: int) -> None:

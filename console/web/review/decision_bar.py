@@ -106,9 +106,11 @@ def _withheld(item: int) -> dict[str, str]:
 
 def _words_label(run: tables.Run) -> str:
     """What the words are, with what becomes of them where no agent reads them."""
+    if run.study_id is not None:
+        return "Words to the agent"
     if run.kind == RunKind.ARCHIVE:
         return "Words to the agent, kept with the record"
-    if run.kind == RunKind.REPLAY and run.study_id is None:
+    if run.kind == RunKind.REPLAY:
         return "Words to the agent, kept with the replay"
     return "Words to the agent"
 

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from console.auth.participant_cookie import participant_cookie, secret_of
 from console.database import now_ms, reading, review_queue, writing
+from console.review import decisions
 from console.runs import ingest
 from console.studies.design import Design
 from console.studies.sessions import joining, lifecycle, steps
@@ -167,7 +168,7 @@ def test_an_introduction_says_what_differs_and_not_what_it_is_called(visit, word
     assert "Part 1 of 2" in page_text
     assert "There is no field for words" in page_text
     assert "You are told what the user has in mind" in page_text
-    assert "at most 2 items" in page_text
+    assert "Not every item can be reviewed" in page_text
     for hidden in ("zebra", "heron", "pilot", "binary"):
         assert hidden not in page_text
 
@@ -408,3 +409,22 @@ def test_nobody_else_reviews_in_a_participants_place(words, study):
     assert not at.exception
     assert "Its participant reviews this" in words(at)
     assert not [key for key in keys(at) if key.startswith(("approve-", "undo-"))]
+
+
+def test_a_seeded_item_has_the_buttons_and_the_field_of_any_other(study, visit):
+    made = study(checks={"known_bad": 1}, consent={"text": ""}, tasks=5, participants={"human": 1})
+    person, state = joined(made)
+    joining.instructed(person.id)
+    steps.begin(person.id)
+    seen = {}
+    while (place := steps.where(person.id)).claim is not None:
+        at = visit(state)
+        number = str(place.claim.item_id)
+        seen[place.kind] = (
+            [str(button.label) for button in at.button if str(button.key).endswith(f"-{number}")],
+            [area.label for area in at.text_area],
+        )
+        answer = decisions.Answer("reject", "look again")
+        decisions.submit(review_queue(), place.run, place.claim, person.code, answer, now_ms())
+    assert set(seen) == {"probe", "review"}
+    assert seen["probe"] == seen["review"]
