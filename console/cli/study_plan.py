@@ -17,6 +17,7 @@ from console.errors import BadInput
 from console.runs.export.formats import format_of
 from console.studies.design import Design, PlannedCondition, balance, varied
 from console.studies.design.allocation import promise
+from console.studies.design.giveaways import giveaways
 from console.studies.design.strata import KnownTask, block_rows, said_of_blocks
 from console.studies.design.yaml_file import load
 from console.studies.sessions import lifecycle
@@ -43,7 +44,12 @@ def show_allocation(
     blocks, uneven = block_rows(planned, known), said_of_blocks(planned, known)
     named = [dict(zip((column.name for column in COLUMNS), row, strict=True)) for row in table]
     if as_json:
-        counted = {"promise": (*promise(design), *uneven), "balance": _balance(planned), "blocks": blocks}
+        counted = {
+            "promise": (*promise(design), *uneven),
+            "balance": _balance(planned),
+            "blocks": blocks,
+            "warnings": giveaways(design),
+        }
         emit_json({"study": name, **counted, "rows": named})
         return
     brief = [row | {"tasks": _few(row["tasks"])} for row in named[:_MOST_SHOWN]]
@@ -56,6 +62,8 @@ def show_allocation(
         say("")
         show_table(blocks, ("block", "tasks", "solved", "score", "steps"), empty="")
     say("\n".join((*promise(design), *uneven)))
+    for said in giveaways(design):
+        say(f"Warning: {said}")
     if out is not None:
         say(f"{len(table)} rows in {out}.")
 

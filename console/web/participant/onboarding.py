@@ -15,6 +15,7 @@ from console.studies.design import Design, conditions, varied
 from console.studies.design.factors import unattended
 from console.studies.design.model import IntakeQuestion
 from console.studies.sessions import joining
+from console.studies.sessions.condition_run import page_levels
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.web.participant import session
@@ -118,6 +119,7 @@ OTHERS = "The tasks are new."
 
 def points(design: Design, levels: Mapping[str, str], *, first: bool) -> list[str]:
     """The sentences on what holds in the part with these levels: only what differs between parts, and the budget."""
+    levels = page_levels(design, levels)
     sentences = [words for name in varied(design) if (words := _TEXTS.levels.get(name, {}).get(levels[name]))]
     if not first:
         sentences.insert(0, OTHERS if sentences else SAME)

@@ -23,6 +23,7 @@ from console.studies.design import (
 )
 from console.studies.design.allocation import PairCounts, promise
 from console.studies.design.allocation_table import COLUMNS, rows
+from console.studies.design.giveaways import giveaways
 from console.studies.design.power import Assumptions, Power, power
 from console.studies.design.preregistration import preregistration
 from console.studies.design.strata import Known, block_rows, said_of_blocks
@@ -50,6 +51,8 @@ def summary(design: Design, places: Sequence[PlannedCondition]) -> None:
 
 def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known | None = None) -> None:
     """Conditions, allocation, balance; with `known`, what differs between blocks before anyone reviews."""
+    for said in giveaways(design):
+        st.text(f"Warning: {said}")
     st.markdown("**Conditions**")
     columns = {"name": "condition", **{name: FACTORS[name].title for name in varied(design)}}
     show_rows([{"name": arm.name, **arm.levels} for arm in conditions(design)], columns, label="Conditions")

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from console.auth.participant_cookie import participant_cookie, secret_of
 from console.database import now_ms, reading, review_queue, writing
+from console.errors import BadInput
 from console.review import decisions
 from console.runs import ingest
 from console.studies.design import Design
@@ -428,3 +429,38 @@ def test_a_seeded_item_has_the_buttons_and_the_field_of_any_other(study, visit):
         decisions.submit(review_queue(), place.run, place.claim, person.code, answer, now_ms())
     assert set(seen) == {"probe", "review"}
     assert seen["probe"] == seen["review"]
+
+
+def page_of(at):
+    """Everything on the page as one text, its buttons' names last."""
+    return " ".join([*(html.value for html in at.get("html")), *(str(button.label) for button in at.button)])
+
+
+def test_compared_detectors_are_neutral_and_the_binary_arm_has_two_keys(study, visit):
+    made = study(
+        factors={"detector": ("rules", "random"), "feedback": ("binary",)}, consent={"text": ""}, tasks=5,
+        participants={"human": 1},
+    )  # fmt: skip
+    person, state = joined(made)
+    joining.instructed(person.id)
+    pages = {}
+    while (place := steps.where(person.id)).kind != "finished":
+        if place.claim is None:
+            (steps.begin if place.kind == "introduction" else steps.hand_over)(person.id)
+            continue
+        arm = place.assignment.condition
+        halted = place.claim.kind == "halted"
+        if arm not in pages and not halted:
+            pages[arm] = page_of(visit(state))
+            edit = decisions.Answer("edit", edited_action="click[back]")
+            with pytest.raises(BadInput, match="approve or reject only"):
+                decisions.submit(review_queue(), place.run, place.claim, person.code, edit, now_ms())
+        answer = decisions.Answer("respond" if halted else "approve")
+        decisions.submit(review_queue(), place.run, place.claim, person.code, answer, now_ms())
+    assert set(pages) == {"rules", "random"}
+    assert "Detector A" in pages["rules"]
+    assert "Detector B" in pages["random"]
+    for page in pages.values():
+        assert not re.search(r"\brules\b|\brandom\b", page)
+        assert "Approve" in page
+        assert "Edit" not in page
