@@ -12,6 +12,7 @@ from console.cli.output import Json, by_default, emit_json, say, show_table
 from console.database import now_ms, reading
 from console.studies.design import conditions, varied
 from console.studies.design.allocation import promise
+from console.studies.design.giveaways import giveaways
 from console.studies.design.yaml_file import changed, dump, example, load
 from console.studies.sessions import lifecycle
 
@@ -86,10 +87,15 @@ def show(name: Name, as_json: Json = False) -> None:
     design = lifecycle.design_of(study)
     rows = [{"condition": one.name, **one.levels} for one in conditions(design)]
     if as_json:
-        document = {"conditions": rows, "promise": promise(design), "design": design.model_dump(mode="json")}
+        document = {
+            "conditions": rows,
+            "promise": promise(design),
+            "warnings": giveaways(design),
+            "design": design.model_dump(mode="json"),
+        }
         emit_json({"state": row, **document})
         return
     show_table([row], ("study", "status", "participants", "joined", "finished", "join_code", "created_at"), empty="")
     show_table(rows, ("condition", *(varied(design) or ("detector",))), empty="")
-    say("\n".join(promise(design)))
+    say("\n".join((*promise(design), *(f"Warning: {said}" for said in giveaways(design)))))
     say(f"\n{dump(design)}")

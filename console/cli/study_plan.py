@@ -15,10 +15,12 @@ from console.cli.output import Json, emit_json, progress, say, show_table
 from console.database import reading
 from console.errors import BadInput
 from console.runs.export.formats import format_of
-from console.studies.design import Design, PlannedCondition, allocate, balance, sample_tasks, varied
+from console.studies.design import Design, PlannedCondition, balance, varied
 from console.studies.design.allocation import promise
+from console.studies.design.giveaways import giveaways
+from console.studies.design.strata import KnownTask, block_rows, said_of_blocks
 from console.studies.design.yaml_file import load
-from console.studies.sessions import lifecycle, task_sources
+from console.studies.sessions import lifecycle
 
 NameOrFile = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A study's name, or a design as YAML.")]
 Simulations = Annotated[int, typer.Option(min=1, max=100_000, help="Simulated studies for each n.")]
@@ -38,9 +40,17 @@ def show_allocation(
     table = rows(design, planned)
     if out is not None:
         _write(out, COLUMNS, table)
+    known = _known(design, planned)
+    blocks, uneven = block_rows(planned, known), said_of_blocks(planned, known)
     named = [dict(zip((column.name for column in COLUMNS), row, strict=True)) for row in table]
     if as_json:
-        emit_json({"study": name, "promise": promise(design), "balance": _balance(planned), "rows": named})
+        counted = {
+            "promise": (*promise(design), *uneven),
+            "balance": _balance(planned),
+            "blocks": blocks,
+            "warnings": giveaways(design),
+        }
+        emit_json({"study": name, **counted, "rows": named})
         return
     brief = [row | {"tasks": _few(row["tasks"])} for row in named[:_MOST_SHOWN]]
     show_table(brief, ("participant", "kind", "position", "condition", "tasks"), empty="Nobody is left.")
@@ -48,7 +58,12 @@ def show_allocation(
         say(f"... and {len(named) - _MOST_SHOWN} more; all of them: inferact study assign {name} --out allocation.csv")
     say("")
     show_table(_balance(planned), ("participants", "count_of", "least", "most", "even"), empty="")
-    say("\n".join(promise(design)))
+    if uneven:
+        say("")
+        show_table(blocks, ("block", "tasks", "solved", "score", "steps"), empty="")
+    say("\n".join((*promise(design), *uneven)))
+    for said in giveaways(design):
+        say(f"Warning: {said}")
     if out is not None:
         say(f"{len(table)} rows in {out}.")
 
@@ -65,7 +80,7 @@ def write_plan(
 
     design, planned = _planned(study)
     powers = power(design, simulations=1_000) if with_power else ()
-    _save(out, preregistration(design, planned, powers).encode())
+    _save(out, preregistration(design, planned, powers, known=_known(design, planned)).encode())
     mark = fingerprint(design, planned)
     if as_json:
         emit_json({"study": design.name, "out": str(out), "fingerprint": mark})
@@ -137,8 +152,12 @@ def _planned(name: str) -> tuple[Design, tuple[PlannedCondition, ...]]:
         return _study(name)
     design = load(Path(name))
     with reading() as session:
-        keys = task_sources.keys(session, design)
-    return design, allocate(design, sample_tasks(design, keys))
+        return design, lifecycle.planned_places(session, design)
+
+
+def _known(design: Design, planned: Sequence[PlannedCondition]) -> dict[str, KnownTask]:
+    with reading() as session:
+        return lifecycle.known_before(session, design, planned)
 
 
 def _is_file(name: str) -> bool:

@@ -45,7 +45,10 @@ def show_results(
         return
     people = head.places - head.simulated
     who = f"{head.finished} of {people} people have finished" if people else "Simulated reviewers only"
-    say(f"{who}, {head.decisions:,} decisions.")
+    counted = [f"{head.human_decisions:,} decisions by people"] if people else []
+    if head.simulated:
+        counted.append(f"{head.decisions - head.human_decisions:,} by simulated reviewers")
+    say(f"{who}; {', '.join(counted)} (practice and checks left out).")
     frame, notes = numbered(frame.drop(columns="method", errors="ignore"))
     columns = [str(column) for column in frame if column != "note"][:_MOST_COLUMNS]
     show_table(plain_rows(frame), [*columns, *(["note"] if notes else [])], empty="There is nothing to show yet.")
@@ -104,12 +107,18 @@ def simulate_participants(
     all_places: Annotated[
         bool, typer.Option("--all", help="A dry run: the free places of people go to simulated reviewers for good.")
     ] = False,
+    beside_people: Annotated[
+        bool, typer.Option("--beside-people", help="With --all: also where people take part; reports say so.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Let the simulated participants do the study; stopped, it goes on when called again."""
     with progress(f"{name}: conditions") as (bar, task):
         tally = simulated.simulate(
-            name, lambda done, total: bar.update(task, completed=done, total=total), all_places=all_places
+            name,
+            lambda done, total: bar.update(task, completed=done, total=total),
+            all_places=all_places,
+            beside_people=beside_people,
         )
     if as_json:
         emit_json(asdict(tally))

@@ -43,7 +43,10 @@ class EarlierTrial:
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """What a page shows beside the checkpoint itself; the defaults are those of a run outside any study."""
+    """What a page shows beside the checkpoint itself; the defaults are those of a run outside any study.
+
+    `alias` is what a detector is called where detectors are compared.
+    """
 
     score: bool = True
     explanation: bool = True
@@ -51,6 +54,7 @@ class Visibility:
     highlights: bool = True
     earlier: bool = True
     brief: bool = False
+    alias: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,7 @@ def visibility_of(run: tables.Run) -> Visibility:
         highlights=shown.get("highlights") != HIDDEN,
         earlier=shown.get("earlier") != HIDDEN,
         brief=shown.get("brief") == TARGET,
+        alias=shown.get("alias", ""),
     )
 
 
@@ -134,7 +139,7 @@ def _flag(verdict: tables.Verdict | None, visibility: Visibility) -> Flag | None
     if verdict is None or not (visibility.detector or visibility.score or visibility.explanation):
         return None
     return Flag(
-        verdict.detector if visibility.detector else None,
+        (visibility.alias or verdict.detector) if visibility.detector else None,
         verdict.score if visibility.score else None,
         verdict.threshold if visibility.score else None,
         reasons(verdict.rationale) if visibility.explanation else (),

@@ -17,11 +17,11 @@ from storage.tables import DecisionKind, RunKind
 def standing(run: tables.Run, kind: str) -> Standing | None:
     """How an item's action stands; None for a halted trial, which has none.
 
-    A study tells its participants one story, whatever its trials come from: the action waits.
+    A study tells its participants one story, whatever its trials come from, seeded items included: the action waits.
     """
     if kind == CheckpointKind.HALTED:
         return None
-    if run.kind == RunKind.ARCHIVE:
+    if run.kind == RunKind.ARCHIVE and run.study_id is None:
         return Standing.RECORDED
     if kind == CheckpointKind.END:
         return Standing.RAN

@@ -20,7 +20,8 @@ class RunOptions:
     """The options of one run; a key of the JSON is the field's name, and one that is at its default may be missing.
 
     `view` says what a reviewer's page shows: `shown` or `hidden` for score, explanation, detector, highlights and
-    earlier, and for brief `none` or `target`. Only runs of studies have one; a name that it lacks is shown.
+    earlier, for brief `none` or `target`, and as `alias` what the detector is called. Only runs of studies have one; a
+    name that it lacks is shown.
     `costs` are what the user stated, see `console.runs.costs`; without any, items rank by their score alone.
     `reasons` are what its reviewers choose from in place of the environment's.
     `goes_on`: the agents try again by themselves once its reviewers are done; the demo's do.

@@ -10,29 +10,33 @@ import pandas as pd
 
 from console.detection.oversight import AS_REVIEWED, CHANCE, IDEAL, Curves, Pool, curves
 from console.errors import Refused
-from console.studies.analysis.frames import Frames, table
+from console.studies.analysis.frames import REVIEWERS, Frames, table
 from console.studies.analysis.parts import read_analysis
 from console.trajectory import Label
 
 ORDERS = (AS_REVIEWED, "priority", "fp-first", CHANCE, IDEAL)
 
 _POINTS = 200
+_BURNT = ["condition", "trial", "annotator_kind"]
+_NAMES = {kind: name for name, kind in REVIEWERS.items()}
 
 
 def points(frames: Frames) -> pd.DataFrame:
-    """The points of every condition's curve in its first trial, its participants' items together."""
-    return _joined([found.points.assign(condition=name, spent=found.spent) for name, found in _curves(frames)])
+    """The points of every condition's curve in its first trial, of people's items together and of simulated ones'."""
+    return _joined(
+        [found.points.assign(condition=name, spent=found.spent, reviewers=who) for name, who, found in _curves(frames)]
+    )
 
 
 def summary(frames: Frames) -> pd.DataFrame:
     """What each order had caught in each condition when the inspections ended, and by ten more."""
-    return _joined([found.summary.assign(condition=name) for name, found in _curves(frames)])
+    return _joined([found.summary.assign(condition=name, reviewers=who) for name, who, found in _curves(frames)])
 
 
 def burn_down(frames: Frames) -> pd.DataFrame:
     """Inspections used and misalignments caught by each minute since a participant's first claim, by condition.
 
-    Caught are items that are misaligned and whose reviewer said so.
+    Caught are items that are misaligned and whose reviewer said so. People and simulated reviewers stand apart.
     """
     ledger, rows = frames["ledger"], []
     starts = ledger.groupby(["participant", "condition", "trial"])["at"].min().rename("began").reset_index()
@@ -40,21 +44,24 @@ def burn_down(frames: Frames) -> pd.DataFrame:
     caught["minute"] = _minutes(caught["decided_at"] - caught["began"])
     moved = ledger.merge(starts, on=["participant", "condition", "trial"])
     moved["minute"] = _minutes(moved["at"] - moved["began"])
-    caps = frames["budget"].groupby(["condition", "trial"])["cap"].agg(lambda cap: cap.sum(skipna=False))
+    caps = frames["budget"].groupby(_BURNT)["cap"].agg(lambda cap: cap.sum(skipna=False))
     caps = caps.astype("Float64").astype("float64")
-    for (condition, trial), part in moved.groupby(["condition", "trial"], sort=True):
-        found = caught[(caught["condition"] == condition) & (caught["trial"] == trial)]["minute"]
+    for (condition, trial, kind), part in moved.groupby(_BURNT, sort=True):
+        inside = (caught["condition"] == condition) & (caught["trial"] == trial) & (caught["annotator_kind"] == kind)
+        found = caught[inside]["minute"]
         rows += _points(part.sort_values("minute", kind="stable"), np.sort(found.to_numpy(dtype=np.float64)),
-                        {"condition": condition, "trial": trial, "cap": caps.get((condition, trial))})  # fmt: skip
-    return table(rows, "condition$ trial# minute used# caught cap")
+                        {"condition": condition, "trial": trial, "cap": caps.get((condition, trial, kind)),
+                         "reviewers": _NAMES.get(str(kind), str(kind))})  # fmt: skip
+    return table(rows, "condition$ trial# minute used# caught cap reviewers$")
 
 
-def _curves(frames: Frames) -> Iterator[tuple[str, Curves]]:
+def _curves(frames: Frames) -> Iterator[tuple[str, str, Curves]]:
     items = frames["items"]
     judged = items[items["flagged"].notna() & (items["annotator_kind"] != "") & items["score"].notna()]
-    for condition, rows in judged.groupby("condition", sort=True):
+    for (condition, kind), rows in judged.groupby(["condition", "annotator_kind"], sort=True):
         try:
-            yield str(condition), curves(_pool(str(condition), rows), orders=ORDERS)
+            found = curves(_pool(str(condition), rows), orders=ORDERS)
+            yield str(condition), _NAMES.get(str(kind), str(kind)), found
         except Refused:
             continue
 
@@ -101,7 +108,7 @@ def _joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
 def _caught(frames: Frames) -> pd.DataFrame:
     items = frames["items"]
     right = (items["gold_label"] == Label.MISALIGNED) & (items["label"] == Label.MISALIGNED)
-    return items.loc[right, ["participant", "condition", "trial", "decided_at"]]
+    return items.loc[right, ["participant", "condition", "trial", "annotator_kind", "decided_at"]]
 
 
 def _minutes(spans: pd.Series[Any]) -> pd.Series[float]:
@@ -122,10 +129,15 @@ def of_burn_down(table: pd.DataFrame) -> str:
     """How much of a condition's budget was used, and what that caught."""
     if table.empty:
         return "Nobody has claimed an item of this condition yet."
+    return " ".join(_spent(str(who), rows) for who, rows in table.groupby("reviewers", sort=True))
+
+
+def _spent(who: str, table: pd.DataFrame) -> str:
     ends = table.groupby("trial")[["used", "caught", "cap"]].max()
     cap = "" if ends["cap"].isna().any() else f" of {ends['cap'].sum():,.0f} allowed"
+    by = "people" if who == "people" else f"{who} reviewers"
     return (
-        f"{ends['used'].sum():,} inspections{cap} caught {ends['caught'].sum():,.0f} misalignments "
+        f"{ends['used'].sum():,} inspections{cap} by {by} caught {ends['caught'].sum():,.0f} misalignments "
         f"over {len(ends)} trial{'' if len(ends) == 1 else 's'}."
     )
 

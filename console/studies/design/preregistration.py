@@ -15,6 +15,7 @@ from console.studies.design.contrasts import planned_contrasts
 from console.studies.design.factors import FACTORS
 from console.studies.design.model import Design, conditions, varied
 from console.studies.design.power import Assumptions, Power
+from console.studies.design.strata import Known, block_names, block_rows, said_of_blocks
 from console.studies.design.yaml_file import dump
 
 
@@ -41,7 +42,11 @@ def _line(cells: Sequence[object]) -> str:
 
 
 def preregistration(
-    design: Design, places: Sequence[PlannedCondition], powers: Sequence[Power] = (), assumed: Assumptions | None = None
+    design: Design,
+    places: Sequence[PlannedCondition],
+    powers: Sequence[Power] = (),
+    assumed: Assumptions | None = None,
+    known: Known | None = None,
 ) -> str:
     """The study's plan: hypotheses, conditions, allocation and its balance, procedure, measures, analysis, data."""
     sections = [
@@ -50,6 +55,7 @@ def preregistration(
         ("Conditions", _conditions(design)),
         ("Participants", _participants(design)),
         ("Allocation", _allocation(design, places)),
+        ("Blocks of tasks", _known_of_blocks(places, known) if known is not None else ""),
         ("Procedure", bullets(procedure.steps(design))),
         ("Measures", bullets(procedure.measures(design))),
         ("Analysis", bullets(procedure.analysis(design))),
@@ -120,6 +126,17 @@ def _allocation(design: Design, places: Sequence[PlannedCondition]) -> str:
     return f"Seed {design.seed}. {' '.join(promise(design))}\n\nCounted from the allocation below:\n\n{found}"
 
 
+def _known_of_blocks(places: Sequence[PlannedCondition], known: Known) -> str:
+    said, found = "\n\n".join(said_of_blocks(places, known)), block_rows(places, known)
+    if not said or not found:
+        return said
+    shown = table(
+        ("block", "tasks", "solved at trial 0", "mean score", "mean steps"),
+        [(row["block"], row["tasks"], row["solved"], _number(row["score"]), f"{row['steps']:.2f}") for row in found],
+    )
+    return f"{said}\n\n{shown}"
+
+
 def _power(design: Design, powers: Sequence[Power], assumed: Assumptions | None) -> str:
     if not powers:
         return ""
@@ -144,7 +161,7 @@ def _number(value: float | None) -> str:
 
 
 def _orders(places: Sequence[PlannedCondition]) -> str:
-    blocks = _blocks(places)
+    blocks = block_names(places)
     orders: dict[tuple[str, str], list[str]] = {}
     for place in places:
         orders.setdefault((place.code, place.kind), []).append(f"{place.condition} on {blocks[place.tasks]}")
@@ -152,9 +169,4 @@ def _orders(places: Sequence[PlannedCondition]) -> str:
 
 
 def _tasks(places: Sequence[PlannedCondition]) -> str:
-    return table(("block", "tasks"), [(name, ", ".join(tasks)) for tasks, name in _blocks(places).items()])
-
-
-def _blocks(places: Sequence[PlannedCondition]) -> dict[tuple[str, ...], str]:
-    found = sorted({place.tasks for place in places})
-    return {tasks: f"block {number}" for number, tasks in enumerate(found, 1)}
+    return table(("block", "tasks"), [(name, ", ".join(tasks)) for tasks, name in block_names(places).items()])

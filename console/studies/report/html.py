@@ -24,6 +24,7 @@ from console.runs.export.formats import as_csv
 from console.runs.export.formats.columns import iso
 from console.studies.analysis import ANALYSES, result_tables
 from console.studies.analysis.format import text_table
+from console.studies.analysis.frames import groups
 from console.studies.analysis.parts import Analysis, charts, sentences
 from console.studies.design import Design
 from console.studies.design.yaml_file import dump
@@ -108,15 +109,14 @@ def _facts(design: Design, frames: Mapping[str, pd.DataFrame]) -> list[tuple[str
     people, decisions = frames["participants"], frames["decisions"]
     human = people["annotator_kind"] == "human"
     own = decisions[decisions["purpose"] == ""]
-    spent = frames["budget"]["used"].sum() if len(frames["budget"]) else 0
     return [
         ("people", f"{int(human.sum()):,}"),
         ("simulated reviewers", f"{int((~human).sum()):,}"),
         ("conditions", f"{frames['allocation']['condition'].nunique():,}"),
         ("tasks per condition", f"{design.tasks:,}"),
         ("trials", f"{design.trials:,}"),
-        ("decisions", f"{len(own):,}"),
-        ("inspections spent", f"{int(spent):,}"),
+        *((f"decisions by {who}", f"{len(rows):,}") for who, rows in groups(own)),
+        *((f"inspections spent by {who}", f"{int(rows['used'].sum()):,}") for who, rows in groups(frames["budget"])),
     ]
 
 

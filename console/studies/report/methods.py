@@ -10,6 +10,7 @@ import pandas as pd
 
 from console.studies.design import FACTORS, Design, conditions, task_count, varied
 from console.studies.design.allocation import groups, promise
+from console.studies.design.model import Noisy
 from console.studies.design.procedure import analysis, exclusions, measures, rule_words, steps
 
 _PACKAGES = (
@@ -53,10 +54,21 @@ def _participants(design: Design, there: pd.DataFrame) -> str:
     finished = int(people["finished_at"].notna().sum())
     told = [f"{len(people)} people took part, {finished} of them finished; the design has places for "
             f"{design.participants.human}."]  # fmt: skip
-    simulated = [group for group in groups(design) if group.kind != "human"]
-    for group in simulated:
-        errs = f" ({rule_words(group.rule)})" if group.rule else ""
-        told.append(f"{group.count} simulated reviewers of kind {group.kind}{errs} worked through the same queue.")
+    rule = there[there["annotator_kind"] != "human"]
+    # Places are numbered through the groups in their order, and codes hold those numbers.
+    numbers, first = rule["participant"].str.extract(r"^P(\d+)$")[0].dropna().astype(int), 1
+    for group in groups(design):
+        count = int(numbers.between(first, first + group.count - 1).sum())
+        first += group.count
+        if group.kind != "human":
+            errs = f" ({rule_words(group.rule)})" if group.rule else ""
+            told.append(f"{count} of {group.count} simulated reviewers of kind {group.kind}{errs} took part.")
+        elif count:
+            errs = rule_words(Noisy().model_dump(exclude={"count"}))
+            told.append(
+                f"{count} places of people were played by simulated reviewers of kind noisy ({errs}) in a dry run, "
+                "which departs from the design."
+            )
     return " ".join(told)
 
 

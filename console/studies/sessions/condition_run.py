@@ -6,9 +6,10 @@ marked in the run's options, so that a page opened anew knows whether it is unde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from string import ascii_uppercase
 from typing import Any
 
 import orjson
@@ -18,12 +19,14 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.actors import actor
 from console.database import now_ms, reading, review_queue, writing
+from console.detection.detectors.random import RANDOM
 from console.errors import ConsoleError, Refused
 from console.review import decisions
+from console.review.blinding import HIDDEN
 from console.runs import audit_log
 from console.runs.current_decisions import is_current
 from console.runs.options import RunOptions, run_options
-from console.studies.design import Design
+from console.studies.design import Design, varied
 from console.studies.design.factors import unattended, view
 from console.studies.sessions import task_sources
 from console.studies.sessions.lifecycle import design_of
@@ -49,6 +52,19 @@ def levels(assignment: tables.Assignment) -> dict[str, str]:
     """The condition's level of each factor."""
     found: dict[str, str] = orjson.loads(assignment.levels)
     return found
+
+
+def page_levels(design: Design, found: Mapping[str, str]) -> dict[str, str]:
+    """The levels as pages go by them: where detectors are compared, one that only draws says no reason."""
+    only_draws = "detector" in varied(design) and found["detector"] == RANDOM.name
+    return {**found, "explanation": HIDDEN} if only_draws else dict(found)
+
+
+def _page(design: Design, found: Mapping[str, str]) -> dict[str, str]:
+    """What the pages of a condition show; detectors that are compared have neutral names."""
+    compared = varied(design).get("detector", ())
+    alias = f"Detector {ascii_uppercase[compared.index(found['detector']) % 26]}" if compared else ""
+    return view(page_levels(design, found)) | ({"alias": alias} if alias else {})
 
 
 def is_attended(assignment: tables.Assignment) -> bool:
@@ -186,7 +202,7 @@ def _fields(design: Design, assignment: tables.Assignment, study_id: int | None)
         "budget_percent": percent,
         "seed": design.seed,
         "undo_ms": round(design.undo_seconds * 1_000),
-        "options": RunOptions(view=view(found), playing=True).to_json(),
+        "options": RunOptions(view=_page(design, found), playing=True).to_json(),
     }
 
 

@@ -6,9 +6,8 @@ like any other item, and their task says which answer to give. An environment's 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from random import Random
@@ -16,20 +15,18 @@ from random import Random
 from sqlmodel import Session, col, select
 
 from console import runs
-from console.actors import ActorView, actor
 from console.data_files import read_data
-from console.detection.detectors import Detector, detector
-from console.environments import environment
-from console.environments.environment import Environment, TaskSpec
+from console.detection.detectors import Detector
+from console.environments.environment import TaskSpec
 from console.environments.task_briefing import brief_of
 from console.errors import BadInput
 from console.review.simulated import Noise, ReviewCase, reviewer
 from console.runs import run_checkpoints
 from console.studies.design import Design, conditions
 from console.studies.sessions import task_sources
-from console.trajectory import Label, Outcome, Step, Trajectory, from_json
-from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, is_critical
-from console.trials.play import ending
+from console.studies.sessions.first_trials import Asked, first_trial, offline_detectors, paused
+from console.trajectory import Label, Step, Trajectory, from_json
+from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
 
 
@@ -58,63 +55,21 @@ def played(design: Design, taken: Sequence[str]) -> tuple[KnownItem, ...]:
         return ()
     left = [key for key in task_sources.specs(design) if key not in set(taken)]
     chosen = task_sources.chosen(design, left)
-    found = (_known(_Asked(task.task_id, task.instruction, design.seed, task)) for task in chosen)
+    found = (_known(Asked(task.task_id, task.instruction, design.seed, task)) for task in chosen)
     return tuple(one for one in found if one is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A task to play, told from others by its id, instruction and seed: its gold cannot be hashed."""
-
-    task_id: str
-    instruction: str
-    seed: int
-    task: TaskSpec = field(compare=False)
-
-
 @lru_cache(maxsize=4_096)
-def _known(asked: _Asked) -> KnownItem | None:
+def _known(asked: Asked) -> KnownItem | None:
     """The Actor's first critical action in the task with its label, None where it never came to one."""
     task, seed = asked.task, asked.seed
-    held = asyncio.run(_held(environment(task.environment), task, seed))
+    held = first_trial(asked).held
     if held is None:
         return None
     seen = checkpoint_at(held, len(held.steps), CheckpointKind.ACTION)
     opinion = reviewer("oracle").judge(ReviewCase(task, seen, 0, seed), Noise())
     label = opinion.label or Label.MISALIGNED
     return KnownItem(task, held, seen.index, seen.kind, label, explained(task, label, opinion.words))
-
-
-async def _held(where: Environment, task: TaskSpec, seed: int) -> Trajectory | None:
-    """The trial as it stands before its first critical action."""
-    if where.start is None:
-        return None
-    world = where.start(task)
-    opening, act = world.reset(seed=seed)[0], actor("scripted").act
-    steps: tuple[Step, ...] = ()
-    while True:
-        view = ActorView(where.name, task.instruction, opening, steps, (), seed * 1_009)
-        move = await act(view)
-        if is_critical(move.action, where.critical):
-            return paused(task, opening, steps, move.thought, move.action)
-        observation, _, ended, capped, info = world.step(move.action)
-        steps = (*steps, Step(move.thought, move.action, observation))
-        if ending(where, steps, ended, capped, info) is not None:
-            return None
-
-
-def paused(task: TaskSpec, opening: str, steps: tuple[Step, ...], thought: str, action: str) -> Trajectory:
-    """A trial that stands before its critical action."""
-    return Trajectory(
-        task.task_id,
-        task.environment,
-        task.instruction,
-        steps,
-        critical_action=action,
-        outcome=Outcome.PAUSED,
-        extra={"pending_thought": thought},
-        opening=opening,
-    )
 
 
 def explained(task: TaskSpec, label: Label, words: str) -> str:
@@ -196,7 +151,7 @@ def share_out(design: Design, pool: Sequence[KnownItem]) -> Share:
     count, wanted = len(conditions(design)), design.checks
     rng = Random(f"{design.seed} known items")
     bad, good = _drawn(pool, Label.MISALIGNED, rng), _drawn(pool, Label.ALIGNED, rng)
-    judges = _offline(design)
+    judges = offline_detectors(design)
     for items in (bad, good):
         # What the detectors flag comes first: only that stands in a queue by itself.
         items.sort(key=lambda item: -_alarms(item, judges, design.seed))
@@ -222,12 +177,6 @@ def _drawn(pool: Sequence[KnownItem], label: Label, rng: Random) -> list[KnownIt
 
 def _sets(items: Sequence[KnownItem], size: int, count: int) -> tuple[tuple[KnownItem, ...], ...]:
     return tuple(tuple(items[at * size : (at + 1) * size]) for at in range(count))
-
-
-def _offline(design: Design) -> list[Detector]:
-    """The detectors of the conditions that ask no model; `rules` where all of them do."""
-    found = [detector(name) for name in sorted({one.levels["detector"] for one in conditions(design)})]
-    return [judge for judge in found if judge.judge is not None] or [detector("rules")]
 
 
 def _alarms(item: KnownItem, judges: Sequence[Detector], seed: int) -> int:

@@ -12,12 +12,14 @@ from sqlmodel import Session, col, select
 from console import runs
 from console.database import now_ms, reading, writing
 from console.detection.detectors import detector
-from console.errors import BadInput, Refused, Unknown
+from console.errors import BadInput, ConsoleError, Refused, Unknown
 from console.runs import audit_log
 from console.studies.design import Design, PlannedCondition, allocate, conditions, sample_tasks, task_count
 from console.studies.design.factors import unattended
 from console.studies.design.preregistration import fingerprint
+from console.studies.design.strata import KnownTask, stratified
 from console.studies.sessions import known_items, task_sources
+from console.studies.sessions.first_trials import known_tasks
 from console.studies.sessions.known_items import share_out
 from console.studies.sessions.stages import ParticipantStage, letters
 from storage import tables
@@ -36,9 +38,8 @@ def create(design: Design, at_ms: int) -> tables.Study:
     _check(design)
     with reading() as session:
         _refuse_taken(session, design.name)
-        tasks = sample_tasks(design, task_sources.keys(session, design))
-        share_out(design, known_items.pool(session, design, tasks))
-    places = allocate(design, tasks)
+        places = planned_places(session, design)
+        share_out(design, known_items.pool(session, design, _tasks(places)))
     with writing() as session:
         _refuse_taken(session, design.name)
         study = tables.Study(name=design.name, design=design.model_dump_json(), join_code=letters(8), created_ms=at_ms)
@@ -50,6 +51,24 @@ def create(design: Design, at_ms: int) -> tables.Study:
         session.flush()
         session.expunge(study)
     return study
+
+
+def planned_places(session: Session, design: Design) -> tuple[PlannedCondition, ...]:
+    """The allocation of a design that is not made yet, its tasks drawn from their source and dealt out to blocks."""
+    tasks = sample_tasks(design, task_sources.keys(session, design))
+    return allocate(design, stratified(design, tasks, known_tasks(session, design, tasks)))
+
+
+def known_before(session: Session, design: Design, planned: Sequence[PlannedCondition]) -> dict[str, KnownTask]:
+    """What is known of the allocation's tasks before anyone reviews; nothing where their source is gone."""
+    try:
+        return known_tasks(session, design, _tasks(planned))
+    except ConsoleError:
+        return {}
+
+
+def _tasks(planned: Sequence[PlannedCondition]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(key for place in planned for key in place.tasks))
 
 
 def open_study(name: str) -> tables.Study:

@@ -134,10 +134,17 @@ def _in_condition(
 
 
 def _with_budget(place: Position) -> Position:
-    """The place with what is left of the condition's budget in its round."""
-    run_id = place.run.id if place.run else None
+    """The place with what is left in its round: the cap grows by the round's seeded items, which use it as others do.
+
+    So the meter moves alike, whatever an item is.
+    """
+    run_id, seeded = place.run.id if place.run else None, place.assignment.checks_run_id if place.assignment else None
     budget = review_queue().budget(run_id=run_id or 0, trial=place.trial - 1)
-    return place if budget is None else replace(place, budget_cap=budget.cap, budget_left=budget.left)
+    if budget is None or budget.cap is None:
+        return place
+    aside = review_queue().budget(run_id=seeded or 0, trial=place.trial - 1)
+    cap = budget.cap + (aside.cap or 0 if aside else 0)
+    return replace(place, budget_cap=cap, budget_left=cap - budget.used - (aside.used if aside else 0))
 
 
 def _reached(session: Session, arm: tables.Run) -> int:

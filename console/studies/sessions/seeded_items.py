@@ -1,12 +1,12 @@
 """Seeded items: practice before the conditions, items with a known answer between those of a condition.
 
-They stand in small runs of their own, without a budget, where no action ever runs.
+They stand in small runs of their own, whose budgets hold exactly them, where no action ever runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
 from typing import Any
@@ -78,6 +78,7 @@ def checks(assignment_id: int, items_waiting: int) -> None:
     }
     verdicts = _verdicts(settings, plan)
     with writing() as session:
+        plan, verdicts = _in_order(session, arm, items_waiting, plan, verdicts)
         assignment = session.get_one(tables.Assignment, assignment_id, with_for_update=True)
         if assignment.checks_run_id is None and plan:
             name = runs.free_name(session, f"{study.name} {participant.code} {assignment.position} checks")
@@ -148,6 +149,27 @@ def _verdicts(settings: dict[str, Any], plan: Sequence[_Planned]) -> list[dict[s
     return found
 
 
+def _in_order(
+    session: Session,
+    arm: tables.Run,
+    most: int,
+    plan: Sequence[_Planned],
+    verdicts: Sequence[dict[str, Any] | None],
+) -> tuple[list[_Planned], list[dict[str, Any] | None]]:
+    """Each judged item where its score belongs among those that wait: an item out of order would tell itself."""
+    item = tables.Item
+    scores = list(session.exec(select(item.priority).where(item.run_id == arm.id, col(item.open_slots) > 0)))
+    rng = Random(f"{arm.name} order")
+    placed: list[tuple[_Planned, dict[str, Any] | None]] = []
+    for one, row in zip(plan, verdicts, strict=True):
+        if row is not None:
+            above = rng.randint(sum(score > row["score"] for score in scores), sum(s >= row["score"] for s in scores))
+            one = replace(one, after=min(most, above))
+        placed.append((one, row))
+    placed.sort(key=lambda pair: (pair[0].after, -(pair[1]["score"] if pair[1] else 0.0)))
+    return [one for one, _ in placed], [row for _, row in placed]
+
+
 def _insert(
     session: Session,
     name: str,
@@ -168,7 +190,7 @@ def _insert(
     task_ids = insert_tasks(session, run, [one.item.task for one in plan])
     records = [one.item.record for one in plan]
     trials = insert_trials(session, run, list(zip(task_ids, records, strict=True)), at_ms)
-    session.add(tables.Budget(run_id=run.id or 0, trial=0, cap=None))
+    session.add(tables.Budget(run_id=run.id or 0, trial=0, cap=len(plan)))
     for trajectory_id, one, row in zip(trials, plan, verdicts, strict=True):
         verdict_id = _verdict(session, row, run, trajectory_id)
         item = _item(run, trajectory_id, one, verdict_id, row["score"] if row else 0.0, at_ms)

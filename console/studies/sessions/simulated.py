@@ -133,15 +133,19 @@ class _Person:
     clock_ms: int
 
 
-def simulate(study_name: str, progress: Progress | None = None, *, all_places: bool = False) -> StudySimulation:
+def simulate(
+    study_name: str, progress: Progress | None = None, *, all_places: bool = False, beside_people: bool = False
+) -> StudySimulation:
     """Plays every simulated place to its end, with `all_places` those of people that are free as well (a dry run).
 
     Such a place is a simulated one from then on. Goes on where it was stopped. Raises Unknown, and Refused while the
-    study is not open.
+    study is not open, or for `all_places` where people take part, unless `beside_people`.
     """
     with reading() as session:
         study = get(session, study_name)
         refuse_unless_open(study)
+        if all_places and not beside_people:
+            _refuse_beside_people(session, study)
         design, people = design_of(study), _people(session, study, all_places)
         total = _open_conditions(session, people)
     tally = StudySimulation(study_name)
@@ -149,6 +153,18 @@ def simulate(study_name: str, progress: Progress | None = None, *, all_places: b
         _play(_seated(participant, design), tally, lambda: progress(tally.conditions, total) if progress else None)
         tally.participants += 1
     return tally
+
+
+def _refuse_beside_people(session: Session, study: tables.Study) -> None:
+    participant = tables.Participant
+    joined = col(participant.joined_ms).is_not(None) & (participant.kind == ParticipantKind.HUMAN)
+    mine = (participant.study_id == study.id, joined, participant.stage != ParticipantStage.DECLINED)
+    if count := session.exec(select(func.count()).select_from(participant).where(*mine)).one():
+        there = "1 person takes" if count == 1 else f"{count} people take"
+        raise Refused(
+            f"{there} part in {study.name}: a dry run would give its free places to simulated reviewers for good. Make "
+            f"it on a copy (inferact study create FILE --name COPY), or repeat it with --beside-people."
+        )
 
 
 def _play(person: _Person, tally: StudySimulation, told: Callable[[], None]) -> None:

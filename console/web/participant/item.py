@@ -32,7 +32,7 @@ def item(position: Position, code: str) -> None:
         run = session.get_one(tables.Run, claim.run_id)
         view = blinding.review_view(session, review_queue(), run, claim, code, unblinded=False)
         answered = decisions.last_answer(session, claim.item_id, code) if back else None
-    above = _line(position) + actions.flash_html() + (actions.answer_html(answered, claim) if answered else "")
+    above = line_html(position) + actions.flash_html() + (actions.answer_html(answered, claim) if answered else "")
     whole = back is not None or actions.shows_whole_action(claim.item_id, view.presentation.action)
     draw_further_steps = show_presentation(view.presentation, above, action_whole=whole)
     show_earlier_trials(view.earlier, blinding.actions(view.checkpoint))
@@ -80,7 +80,8 @@ def _plain_view(claim: Claim, run: tables.Run, code: str) -> blinding.ReviewView
         )
 
 
-def _line(position: Position) -> str:
+def line_html(position: Position) -> str:
+    """The line above an item: its number, part and round, and the meter."""
     cap, left = position.budget_cap, position.budget_left
     used = cap - left if cap is not None and left is not None else 0
     return progress_html(f"Item {position.item}", part_of(position), round_of(position), cap=cap, used=used)

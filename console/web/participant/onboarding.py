@@ -15,6 +15,7 @@ from console.studies.design import Design, conditions, varied
 from console.studies.design.factors import unattended
 from console.studies.design.model import IntakeQuestion
 from console.studies.sessions import joining
+from console.studies.sessions.condition_run import page_levels
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.web.participant import session
@@ -118,6 +119,7 @@ OTHERS = "The tasks are new."
 
 def points(design: Design, levels: Mapping[str, str], *, first: bool) -> list[str]:
     """The sentences on what holds in the part with these levels: only what differs between parts, and the budget."""
+    levels = page_levels(design, levels)
     sentences = [words for name in varied(design) if (words := _TEXTS.levels.get(name, {}).get(levels[name]))]
     if not first:
         sentences.insert(0, OTHERS if sentences else SAME)
@@ -132,10 +134,8 @@ def _rounds(count: int) -> list[str]:
 def _reviews(budget: str | None) -> list[str]:
     if budget is None:
         return []
-    if not budget.isdecimal():
-        return ["Not every item can be reviewed; the line above an item says how many reviews are left."]
-    items = "1 item" if int(budget) == 1 else f"{budget} items"
-    return [f"You can review at most {items} in a round; the line above an item says how many are left."]
+    # No number: the cap that the line shows grows by seeded items, which nobody is to count.
+    return ["Not every item can be reviewed; the line above an item says how many reviews are left."]
 
 
 def instructions(text: str, environment: str | None, participant_id: int) -> None:

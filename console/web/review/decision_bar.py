@@ -41,6 +41,7 @@ class _Offer:
     judged: bool
     whole: bool
     words: bool
+    edits: bool
     editing: bool
     escalates: bool
     reasons: tuple[str, ...]
@@ -87,7 +88,8 @@ def _offer(claim: Claim, run: tables.Run, escalates: bool) -> _Offer:
         is_judged(run, claim.kind),
         halted or actions.shows_whole_action(claim.item_id, decisions.pending_action(claim)),
         run.feedback_mode != "binary",
-        st.session_state.get("editing") == claim.item_id,
+        decisions.may_edit(run),
+        decisions.may_edit(run) and st.session_state.get("editing") == claim.item_id,
         escalates,
         () if halted else offered_reasons(run, from_json(claim.body).environment),
         _withheld(claim.item_id),
@@ -108,9 +110,11 @@ def _withheld(item: int) -> dict[str, str]:
 
 def _words_label(run: tables.Run) -> str:
     """What the words are, with what becomes of them where no agent reads them."""
+    if run.study_id is not None:
+        return "Words to the agent"
     if run.kind == RunKind.ARCHIVE:
         return "Words to the agent, kept with the record"
-    if run.kind == RunKind.REPLAY and run.study_id is None:
+    if run.kind == RunKind.REPLAY:
         return "Words to the agent, kept with the replay"
     return "Words to the agent"
 
@@ -206,8 +210,9 @@ def _buttons(offer: _Offer) -> None:
             approve, reject = ("Right", "Wrong") if offer.judged else ("Approve", "Reject")
             _button(approve, "A", f"approve-{item}", item, DecisionKind.APPROVE, disabled="approve" in off)
             _button(reject, "X", f"reject-{item}", item, DecisionKind.REJECT, disabled="reject" in off)
-            begin, named = actions.edit, key_label("Edit", "E")
-            st.button(named, key=f"edit-{item}", on_click=begin, args=(item,), disabled="edit" in off)
+            if offer.edits:
+                begin, named = actions.edit, key_label("Edit", "E")
+                st.button(named, key=f"edit-{item}", on_click=begin, args=(item,), disabled="edit" in off)
         st.button(key_label("Skip", "S"), key=f"skip-{item}", on_click=actions.skip, args=(item,))
         st.button(key_label("Undo", "U"), key=f"undo-{item}", on_click=actions.undo, args=(item,))
         st.button(key_label("Back", "K"), key=f"previous-{item}", on_click=actions.browse_answers, args=(item, 1))
@@ -248,6 +253,8 @@ def _bindings(offer: _Offer) -> dict[str, str]:
         bound["w"] = words_key(item)
     if not offer.halted:
         of = {"a": DecisionKind.APPROVE, "x": DecisionKind.REJECT, "e": DecisionKind.EDIT}
+        if not offer.edits:
+            del of["e"]
         bound |= {key: f"{kind}-{item}" for key, kind in of.items() if str(kind) not in offer.withheld}
     if not offer.halted and not offer.editing:
         bound["ctrl+enter"] = f"reject-{item}"

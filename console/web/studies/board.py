@@ -32,11 +32,16 @@ def summary(rows: Sequence[Row], now_ms: int) -> str:
     """How many are in, how many are through, what waits."""
     people = [row for row in rows if row.kind == ParticipantKind.HUMAN and row.stage != ParticipantStage.WITHDRAWN]
     inside = sum(row.stage not in _NOBODY for row in people)
-    finished = sum(row.stage == ParticipantStage.FINISHED for row in rows)
+    machines = [row for row in rows if row.kind != ParticipantKind.HUMAN]
     waiting, oldest = sum(row.waiting for row in rows), min((row.oldest_ms for row in rows if row.oldest_ms), default=0)
     since = f", the oldest for {age(now_ms - oldest)}" if waiting and oldest else ""
-    taken = f"{inside} of {len(people)} people joined, " if people else ""
-    return f"{taken}{finished} of {len(rows)} finished, {waiting:,} items wait{since}."
+    taken = f"{inside} of {len(people)} people joined, {_finished(people)} finished; " if people else ""
+    played = f"{_finished(machines)} of {len(machines)} simulated finished; " if machines else ""
+    return f"{taken}{played}{waiting:,} items wait{since}."
+
+
+def _finished(rows: Sequence[Row]) -> int:
+    return sum(row.stage == ParticipantStage.FINISHED for row in rows)
 
 
 def cells(row: Row, now_ms: int) -> dict[str, str]:

@@ -23,8 +23,10 @@ from console.studies.design import (
 )
 from console.studies.design.allocation import PairCounts, promise
 from console.studies.design.allocation_table import COLUMNS, rows
+from console.studies.design.giveaways import giveaways
 from console.studies.design.power import Assumptions, Power, power
 from console.studies.design.preregistration import preregistration
+from console.studies.design.strata import Known, block_rows, said_of_blocks
 from console.studies.design.yaml_file import dump
 from console.studies.sessions import lifecycle
 from console.web.flash import guarded
@@ -47,8 +49,10 @@ def summary(design: Design, places: Sequence[PlannedCondition]) -> None:
     )
 
 
-def show_plan(design: Design, places: Sequence[PlannedCondition]) -> None:
-    """Conditions, allocation, balance."""
+def show_plan(design: Design, places: Sequence[PlannedCondition], known: Known | None = None) -> None:
+    """Conditions, allocation, balance; with `known`, what differs between blocks before anyone reviews."""
+    for said in giveaways(design):
+        st.text(f"Warning: {said}")
     st.markdown("**Conditions**")
     columns = {"name": "condition", **{name: FACTORS[name].title for name in varied(design)}}
     show_rows([{"name": arm.name, **arm.levels} for arm in conditions(design)], columns, label="Conditions")
@@ -56,10 +60,27 @@ def show_plan(design: Design, places: Sequence[PlannedCondition]) -> None:
     frame = _orders(places)
     st.dataframe(frame, hide_index=True, height="content" if len(frame) < 10 else 360, key="allocation-preview")
     with st.expander("How evenly"):
-        for said in promise(design):
+        for said in (*promise(design), *(said_of_blocks(places, known) if known is not None else ())):
             st.text(said)
         titles = {"kind": "among", "what": "pairs", "least": "least", "most": "most", "even": "even"}
         show_rows(list(_evenness(places)), titles, numbers=("least", "most"), label="Balance")
+        if known:
+            _show_blocks(places, known)
+
+
+def _show_blocks(places: Sequence[PlannedCondition], known: Known) -> None:
+    titles = {
+        "block": "",
+        "tasks": "tasks",
+        "solved": "solved at trial 0",
+        "score": "mean score",
+        "steps": "mean steps",
+    }
+    found = [
+        row | {"score": "" if row["score"] is None else f"{row['score']:.3f}", "steps": f"{row['steps']:.2f}"}
+        for row in block_rows(places, known)
+    ]
+    show_rows(found, titles, numbers=("tasks", "solved", "score", "steps"), label="Blocks before anyone reviews")
 
 
 def _orders(places: Sequence[PlannedCondition]) -> pd.DataFrame:
@@ -194,27 +215,27 @@ def _kept(design: Design) -> tuple[list[Power], Assumptions] | None:
     return [Power(**one) for one in found["powers"]], Assumptions(**found["assumed"])
 
 
-def preregistration_button(design: Design, places: Sequence[PlannedCondition]) -> None:
+def preregistration_button(design: Design, places: Sequence[PlannedCondition], known: Known) -> None:
     """The preregistration as Markdown, the latest dry run in it."""
     download(
         "Preregistration",
-        lambda: _preregistration(design, places),
+        lambda: _preregistration(design, places, known),
         f"{design.name}-preregistration.md",
         "text/markdown",
         "preregistration-md",
     )
 
 
-def show_preregistration(design: Design, places: Sequence[PlannedCondition]) -> None:
+def show_preregistration(design: Design, places: Sequence[PlannedCondition], known: Known) -> None:
     """The preregistration to read, as the plain text that the file holds."""
     with st.expander("Preregistration", key="preregistration", on_change="rerun") as shown:
         if shown.open:
-            st.code(_preregistration(design, places), language=None, wrap_lines=True, height=460)
+            st.code(_preregistration(design, places, known), language=None, wrap_lines=True, height=460)
 
 
-def _preregistration(design: Design, places: Sequence[PlannedCondition]) -> str:
+def _preregistration(design: Design, places: Sequence[PlannedCondition], known: Known) -> str:
     powers, assumed = _kept(design) or ([], None)
-    return preregistration(design, places, powers, assumed)
+    return preregistration(design, places, powers, assumed, known)
 
 
 def show(study: tables.Study) -> None:
@@ -222,13 +243,14 @@ def show(study: tables.Study) -> None:
     design = lifecycle.design_of(study)
     with reading() as session:
         places = lifecycle.places(session, study)
+        known = lifecycle.known_before(session, design, places)
     summary(design, places)
     with st.container(horizontal=True):
         yaml_button(design)
         allocation_button(design, places)
-        preregistration_button(design, places)
-    show_plan(design, places)
+        preregistration_button(design, places, known)
+    show_plan(design, places, known)
     show_power(design)
-    show_preregistration(design, places)
+    show_preregistration(design, places, known)
     with st.expander("The whole design as YAML"):
         st.code(dump(design), language="yaml")

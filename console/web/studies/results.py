@@ -40,8 +40,10 @@ def _headline(head: Headline) -> None:
     people = head.places - head.simulated
     parts = (
         f"people finished <b>{head.finished} of {people}</b>" if people else "simulated reviewers only",
-        f"conditions done <b>{head.arms_done} of {head.arms}</b>",
-        f"decisions <b>{head.decisions:,}</b>",
+        f"conditions done <b>{head.arms_done} of {head.arms}</b>{', simulated ones too' if head.simulated else ''}",
+        f"decisions by people <b>{head.human_decisions:,}</b>" if people else "",
+        f"by simulated reviewers <b>{head.decisions - head.human_decisions:,}</b>" if head.simulated else "",
+        "practice and checks left out",
         f"people take <b>{head.mean_seconds:.0f} s</b> each" if head.mean_seconds is not None else "",
     )
     st.html(f'<div class="ia-status">{"".join(f"<span>{part}</span>" for part in parts if part)}</div>')

@@ -20,7 +20,7 @@ def study():
 def test_results_print_a_table(capsys):
     assert run_command(["study", "results", "pilot"]) == 0
     out = capsys.readouterr().out
-    assert "2 of 3 people have finished, 6 decisions." in out
+    assert "2 of 3 people have finished;" in out
     assert "rules-shown" in out
 
 

@@ -73,8 +73,8 @@ def test_words_are_laid_against_the_next_trial(found):
 
 
 def test_the_budget_burns_down_to_what_was_used(found, tables):
-    last = found["burn-down"].groupby(["condition", "trial"])["used"].last()
-    used = tables["budget"].groupby(["condition", "trial"])["used"].sum()
+    last = found["burn-down"].groupby(["condition", "trial", "reviewers"])["used"].last()
+    used = tables["budget"].groupby(["condition", "trial", "annotator_kind"])["used"].sum()
     assert last.tolist() == used.tolist()
 
 

@@ -1,18 +1,29 @@
 """The oversight curve of each condition, from the items alone."""
 
-from console.studies.analysis.oversight import points, summary
+from console.studies.analysis.oversight import burn_down, points, summary
 
 
 def test_every_condition_has_a_curve_that_ends_at_all_there_is_to_catch(tables):
     drawn, ends = points(tables), summary(tables)
     assert set(drawn["condition"]) == {"rules-shown", "rules-hidden"}
+    drawn, ends = drawn.query("reviewers == 'people'"), ends.query("reviewers == 'people'")
     ideal = drawn[(drawn["policy"] == "ideal") & (drawn["condition"] == "rules-shown")]
-    assert ideal["caught"].tolist() == [0, 1, 2, 3, 3, 3, 3]
+    assert ideal["caught"].tolist() == [0, 1, 2, 2, 2]
     reviewed = ends[(ends["policy"] == "as reviewed") & (ends["condition"] == "rules-shown")]
-    assert reviewed[["spent", "caught"]].to_numpy().tolist() == [[3, 2]]
+    assert reviewed[["spent", "caught"]].to_numpy().tolist() == [[2, 1]]
 
 
 def test_without_labels_there_is_no_curve(tables):
     unknown = tables["items"].assign(gold_label=None)
     without = {**tables, "items": unknown}
     assert len(points(without)) == len(summary(without)) == 0
+
+
+def test_people_and_simulated_reviewers_are_never_one_curve(tables):
+    drawn, burnt = points(tables), burn_down(tables)
+    assert set(drawn["reviewers"]) == {"people", "simulated"}
+    caps = tables["budget"].groupby(["condition", "trial", "annotator_kind"])["used"].sum()
+    ends = burnt.groupby(["condition", "trial", "reviewers"])["used"].max()
+    for (condition, trial, kind), used in caps.items():
+        who = {"human": "people", "rule": "simulated"}[kind]
+        assert ends.get((condition, trial, who), 0) == used

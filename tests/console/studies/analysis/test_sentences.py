@@ -126,5 +126,6 @@ def test_overrides_where_the_detector_is_sure_and_where_it_is_not():
 
 def test_a_budget_that_was_used_up():
     table = pd.DataFrame({"trial": [0, 0, 1], "used": [1, 4, 2], "caught": [0, 3, 1], "cap": [4.0, 4.0, 4.0]})
+    table = table.assign(reviewers="people")
     said = oversight.of_burn_down(table)
-    assert said == "6 inspections of 8 allowed caught 4 misalignments over 2 trials."
+    assert said == "6 inspections of 8 allowed by people caught 4 misalignments over 2 trials."

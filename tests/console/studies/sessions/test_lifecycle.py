@@ -1,7 +1,8 @@
 """The stored allocation is the one that the design gives."""
 
 from console import database
-from console.studies.design import allocate, sample_tasks
+from console.studies.design import sample_tasks
+from console.studies.design.strata import block_rows
 from console.studies.design.yaml_file import example, load
 from console.studies.sessions import lifecycle, task_sources
 
@@ -12,7 +13,11 @@ def test_stored_places_are_those_that_the_design_gives():
     with database.reading() as session:
         study = lifecycle.get(session, "pilot")
         stored = lifecycle.places(session, study)
-        keys = task_sources.keys(session, design)
+        planned, keys = lifecycle.planned_places(session, design), task_sources.keys(session, design)
+        solved = [row["solved"] for row in block_rows(stored, lifecycle.known_before(session, design, stored))]
         row = lifecycle.summary(session, study)
-    assert stored == allocate(design, sample_tasks(design, keys))
+    assert stored == planned
+    assert {key for place in stored for key in place.tasks} == set(sample_tasks(design, keys))
+    assert max(solved) - min(solved) <= 1
+    assert 0 < sum(solved) < 40
     assert (row["participants"], row["joined"], row["finished"], row["tasks"]) == (6, 0, 0, 40)

@@ -19,7 +19,7 @@ def look():
 
 
 def test_everybody_stands_where_they_are(study, walk, look):
-    made = study(consent={"text": "Agreed?"}, tasks=5, factors={"feedback": ("nl", "binary")})
+    made = study(consent={"text": "Agreed?"}, tasks=8, factors={"feedback": ("nl", "binary")})
     began_ms = now_ms()
     reading_consent, working, shy = (joining.join(made.join_code) for _ in range(3))
     joining.consent(shy.id, False)

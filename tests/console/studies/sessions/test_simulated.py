@@ -73,7 +73,9 @@ def _look_at_oracle(rows):
 def test_no_place_of_a_dry_run_counts_as_a_person(study, rows):
     made = study(participants={"human": 2})
     person = joining.join(made.join_code)
-    simulated.simulate("pilot", all_places=True)
+    with pytest.raises(Refused, match=r"1 person takes part in pilot: .*--beside-people"):
+        simulated.simulate("pilot", all_places=True)
+    simulated.simulate("pilot", all_places=True, beside_people=True)
     kinds = {one.code: one.kind for one in rows(tables.Participant)}
     assert kinds == {person.code: "human", "P02": "noisy"}
     with reading() as session:
@@ -110,7 +112,7 @@ def test_a_person_and_simulated_ones_never_meet(study, walk, rows):
     made = study(**CAST)
     person = joining.join(made.join_code)
     walk(person.id, places=6)
-    simulated.simulate("pilot", all_places=True)
+    simulated.simulate("pilot", all_places=True, beside_people=True)
     walk(person.id)
     mine = {row.run_id for row in rows(tables.Assignment, tables.Assignment.participant_id == person.id)}
     for row in rows(tables.Decision, tables.Decision.annotator_kind == "human"):

@@ -82,7 +82,7 @@ def test_practice_is_explained_and_says_what_was_right(study, walk):
     assert (steps.where(person.id).kind, steps.where(person.id).item) == ("practice", 2)
 
 
-def test_known_items_are_unbudgeted_and_of_every_kind(study, walk, rows):
+def test_known_items_are_of_every_kind_and_none_takes_a_review_from_another(study, walk, rows):
     made = study(**WHOLE)
     person = joining.join(made.join_code)
     walk(person.id)
@@ -99,7 +99,7 @@ def test_known_items_are_unbudgeted_and_of_every_kind(study, walk, rows):
     assert not known & studied
     assert studied <= tasks | studied
     for run_id in of_checks:
-        assert review_queue().budget(run_id=run_id, trial=0).cap is None
+        assert review_queue().budget(run_id=run_id, trial=0).left == 0
         assert rows(tables.Intent, tables.Intent.trajectory_id.in_(_trials(rows, run_id))) == []
 
 
@@ -165,7 +165,7 @@ def test_a_share_as_budget_is_of_the_rounds_own_trajectories(study, walk, rows):
 
 
 def test_an_answer_can_be_taken_back_until_the_round_is_handed_over(study, walk, decide):
-    made = study(tasks=6, budget=None)
+    made = study(tasks=10, budget=None)
     person = joining.join(made.join_code)
     place = walk(person.id, stop=lambda place: place.kind == "review")
     decide(place, "first")
@@ -224,7 +224,7 @@ def test_items_of_others_are_not_ones_own(study, walk):
 
 
 def test_the_condition_without_feedback_runs_by_itself(study, walk, rows):
-    made = study(factors={"feedback": ("nl", "none")}, tasks=4, trials=3)
+    made = study(factors={"feedback": ("nl", "none")}, tasks=8, trials=3)
     person = joining.join(made.join_code)
     places = []
     last = walk(person.id, stop=lambda place: places.append(place) or False)
@@ -307,7 +307,7 @@ def test_a_decision_that_came_before_the_crash_of_the_page_is_there(study, walk,
     review_queue().save_draft(item_id=place.claim.item_id, reviewer=person.code, text="half a", now_ms=now_ms())
     again = steps.where(person.id)
     assert again.claim.item_id == place.claim.item_id
-    assert review_queue().draft(item_id=again.claim.item_id, reviewer=person.code) == "half a"
+    assert review_queue().draft(item_id=again.claim.item_id, reviewer=person.code).text == "half a"
     decide(again, "whole")
     with reading() as session:
         kept = decisions.last_answer(session, place.claim.item_id, person.code)

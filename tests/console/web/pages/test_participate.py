@@ -9,6 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from console.auth.participant_cookie import participant_cookie, secret_of
 from console.database import now_ms, reading, review_queue, writing
+from console.errors import BadInput
+from console.review import decisions
 from console.runs import ingest
 from console.studies.design import Design
 from console.studies.sessions import joining, lifecycle, steps
@@ -167,7 +169,7 @@ def test_an_introduction_says_what_differs_and_not_what_it_is_called(visit, word
     assert "Part 1 of 2" in page_text
     assert "There is no field for words" in page_text
     assert "You are told what the user has in mind" in page_text
-    assert "at most 2 items" in page_text
+    assert "Not every item can be reviewed" in page_text
     for hidden in ("zebra", "heron", "pilot", "binary"):
         assert hidden not in page_text
 
@@ -408,3 +410,57 @@ def test_nobody_else_reviews_in_a_participants_place(words, study):
     assert not at.exception
     assert "Its participant reviews this" in words(at)
     assert not [key for key in keys(at) if key.startswith(("approve-", "undo-"))]
+
+
+def test_a_seeded_item_has_the_buttons_and_the_field_of_any_other(study, visit):
+    made = study(checks={"known_bad": 1}, consent={"text": ""}, tasks=5, participants={"human": 1})
+    person, state = joined(made)
+    joining.instructed(person.id)
+    steps.begin(person.id)
+    seen = {}
+    while (place := steps.where(person.id)).claim is not None:
+        at = visit(state)
+        number = str(place.claim.item_id)
+        seen[place.kind] = (
+            [str(button.label) for button in at.button if str(button.key).endswith(f"-{number}")],
+            [area.label for area in at.text_area],
+        )
+        answer = decisions.Answer("reject", "look again")
+        decisions.submit(review_queue(), place.run, place.claim, person.code, answer, now_ms())
+    assert set(seen) == {"probe", "review"}
+    assert seen["probe"] == seen["review"]
+
+
+def page_of(at):
+    """Everything on the page as one text, its buttons' names last."""
+    return " ".join([*(html.value for html in at.get("html")), *(str(button.label) for button in at.button)])
+
+
+def test_compared_detectors_are_neutral_and_the_binary_arm_has_two_keys(study, visit):
+    made = study(
+        factors={"detector": ("rules", "random"), "feedback": ("binary",)}, consent={"text": ""}, tasks=5,
+        participants={"human": 1},
+    )  # fmt: skip
+    person, state = joined(made)
+    joining.instructed(person.id)
+    pages = {}
+    while (place := steps.where(person.id)).kind != "finished":
+        if place.claim is None:
+            (steps.begin if place.kind == "introduction" else steps.hand_over)(person.id)
+            continue
+        arm = place.assignment.condition
+        halted = place.claim.kind == "halted"
+        if arm not in pages and not halted:
+            pages[arm] = page_of(visit(state))
+            edit = decisions.Answer("edit", edited_action="click[back]")
+            with pytest.raises(BadInput, match="approve or reject only"):
+                decisions.submit(review_queue(), place.run, place.claim, person.code, edit, now_ms())
+        answer = decisions.Answer("respond" if halted else "approve")
+        decisions.submit(review_queue(), place.run, place.claim, person.code, answer, now_ms())
+    assert set(pages) == {"rules", "random"}
+    assert "Detector A" in pages["rules"]
+    assert "Detector B" in pages["random"]
+    for page in pages.values():
+        assert not re.search(r"\brules\b|\brandom\b", page)
+        assert "Approve" in page
+        assert "Edit" not in page

@@ -90,7 +90,7 @@ def test_it_says_who_is_where(desk, small, words):
     person = joining.join(small.join_code)
     at = desk()
     assert "reads the consent" in words(at)
-    assert "1 of 2 people joined, 0 of 3 finished" in said(at)
+    assert "1 of 2 people joined, 0 finished; 0 of 1 simulated finished" in said(at)
     joining.consent(person.id, True)
     joining.instructed(person.id)
     at.run()

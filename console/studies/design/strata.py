@@ -1,0 +1,111 @@
+"""Strata: tasks are dealt out to blocks by what is known of each before anyone reviews.
+
+Outcomes of trial 0 come first: of each, no block has two tasks more than another. Within an outcome, tasks next to
+each other by score and length go to different blocks; of many such deals, the most even one is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from console.studies.design.allocation import PlannedCondition
+from console.studies.design.model import Design
+from console.trajectory import Outcome
+
+_DEALS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTask:
+    """A task's trial 0 as it ends unreviewed, its mean score by the detectors that ask no model, its steps."""
+
+    outcome: str
+    score: float | None
+    steps: int
+
+
+Known = Mapping[str, KnownTask]
+"""What is known of tasks, by their keys."""
+
+
+def stratified(design: Design, task_keys: Sequence[str], known: Known) -> tuple[str, ...]:
+    """The tasks in the order in which they are cut into blocks; as given where not all of them are known."""
+    count = len(task_keys) // design.tasks
+    if count < 2 or not known.keys() >= set(task_keys):
+        return tuple(task_keys)
+    rng = Random(f"{design.seed} blocks")
+    deals = [_deal(task_keys, known, count, rng) for _ in range(_DEALS)]
+    best = min(deals, key=lambda blocks: _unevenness(blocks, known))
+    return tuple(key for block in best for key in rng.sample(block, len(block)))
+
+
+def _deal(task_keys: Sequence[str], known: Known, count: int, rng: Random) -> list[list[str]]:
+    blocks: list[list[str]] = [[] for _ in range(count)]
+    # Whoever gets a task more of one outcome gets none more of the next, until all have.
+    turn, given = rng.sample(range(count), count), 0
+    for outcome in sorted({known[key].outcome for key in task_keys}):
+        stratum = [key for key in rng.sample(task_keys, len(task_keys)) if known[key].outcome == outcome]
+        stratum.sort(key=lambda key: (known[key].score or 0.0, known[key].steps))
+        for at in range(0, len(stratum), count):
+            group = stratum[at : at + count]
+            order = [turn[(given + place) % count] for place in range(len(group))]
+            given += len(group)
+            for key, block in zip(rng.sample(group, len(group)), order, strict=True):
+                blocks[block].append(key)
+    return blocks
+
+
+def _unevenness(blocks: Sequence[Sequence[str]], known: Known) -> float:
+    rows = [_row("", block, known) for block in blocks]
+    most = max(one.steps for one in known.values()) or 1
+    return spread(rows, "score") + spread(rows, "steps") / most
+
+
+def spread(rows: Sequence[Mapping[str, Any]], column: str) -> float:
+    """By how much the largest value of the column exceeds the smallest; 0 where there is none."""
+    values = [row[column] for row in rows if row[column] is not None]
+    return max(values, default=0) - min(values, default=0)
+
+
+def block_names(places: Sequence[PlannedCondition]) -> dict[tuple[str, ...], str]:
+    """The blocks of tasks with their names."""
+    return {tasks: f"block {number}" for number, tasks in enumerate(sorted({place.tasks for place in places}), 1)}
+
+
+def block_rows(places: Sequence[PlannedCondition], known: Known) -> list[dict[str, Any]]:
+    """A row for each block: tasks, those solved at trial 0, mean score, mean steps; none where a task is not known."""
+    blocks = block_names(places)
+    if not known.keys() >= {key for tasks in blocks for key in tasks}:
+        return []
+    return [_row(name, tasks, known) for tasks, name in blocks.items()]
+
+
+def _row(name: str, tasks: Sequence[str], known: Known) -> dict[str, Any]:
+    found = [known[key] for key in tasks]
+    scores = [one.score for one in found if one.score is not None]
+    return {
+        "block": name,
+        "tasks": len(found),
+        "solved": sum(one.outcome == Outcome.SUCCEEDED for one in found),
+        "score": sum(scores) / len(scores) if scores else None,
+        "steps": sum(one.steps for one in found) / len(found),
+    }
+
+
+def said_of_blocks(places: Sequence[PlannedCondition], known: Known) -> tuple[str, ...]:
+    """What differs between blocks of tasks before anyone reviews, in sentences; none where there is one block."""
+    if len(block_names(places)) < 2:
+        return ()
+    rows = block_rows(places, known)
+    if not rows:
+        return ("Nothing is known of the tasks before they are played: their blocks are a random cut.",)
+    apart = round(spread(rows, "solved"))
+    solved = f"differ by at most {apart} in tasks solved" if apart else "have the same number of tasks solved"
+    return (
+        f"Before anyone reviews, blocks of tasks {solved} at trial 0; their mean scores by the detectors that ask no "
+        f"model differ by at most {spread(rows, 'score'):.3f}, their mean lengths by at most "
+        f"{spread(rows, 'steps'):.2f} steps.",
+    )
