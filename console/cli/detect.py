@@ -116,7 +116,13 @@ def _tell(run: str, detection: batch.Detection, as_json: bool) -> None:
     if missing := sum(report.errors for report in detection.reports):
         raise Refused(_without_verdict(missing, detection.reports, run))
     if not as_json:
-        say("Next: inferact serve")
+        say(_next(run, detection.reports))
+
+
+def _next(run: str, reports: Sequence[batch.DetectionReport]) -> str:
+    if any(report.checkpoints or report.halted for report in reports):
+        return "Next: inferact serve"
+    return f"No action of {run} is critical, so nothing was judged. Next: inferact run critical {run}"
 
 
 def _detected(run: str, methods: list[str], asking: Asking, options: dict[str, Any]) -> batch.Detection:

@@ -16,6 +16,8 @@ from console.studies.design.giveaways import giveaways
 from console.studies.design.yaml_file import changed, dump, example, load
 from console.studies.sessions import lifecycle
 
+_SIZES = ("participants", "conditions", "tasks")
+
 app = typer.Typer(
     help="Design user studies, assign participants, run them, see what they show.",
     epilog="Example: inferact study example > pilot.yaml",
@@ -59,10 +61,8 @@ def create(
     if as_json:
         emit_json(row)
         return
-    say(
-        f"Created {study.name}: {row['participants']} participants, {row['conditions']} conditions, "
-        f"{row['tasks']} tasks. Look it over: inferact study assign {study.name}"
-    )
+    sizes = ", ".join(f"{row[what]} {what if row[what] != 1 else what[:-1]}" for what in _SIZES)
+    say(f"Created {study.name}: {sizes}. Look it over: inferact study assign {study.name}")
 
 
 @app.command("list", epilog="Example: inferact study list --json")

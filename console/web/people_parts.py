@@ -77,6 +77,8 @@ def show_sessions(identity: Identity) -> None:
 
 
 def _disabling(what: str, names: list[str], disable: Callable[[str], None]) -> None:
+    if not names:
+        return
     with st.popover(f"Disable a{'n' if what == 'agent' else ''} {what} …", key=f"disabling-{what}"):
         chosen = st.selectbox("Who", names, index=None, key=f"disable-{what}", placeholder="choose")
         st.caption("At once. Their tokens and links open nothing any more; what they did stays.")

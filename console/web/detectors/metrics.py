@@ -218,8 +218,8 @@ def beside_the_paper(evaluation: Dashboard) -> None:
     """The paper's figures beside one's own."""
     st.subheader("Published results")
     if evaluation.environment not in paper.ENVIRONMENTS:
-        known = ", ".join(paper.ENVIRONMENTS)
-        st.caption(f"The InferAct paper has figures for {known}; this run is of {evaluation.environment or 'several'}.")
+        known, own = ", ".join(paper.ENVIRONMENTS), ", ".join(evaluation.environment.split(",")) or "several"
+        st.caption(f"The InferAct paper has figures for {known}, each alone; this run is of {own}.")
         return
     metric = st.selectbox("Figure", list(_OVERLAID), format_func=_OVERLAID.__getitem__, key="published-metric")
     table = chart_data.published_table(evaluation.environment, evaluation.figures, metric, _OVERLAID[metric])

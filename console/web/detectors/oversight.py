@@ -83,7 +83,7 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
 
 def _table(summary: pd.DataFrame, named: str, further: int) -> None:
     renamed = {"corrected": "put right", "more": f"{further:,} more"}
-    shown = summary[[named, "caught", *renamed, "area"]].rename(columns=renamed)
+    shown = summary[[named, "caught", *renamed, "area"]].rename(columns={**renamed, "policy": "order"})
     st.dataframe(
         shown.dropna(axis="columns", how="all"),
         key=f"oversight-{named}",

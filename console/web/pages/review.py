@@ -7,6 +7,7 @@ from console.database import now_ms, reading, review_queue
 from console.review import aftermath, blinding, decisions, inbox
 from console.review.reasons import judging
 from console.runs.options import run_options
+from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, after_last, decision_bar, drafts, own_items, worked_item
 from console.web.review.colleagues import notes_html
 from console.web.run_picker import chosen_run
@@ -74,9 +75,10 @@ above += notes_html(view.notes, view.escalation)
 above += last_words_html(view.earlier, now, claim.trial) if run.kind == RunKind.LIVE else ""
 actions.show_kept_words()
 wrong = f'<p class="ia-wrong"><b>Wrong is:</b> {plain(judging(view.checkpoint.environment).wrong)}</p>'
+says_wrong = not view.presentation.brief and claim.kind != CheckpointKind.HALTED
 whole = bool(earlier_answer) or actions.shows_whole_action(claim.item_id, view.presentation.action)
 draw_further_steps = show_presentation(
-    view.presentation, above, action_whole=whole, item=claim.item_id, note="" if view.presentation.brief else wrong
+    view.presentation, above, action_whole=whole, item=claim.item_id, note=wrong if says_wrong else ""
 )
 show_earlier_trials(view.earlier, now)
 if earlier_answer:

@@ -35,7 +35,9 @@ if run is None or status is None:
     show_empty_state("No runs yet", "Drop an agent's log above, or start agents: either becomes a run.")
     st.stop()
 
-st.dataframe([{name: row[name] for name in _COLUMNS} for row in summaries], key="runs", hide_index=True)
+st.dataframe(
+    [{name: row[name] for name in _COLUMNS} for row in summaries], key="runs", hide_index=True, placeholder="–"
+)
 st.toggle("Archived runs, too", key="archived", bind="query-params")
 run_picker([row["run"] for row in summaries], run.name)
 

@@ -113,6 +113,7 @@ shown = st.dataframe(
     on_select="rerun",
     selection_mode="single-row",
     hide_index=True,
+    placeholder="–",
     height=460,
 )
 left, right = st.columns([1, 3], vertical_alignment="center")

@@ -259,6 +259,6 @@ def _bindings(offer: _Offer) -> dict[str, str]:
     if not offer.halted and not offer.editing:
         bound["ctrl+enter"] = f"reject-{item}"
         bound |= {str(n): f"{reasons_key(item)}#{n}" for n in range(1, len(offer.reasons) + 1)}
-        if str(DecisionKind.REJECT) in offer.withheld:
+        if not offer.words or str(DecisionKind.REJECT) in offer.withheld:
             del bound["ctrl+enter"]
     return bound if offer.whole else bound | {"o": f"whole-{item}"}

@@ -6,6 +6,7 @@ and would change the text of a record.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -14,6 +15,7 @@ from console.review.plain_text import ODD, code_point
 from console.review.presentation import is_long, preview, spans
 from console.trajectory.terms import Term
 
+_NAME = re.compile(r"`([^`<>]{1,80})`")
 # Two noncharacters of Unicode, which no interchanged text holds, so that a text is escaped once and not piece by piece.
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"
 
@@ -22,6 +24,11 @@ def plain(text: str) -> str:
     """The text as HTML that can only ever be text."""
     escaped = escape(text.replace("\r\n", "\n"))
     return ODD.sub(lambda odd: f'<span class="ia-odd">{code_point(odd[0])}</span>', escaped).replace("\n", "&#10;")
+
+
+def with_names(sentence: str) -> str:
+    """The sentence of a detector with the names that it sets in backquotes in code; their text stays text."""
+    return _NAME.sub(r"<code>\1</code>", plain(sentence))
 
 
 def marked(text: str, stated: Sequence[Term]) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from console.review.long_texts import BLOCK, capped, is_clipped
 from console.trajectory.checkpoints import Call, calls
+from console.trajectory.provenance import Source
 from console.web.widgets.file_changes import arguments_with_changes
 from console.web.widgets.markup import in_blocks, plain
 
@@ -15,10 +17,11 @@ _FEW = 4
 _SHOWN_CHARS, _SHOWN_LINES = 600, 6
 
 
-def action_html(action: str, stamp: str, *, whole: bool = True) -> str:
+def action_html(action: str, stamp: str, *, whole: bool = True, origins: Mapping[str, str] | None = None) -> str:
     """The action as HTML with its stamp; calls as tables of arguments, their exact text folded beneath.
 
-    Without `whole` a long one is its beginning and words that say so.
+    Without `whole` a long one is its beginning and words that say so. `origins` says of the arguments where they come
+    from, which then stands beside each.
     """
     if not whole and is_clipped(action):
         return _beginning(action, stamp)
@@ -27,7 +30,7 @@ def action_html(action: str, stamp: str, *, whole: bool = True) -> str:
         css = "ia-action" if len(action) <= _LARGE_CHARS else "ia-action ia-lengthy"
         return f'<div class="ia-line"><pre class="{css}">{_text(action)}</pre>{stamp}</div>'
     beside = stamp + _exact(action)
-    return "".join(_call(call, "" if index else beside) for index, call in enumerate(drawn))
+    return "".join(_call(call, "" if index else beside, origins or {}) for index, call in enumerate(drawn))
 
 
 def _beginning(action: str, stamp: str) -> str:
@@ -59,14 +62,22 @@ def json_calls(action: str) -> list[Call]:
     return parsed if lines and (single or (each and len(parsed) == len(lines))) else []
 
 
-def _call(call: Call, beside: str) -> str:
+def _call(call: Call, beside: str, origins: Mapping[str, str]) -> str:
     name = f'<div class="ia-line"><code class="ia-action">{plain(call.name)}</code>{beside}</div>'
     rows = "".join(
-        f'<tr><th scope="row">{plain(name)}</th>{f"<td>{change}</td>" if change else _value(value)}</tr>'
+        f'<tr><th scope="row">{plain(name)}</th>{f"<td>{change}</td>" if change else _value(value)}'
+        f"{_origin(origins.get(name))}</tr>"
         for name, change, value in arguments_with_changes(call.arguments)
     )
     css = "ia-arguments ia-many" if len(call.arguments) > _FEW else "ia-arguments"
     return f'{name}<table class="{css}">{rows}</table>' if rows else f'{name}<p class="ia-none">no arguments</p>'
+
+
+def _origin(origin: str | None) -> str:
+    if not origin:
+        return ""
+    told = origin if origin == Source.WORKED_OUT else f"from {origin}"
+    return f'<td class="ia-origin">{plain(told)}</td>'
 
 
 def _value(value: Any) -> str:

@@ -8,7 +8,7 @@ from itertools import islice
 import streamlit as st
 
 from console.environments.evidence import LIMITS, WORDS, Table
-from console.review.long_texts import capped
+from console.review.long_texts import capped, is_clipped
 from console.review.presentation import (
     LAST_SEEN_CHARS,
     Block,
@@ -21,8 +21,9 @@ from console.review.presentation import (
 from console.trajectory import Trajectory
 from console.trajectory.checkpoints import Checkpoint
 from console.trajectory.terms import Term
-from console.web.widgets.markup import all_of, fold, marked, plain
-from console.web.widgets.pending_action import action_html
+from console.web.widgets.file_changes import arguments_with_changes
+from console.web.widgets.markup import all_of, fold, marked, plain, with_names
+from console.web.widgets.pending_action import action_html, json_calls
 from console.web.widgets.pictures import show_pictures
 from console.web.widgets.steps import show_further_steps
 from console.web.widgets.timeline import opening_html, timeline_html, timeline_rows
@@ -153,9 +154,22 @@ def _group(name: str, stated: Sequence[Term], css: str) -> str:
 
 def _about(presentation: Presentation, whole: bool) -> str:
     stamp = f'<span class="ia-stamp">{plain(presentation.stamp)}</span>' if presentation.stamp else ""
-    action = action_html(presentation.action, stamp, whole=whole) if presentation.action else _nothing(presentation)
+    origins = _origins(presentation, whole)
     seen = "".join(_seen(presentation, *one) for one in presentation.last_seen)
-    return action + _table(presentation.table) + seen
+    if not presentation.action:
+        return _nothing(presentation) + _table(presentation.table) + seen
+    action = action_html(presentation.action, stamp, whole=whole, origins=origins)
+    return action + ("" if origins else _table(presentation.table)) + seen
+
+
+def _origins(presentation: Presentation, whole: bool) -> dict[str, str]:
+    """Where each argument comes from, if all of these are drawn with the one call; so that none stands twice."""
+    drawn = json_calls(presentation.action) if whole or not is_clipped(presentation.action) else []
+    if presentation.table is None or len(drawn) != 1:
+        return {}
+    names = {name for name, _, _ in arguments_with_changes(drawn[0].arguments)}
+    origins = {row[0]: row[-1] for row in presentation.table.rows}
+    return origins if origins.keys() <= names else {}
 
 
 def _seen(presentation: Presentation, number: int, text: str) -> str:
@@ -197,7 +211,7 @@ def _belief(presentation: Presentation) -> str:
 
 
 def _flag(flag: Flag) -> str:
-    lines = "".join(f"<li>{plain(reason)}</li>" for reason in flag.reasons)
+    lines = "".join(f"<li>{with_names(reason)}</li>" for reason in flag.reasons)
     css = "ia-reasons ia-many" if len(flag.reasons) > _FEW_REASONS else "ia-reasons"
     why = f'<ul class="{css}">{lines}</ul>' if lines else ""
     return f"{_score(flag)}{why}"
@@ -205,7 +219,7 @@ def _flag(flag: Flag) -> str:
 
 def _other(flag: Flag) -> str:
     """Another detector's score, its words folded behind it."""
-    lines = "".join(f"<li>{plain(reason)}</li>" for reason in flag.reasons)
+    lines = "".join(f"<li>{with_names(reason)}</li>" for reason in flag.reasons)
     return f'<details><summary>{_score(flag)}</summary><ul class="ia-reasons">{lines}</ul></details>'
 
 

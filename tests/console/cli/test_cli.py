@@ -258,3 +258,12 @@ def test_scores_from_elsewhere_are_measured_too(inferact, tmp_path):
     code, _, err = inferact("evaluate", "--scores", path)
     assert code == 2
     assert "line 2" in err
+
+
+def test_where_no_action_is_critical_the_next_command_is_the_one_that_says_which_are(inferact, tmp_path):
+    log = tmp_path / "mails.jsonl"
+    log.write_text('{"task_id":"1","instruction":"Mail Ada","steps":[{"action":"look()","observation":"-"}]}\n')
+    inferact("trajectory", "import", log, "--run", "mails")
+    said = inferact("detect", "mails", "--method", "rules")[1]
+    assert "Next: inferact run critical mails" in said
+    assert "inferact serve" not in said

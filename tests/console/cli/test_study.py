@@ -131,3 +131,12 @@ def test_an_unknown_field_is_named_with_its_line(study, pilot):
     code, _, err = study("create", pilot)
     assert code == 2
     assert err == f"{pilot}, line 10: trails: is no field here; write trials if that is meant.\n"
+
+
+def test_a_study_of_one_condition_is_said_to_have_one(study, tmp_path):
+    path = tmp_path / "one.yaml"
+    path.write_text(
+        "name: one\nsource: {actor: scripted, environment: webshop}\ntasks: 2\ntrials: 1\n"
+        "factors: {feedback: [binary]}\nparticipants: {human: 1}\nconsent: {text: 'Agree?'}\n"
+    )
+    assert "Created one: 1 participant, 1 condition, 2 tasks." in study("create", path)[1]

@@ -124,3 +124,9 @@ def test_a_role_that_was_taken_away_meanwhile_counts(open_page, words):
         session.add(ada)
     assert "Invite" not in [button.label for button in press(at, "Invite").button]
     assert (person("Rae"), roles_of("reviewer")) == (None, {Role.REVIEWER})
+
+
+def test_nobody_is_offered_to_disable_an_agent_where_there_is_none(open_page):
+    at = open_page("people", role="admin")
+    assert "disable-person" in [box.key for box in at.selectbox]
+    assert "disable-agent" not in [box.key for box in at.selectbox]

@@ -63,6 +63,15 @@ def test_an_archive_is_judged_and_its_words_promise_nothing(open_page, kettles, 
     assert f"Item {item}: Judged wrong." in words(at)
 
 
+def test_a_stuck_trial_is_not_told_what_a_wrong_action_would_be(open_page, kettles, words):
+    at = open_page("review", role="reviewer")
+    while "got stuck" not in words(at):
+        assert "Wrong is:" in words(at)
+        time.sleep(DWELL_S)
+        at.button(key=f"skip-{item_of(at)}").click().run()
+    assert "Wrong is:" not in words(at)
+
+
 def test_a_newcomer_sees_a_worked_item_and_then_the_first_of_their_own(open_page, kettles, words):
     at = open_page("inbox", role="reviewer", welcome="1")
     at.switch_page("console/web/pages/review.py").run()

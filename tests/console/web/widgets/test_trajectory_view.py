@@ -1,6 +1,7 @@
 """The presentation of a trajectory as a reviewer sees it."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -262,3 +263,35 @@ def test_the_page_of_a_checkpoint_holds_nothing_of_what_came_after():
     plain = checkpoints(record(), ["click[Buy Now]"])[0]
     assert canary not in checkpoint_html(first, flag=FLAG)
     assert checkpoint_html(first, flag=FLAG) == checkpoint_html(plain, flag=FLAG)
+
+
+REFUND = checkpoint(
+    environment="generic",
+    instruction="refund order 12",
+    steps=(Step("", 'get_order({"order":12})', '{"order":12,"total":80}'),),
+    index=1,
+    action='refund_order({"order":13,"amount":80})',
+)
+
+
+def test_each_argument_stands_once_with_where_it_comes_from(parse):
+    page = parse(checkpoint_html(REFUND))
+    about = page.within("ia-about")
+    assert about.count("13") - page.within("ia-exact").count("13") == 1
+    assert page.within("ia-origin") == "from the agent alonefrom step 1, get_order"
+    assert not page.within("ia-evidence")
+
+
+def test_several_calls_keep_their_table(parse):
+    two = replace(REFUND, action='refund_order({"order":13})\nmail({"to":"Bo"})')
+    page = parse(checkpoint_html(two))
+    assert "where from" in page.within("ia-evidence")
+    assert not page.within("ia-origin")
+
+
+def test_names_in_a_detectors_sentence_are_in_code_and_stay_text(parse):
+    flag = Flag("rules", 0.9, 0.5, ("`amount`: 80 & `<b>` stand nowhere.",))
+    page = parse(checkpoint_html(checkpoint(), flag=flag))
+    assert ("amount", "code") in [(data, tag) for data, _, tag in page.texts]
+    assert "amount: 80 & <b> stand nowhere." in page.text
+    assert ("<b>", "code") in [(data, tag) for data, _, tag in page.texts]
