@@ -37,6 +37,11 @@ class Settings(BaseSettings):
     """Where every decision on an agent's action is sent."""
     webhook_secret: SecretStr | None = None
     """Signs what is sent there: `whsec_` and base64 as Standard Webhooks has it, or any other text as it is."""
+    oidc_metadata_url: str | None = None
+    """Where the OpenID provider of a team describes itself: its address and /.well-known/openid-configuration."""
+    oidc_client_id: str | None = None
+    oidc_client_secret: SecretStr | None = None
+    """What the provider knows this console by; it sends people back to /sign-in/organisation/back."""
 
     @field_validator("data_dir", "prompts_dir")
     @classmethod

@@ -188,7 +188,12 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "study closed": lambda one: f"{one.who} closed the study {one.subject}",
     "participant withdrew": lambda one: _withdrew(one),
     "content erased": lambda one: f"The content of {_detail(one, 'events')} events was erased, as a consent asks",
-    "signed in": lambda one: f"{one.who} signed in",
+    "signed in": lambda one: (
+        f"{one.who} signed in" + (f" by {_detail(one, 'issuer')}" if "issuer" in one.detail else "")
+    ),
+    "sign-in refused": lambda one: (
+        f"{one.subject or 'Somebody'} was not let in by an organisation: {_detail(one, 'reason').rstrip('.')}"
+    ),
     "signed out": lambda one: f"{one.who} signed out",
     "session ended": lambda one: f"{one.who} ended a session of {one.subject}",
     "person added": lambda one: f"{one.who} added {one.subject} as a reviewer",

@@ -79,15 +79,17 @@ def api_address(site: Site) -> str:
 
 
 def serve(site: Site) -> None:
-    """Runs the console and its HTTP API in this process until it is stopped; raises BadInput for a bad webhook."""
+    """Runs the console and its HTTP API in this process until it is stopped; raises BadInput for bad settings."""
     # These take half a second, which only this command should pay.
     import uvicorn
     from streamlit import config as streamlit_config
     from streamlit.web import bootstrap
 
     from console.server import webhooks
+    from console.server.sign_in import organisation
 
     webhooks.receiver()
+    organisation.provider()
     # What lies in the working or the home directory is somebody else's; the name is private, so a test holds it.
     streamlit_config.get_config_files = lambda file_name: []
     bootstrap.load_config_options(options(site))

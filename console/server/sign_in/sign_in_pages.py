@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from console.auth import invitations, people, sessions
-from console.auth.identity import Identity, Role, roles_of
+from console.auth.identity import Identity
 from console.auth.invitations import Invited, UnusableInvitation
 from console.auth.origin import By, Door
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, ConsoleError, Refused
-from console.review import inbox
 from console.runs import audit_log
-from console.server.sign_in import participants, session_list, wrong_tokens
+from console.server.sign_in import organisation, participants, session_list, wrong_tokens
+from console.server.sign_in.coming_in import let_in, set_cookie
 from console.server.sign_in.html_pages import HEADERS, fields, notice, page, style
 from console.server.site import Site
 
@@ -30,6 +31,8 @@ def routes(site: Site) -> list[Route]:
     return [
         _route(site, "/sign-in", _sign_in, "GET"),
         _route(site, "/sign-in/style.css", _style, "GET"),
+        _route(site, organisation.BEGIN, organisation.begin, "GET", organisation.on_the_way(site)),
+        _route(site, organisation.BACK, organisation.back, "GET", organisation.on_the_way(site)),
         _route(site, "/invite/{token}", _show_invitation, "GET"),
         _route(site, "/invite/{token}", _use_invitation, "POST"),
         _route(site, "/sign-out", _sign_out, "POST"),
@@ -41,11 +44,11 @@ def routes(site: Site) -> list[Route]:
     ]
 
 
-def _route(site: Site, path: str, handler: _Handler, method: str) -> Route:
+def _route(site: Site, path: str, handler: _Handler, method: str, around: Sequence[Middleware] = ()) -> Route:
     async def answer(request: Request) -> Response:
         return await handler(site, request)
 
-    return Route(path, answer, methods=[method], name=f"{method} {path}")
+    return Route(path, answer, methods=[method], name=f"{method} {path}", middleware=around)
 
 
 async def _style(_site: Site, _request: Request) -> Response:
@@ -54,7 +57,8 @@ async def _style(_site: Site, _request: Request) -> Response:
 
 async def _sign_in(site: Site, request: Request) -> Response:
     identity = await asyncio.to_thread(session_list.person_at, site, request)
-    return page("sign_in", name=identity.name if identity else None, over="over" in request.query_params)
+    name, begin = identity.name if identity else None, organisation.begin_address(site)
+    return page("sign_in", name=name, over="over" in request.query_params, organisation=begin)
 
 
 async def _whoami(site: Site, request: Request) -> Response:
@@ -88,7 +92,7 @@ async def _use_invitation(site: Site, request: Request) -> Response:
         return _invitation_page(request, invited, str(refusal), sent.get("name", ""))
     wrong_tokens.forget(request)
     response = RedirectResponse(_own_path(sent.get("next", ""), first), 303, HEADERS)
-    _set_cookie(response, site, opened)
+    set_cookie(response, site, opened)
     return response
 
 
@@ -100,18 +104,6 @@ async def _sign_out(site: Site, request: Request) -> Response:
     return response
 
 
-def _set_cookie(response: Response, site: Site, token: str) -> None:
-    # Strict would not be sent with the redirect that follows a click in a mail.
-    response.set_cookie(
-        sessions.cookie_name(site.port),
-        token,
-        httponly=True,
-        samesite="lax",
-        secure=site.is_secure,
-        max_age=sessions.SESSION_DAYS * 86_400,
-    )
-
-
 def _invited(token: str) -> Invited:
     with reading() as session:
         return invitations.invited(session, token, now_ms())
@@ -119,14 +111,8 @@ def _invited(token: str) -> Invited:
 
 def _open(token: str, name: str, request: Request) -> tuple[str, str]:
     """(the token of the session, the first page of that person)."""
-    browser, address = request.headers.get("user-agent", ""), request.client.host if request.client else ""
     with writing() as session:
-        person = invitations.accept(session, token, name, now_ms())
-        by = By(person.name, Door.BROWSER, address)
-        audit_log.record(session, None, "signed in", now_ms(), by=by, subject=person.name)
-        reviews = Role.REVIEWER in roles_of(person.roles) and inbox.waits_anywhere(session)
-        opened = sessions.open_session(session, person, now_ms(), browser=browser, address=address)
-        return opened, "/review?welcome=1" if reviews and not inbox.has_answered(session, person.name) else "/"
+        return let_in(session, invitations.accept(session, token, name, now_ms()), request)
 
 
 def _end(token: str | None) -> None:
