@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
+from console.auth.origin import present
 from console.cli.output import Json, emit_json, say, show_table
 from console.database import Session, database_url, now_ms, reading, writing
 from console.errors import BadInput
@@ -15,6 +16,7 @@ from console.gate import Gate
 from console.gate.policy import policy_store
 from console.gate.policy.replay import replay_policy
 from console.gate.policy.rules import Policy
+from console.runs.audit_log import CONSOLE
 from storage import tables
 from storage.tables import RunKind
 
@@ -67,7 +69,9 @@ def show(run: RunName, as_json: Json = False) -> None:
 def set_policy(
     run: RunName,
     file: File,
-    author: Annotated[str, typer.Option(help="Who sets it, for the log of events.")] = "console",
+    author: Annotated[
+        str | None, typer.Option(help="Who wrote it, if not you; the audit names you either way.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Save a policy as the next version; a gate of that name is made where there is none yet."""
@@ -79,7 +83,7 @@ def set_policy(
         if not is_there:
             Gate(run, url=database_url()).open()
     with writing() as session:
-        version = policy_store.save(session, _run(session, run), text, author, now_ms())
+        version = policy_store.save(session, _run(session, run), text, author or _user(), now_ms())
     row = _row(run, version)
     if as_json:
         emit_json(row)
@@ -121,6 +125,11 @@ def try_policy(
         return
     say(found.sentence)
     show_table(found.by_tool, ("tool", "allow", "judge", "ask", "deny"), empty="The run has recorded no action.")
+
+
+def _user() -> str:
+    acting = present()
+    return acting.who if acting else CONSOLE
 
 
 def _run(session: Session, name: str) -> tables.Run | None:

@@ -132,6 +132,11 @@ def _withdrawn(one: AuditEntry) -> str:
     return f"; {count} {'item' if count == 1 else 'items'} left the queue" if count else ""
 
 
+def _written(one: AuditEntry) -> str:
+    author = one.detail.get("author", one.who)
+    return "" if author == one.who else f", said to be written by {author}"
+
+
 def _counts(value: Any) -> str:
     return ", ".join(f"{count} {name}" for name, count in (value or {}).items())
 
@@ -156,7 +161,9 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
         f"{one.who} set the critical actions of {one.run} {_change(one)}{_withdrawn(one)}"
     ),
     "budget set": lambda one: f"{one.who} set the budget of {one.run} {_change(one)}",
-    "policy set": lambda one: f"{one.who} set the policy of {one.run or 'every run'}, version {_value(one.after)}",
+    "policy set": lambda one: (
+        f"{one.who} set the policy of {one.run or 'every run'}, version {_value(one.after)}{_written(one)}"
+    ),
     "judged": lambda one: (
         f"{one.who} had {_value(one.detail.get('detectors'))} judge {one.run}; settings {_change(one)}"
     ),
@@ -175,7 +182,7 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "imported": lambda one: (
         f"{one.who} imported {_detail(one, 'imported')} trajectories of {one.subject} into {one.run}"
     ),
-    "exported": lambda one: f"{one.who} exported the {one.subject} of {one.run}",
+    "exported": lambda one: f"{one.who} exported the {one.subject}{f' of {one.run}' if one.run else ''}",
     "study exported": lambda one: (
         f"{one.who} exported {one.detail.get('what', 'the results')} of the study {one.subject}"
     ),

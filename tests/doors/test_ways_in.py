@@ -18,6 +18,7 @@ from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 from console.server.api.routes import API
 from console.settings import settings
+from console.trajectory import Label
 from storage import tables
 from tests.at_home import at_home
 from tests.doors import table
@@ -25,6 +26,7 @@ from tests.doors.adversaries import API_TOKEN, Site, headers_of, study_code
 from tests.doors.streamlit_socket import Refused, Tab
 from tests.serving import serving
 from tests.signing_in import invitation, signed_in
+from tests.verdicts import a_run, judge
 
 ROUTES, API_ROUTES, PAGES = table.TABLE["routes"], table.TABLE["api"], table.TABLE["pages"]
 ADVERSARIES = [name for members in table.GROUPS.values() for name in members]
@@ -230,6 +232,20 @@ def test_a_download_of_study_results_is_recorded_before_it_leaves(console):
     with reading() as session:
         event = audit_trail.entries(session, AuditFilter(kind="study exported"))[0]
     assert audit_trail.sentence(event) == f"Sam exported {study}-tables.zip of the study {study}, in the browser."
+
+
+@pytest.mark.parametrize(
+    ("button", "file"),
+    [("scores-csv", "scores.csv"), ("chart-score-histogram-rules-html", "score-histogram-rules.html")],
+)
+def test_a_download_of_the_detectors_page_is_recorded_before_it_leaves(console, button, file):
+    run_name = a_run(f"shop-{secrets.token_hex(4)}", [Label.MISALIGNED, Label.ALIGNED] * 2)
+    judge(run_name, "rules", [0.9, 0.2, 0.8, 0.6])
+    with Tab(console.site.port, headers(console, "researcher")) as tab:
+        tab.file_of(tab.open("detectors", run=run_name).deferred[button])
+    with reading() as session:
+        event = audit_trail.entries(session, AuditFilter(kind="exported"))[0]
+    assert audit_trail.sentence(event) == f"Sam exported the file {run_name}-{file} of {run_name}, in the browser."
 
 
 def test_the_link_that_serve_prints_is_recorded(console):

@@ -68,11 +68,15 @@ def effective(session: Session, run: tables.Run, task: str = "") -> PolicyVersio
 def begin(session: Session, run: tables.Run, now_ms: int, judged: Sequence[str]) -> None:
     """Gives a run that no policy is there for one from those patterns: what they do not match asks a person."""
     if effective(session, run) is None:
-        _append(session, run, from_patterns(judged), BY_PATTERNS if judged else BY_NOBODY, now_ms)
+        author = BY_PATTERNS if judged else BY_NOBODY
+        _append(session, run, from_patterns(judged), author, now_ms, actor=author)
 
 
 def save(session: Session, run: tables.Run | None, text: str, author: str, now_ms: int) -> PolicyVersion:
-    """Appends a version of the run's policy, or without a run of the common one; raises BadInput with the line."""
+    """Appends a version of the run's policy, or without a run of the common one; raises BadInput with the line.
+
+    The author is who is said to have written it; the event names whoever acts just now.
+    """
     check(text)
     return _append(session, run, text, author, now_ms)
 
@@ -150,7 +154,15 @@ def _row(found: dict[str, dict[str, Any]], tool: str) -> dict[str, Any]:
     )
 
 
-def _append(session: Session, run: tables.Run | None, text: str, author: str, now_ms: int) -> PolicyVersion:
+def _append(
+    session: Session,
+    run: tables.Run | None,
+    text: str,
+    author: str,
+    now_ms: int,
+    *,
+    actor: str = audit_log.CONSOLE,
+) -> PolicyVersion:
     before = versions(session, run)
     number = before[0].version + 1 if before else 1
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -159,10 +171,10 @@ def _append(session: Session, run: tables.Run | None, text: str, author: str, no
     )
     session.add(row)
     session.flush()
-    detail = {"version": number, "digest": digest}
+    detail = {"version": number, "digest": digest, "author": author}
     about, earlier = f"policy {number}", number - 1 or None
     audit_log.record(
-        session, run, "policy set", now_ms, actor=author, subject=about, before=earlier, after=number, detail=detail
+        session, run, "policy set", now_ms, actor=actor, subject=about, before=earlier, after=number, detail=detail
     )
     return PolicyVersion(row.id or 0, number, text, author, now_ms, run is not None)
 

@@ -52,6 +52,7 @@ __all__ = [
     "download_layout",
     "export",
     "export_layout",
+    "record_file",
 ]
 
 _GOLD = "gold_label"
@@ -140,10 +141,19 @@ def _tell(
     url: str, run_name: str, kind: str, format: str, rows: int, by: By | None, asked_for: Collection[str] = ()
 ) -> None:
     """Records the export before its file has its name: what cannot be recorded does not leave."""
+    told = {"format": format, "rows": rows} | ({"with": sorted(asked_for)} if asked_for else {})
+    _record(url, run_name, kind, by, told)
+
+
+def record_file(url: str, run_name: str | None, by: By | None, file: str) -> None:
+    """Records that a file drawn from a run, or without one from several, leaves the console; call it before it does."""
+    _record(url, run_name, f"file {file}", by, {"format": file.rpartition(".")[2]})
+
+
+def _record(url: str, run_name: str | None, subject: str, by: By | None, detail: dict[str, object]) -> None:
     with writing(url) as session:
-        run = session.exec(select(tables.Run).where(tables.Run.name == run_name)).one()
-        told = {"format": format, "rows": rows} | ({"with": sorted(asked_for)} if asked_for else {})
-        audit_log.record(session, run, "exported", time.time_ns() // 1_000_000, by=by, subject=kind, detail=told)
+        run = session.exec(select(tables.Run).where(tables.Run.name == run_name)).one() if run_name else None
+        audit_log.record(session, run, "exported", time.time_ns() // 1_000_000, by=by, subject=subject, detail=detail)
 
 
 @contextmanager

@@ -21,7 +21,8 @@ from console.detection.evaluation.metrics import matrix, weighted
 from console.detection.evaluation.scores import OWN
 from console.errors import Refused
 from console.runs.export.formats import as_csv
-from console.web.widgets.chart import show_chart
+from console.web.run_files import exporting
+from console.web.widgets.chart import recorded, show_chart
 from console.web.widgets.tables import FigureCell, FigureColumn, show_figures
 
 _COLUMNS = read_data(files(__package__) / "figure_columns.yaml", dict[str, FigureColumn])
@@ -50,12 +51,12 @@ def figures(evaluation: Dashboard) -> None:
             "With 95% intervals of a bootstrap. ★ is the best of its column, among the detectors that judged most. "
             "What was tuned or learnt on this run flatters itself here; see Within and across runs."
         )
-        _table_button("Figures (CSV)", evaluation.figure_table, f"{evaluation.run}-figures", "figures-csv")
+        _table_button("Figures (CSV)", evaluation.figure_table, evaluation.run, "figures")
         _table_button(
             "All scores (CSV)",
             lambda: chart_data.score_table(evaluation.scores.values()),
-            f"{evaluation.run}-scores",
-            "scores-csv",
+            evaluation.run,
+            "scores",
         )
 
 
@@ -242,7 +243,7 @@ def spending(evaluation: Dashboard) -> None:
             "cost usd": st.column_config.NumberColumn("USD", format="%.4f"),
         },
     )
-    _table_button("Table (CSV)", lambda: evaluation.spending, f"{evaluation.run}-spending", "spending-csv")
+    _table_button("Table (CSV)", lambda: evaluation.spending, evaluation.run, "spending")
     if evaluation.spending["requests"].isna().all():
         st.caption("No model was asked: these detectors cost nothing but the seconds.")
 
@@ -285,6 +286,7 @@ def _chart(evaluation: Dashboard, name: str, table: pd.DataFrame, *, of: str = "
         key=f"chart-{part}",
         file=f"{evaluation.run}-{part}",
         picture=picture,
+        leaving=exporting(evaluation.run),
     )
 
 
@@ -293,7 +295,7 @@ def _filled(table: pd.DataFrame) -> pd.DataFrame:
     return table.dropna(axis="columns", how="all").rename(columns=lambda name: str(name).replace("_", " "))
 
 
-def _table_button(label: str, table: Callable[[], pd.DataFrame], file: str, key: str) -> None:
-    st.download_button(
-        label, lambda: as_csv(table()), f"{file}.csv", "text/csv", key=key, on_click="ignore", type="tertiary"
-    )
+def _table_button(label: str, table: Callable[[], pd.DataFrame], run: str, name: str) -> None:
+    file = f"{run}-{name}.csv"
+    make = recorded(lambda: as_csv(table()), file, exporting(run))
+    st.download_button(label, make, file, "text/csv", key=f"{name}-csv", on_click="ignore", type="tertiary")

@@ -14,6 +14,7 @@ from console.analysis.charts import CHARTS
 from console.database import database_url, reading
 from console.detection import oversight
 from console.runs.export.formats import as_csv
+from console.web.run_files import exporting
 from console.web.widgets.chart import show_chart
 
 _BY_ORDER, _BY_DETECTOR = "orders of one detector", "detectors in one order"
@@ -159,7 +160,14 @@ def _burn_down(run: str, pool: oversight.Pool, version: tuple[Any, ...]) -> None
 
 def _chart(name: str, table: pd.DataFrame, run: str) -> None:
     picture = st.session_state.get("picture") or "png"
-    show_chart(CHARTS[name](table), lambda: as_csv(table), key=f"chart-{name}", file=f"{run}-{name}", picture=picture)
+    show_chart(
+        CHARTS[name](table),
+        lambda: as_csv(table),
+        key=f"chart-{name}",
+        file=f"{run}-{name}",
+        picture=picture,
+        leaving=exporting(run),
+    )
 
 
 @st.cache_resource(max_entries=6, show_spinner="Counting what inspections catch…")

@@ -11,6 +11,7 @@ from console.analysis.charts import CHARTS
 from console.database import reading
 from console.runs.export.formats import as_csv
 from console.trials.planning import metrics
+from console.web.run_files import exporting
 from console.web.widgets.chart import show_chart
 from storage import tables
 
@@ -28,7 +29,7 @@ def planners_section(run: tables.Run) -> None:
     if run.actor != "introspective" or found["success_rate"].value is None:
         return
     metric = st.selectbox("Beside the paper", list(metrics.FIGURES)[:-1], format_func=metrics.FIGURES.__getitem__)
-    _overlay(metrics.overlay(found, metric), f"{run.name}-{metric}")
+    _overlay(metrics.overlay(found, metric), f"{run.name}-{metric}", run.name)
     st.caption(
         "Hollow marks are what Devil's Advocate prints for its own models in WebArena; they were not measured here."
     )
@@ -48,15 +49,16 @@ def trainings_section() -> None:
     )
     kinds = list(dict.fromkeys((one.environment, one.task_type) for one in rows))
     kind = st.selectbox("Beside the AutoPlan paper", kinds, format_func=lambda one: " ".join(filter(None, one)))
-    _overlay(metrics.autoplan_overlay(rows, *kind), "-".join(filter(None, kind)))
+    _overlay(metrics.autoplan_overlay(rows, *kind), "-".join(filter(None, kind)), None)
 
 
-def _overlay(table: pd.DataFrame, name: str) -> None:
+def _overlay(table: pd.DataFrame, name: str, run: str | None) -> None:
     if table.empty or set(table["source"]) == {"here"}:
         st.caption("The paper has no figure for these tasks.")
         return
     figure = CHARTS["published-overlay"](table)
-    show_chart(figure, lambda: as_csv(table), key=f"chart-planned-{name}", file=f"{name}-published")
+    file, leaving = f"{name}-published", exporting(run)
+    show_chart(figure, lambda: as_csv(table), key=f"chart-planned-{name}", file=file, leaving=leaving)
 
 
 def _figure(name: str, found: Any) -> dict[str, str]:

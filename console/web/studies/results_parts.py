@@ -17,7 +17,7 @@ from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart, c
 from console.studies.results import record_export
 from console.web.sign_in import by_browser
 from console.web.studies.results_data import Results
-from console.web.widgets.chart import show_chart
+from console.web.widgets.chart import recorded, show_chart
 from console.web.widgets.markup import plain
 from console.web.widgets.tables import show_rows
 
@@ -134,14 +134,8 @@ def _download(found: Results, name: str, table: pd.DataFrame, key: str) -> None:
 
 
 def told(found: Results, file: str, make: Callable[[], str | bytes]) -> Callable[[], str | bytes]:
-    """The making of a file that is recorded first: what cannot be recorded does not leave."""
-    leaving = exporting(found)
-
-    def made() -> str | bytes:
-        leaving(file)
-        return make()
-
-    return made
+    """The making of a file of the study's results, recorded before it leaves."""
+    return recorded(make, file, exporting(found))
 
 
 def exporting(found: Results) -> Callable[[str], None]:

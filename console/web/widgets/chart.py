@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -16,7 +15,7 @@ def show_chart(
     key: str,
     file: str,
     picture: str = "png",
-    leaving: Callable[[str], None] = lambda file: None,
+    leaving: Callable[[str], None],
 ) -> None:
     """Draws the figure; `picture` (png or svg) is what the camera in its tool bar saves.
 
@@ -26,7 +25,7 @@ def show_chart(
     with st.popover("Download", key=f"{key}-download", type="tertiary"):
         st.download_button(
             "Table (CSV)",
-            partial(_made, table, f"{file}.csv", leaving),
+            recorded(table, f"{file}.csv", leaving),
             f"{file}.csv",
             "text/csv",
             key=f"{key}-csv",
@@ -35,7 +34,7 @@ def show_chart(
         )
         st.download_button(
             "Chart (HTML)",
-            partial(_made, lambda: page_of(figure, file), f"{file}.html", leaving),
+            recorded(lambda: page_of(figure, file), f"{file}.html", leaving),
             f"{file}.html",
             "text/html",
             key=f"{key}-html",
@@ -45,9 +44,14 @@ def show_chart(
         st.caption(f"As a picture ({picture.upper()}): the camera above the chart.")
 
 
-def _made(make: Callable[[], str | bytes], file: str, leaving: Callable[[str], None]) -> str | bytes:
-    leaving(file)
-    return make()
+def recorded(make: Callable[[], str | bytes], file: str, leaving: Callable[[str], None]) -> Callable[[], str | bytes]:
+    """The making of a file that is recorded first: what cannot be recorded does not leave."""
+
+    def made() -> str | bytes:
+        leaving(file)
+        return make()
+
+    return made
 
 
 def page_of(figure: go.Figure, file: str) -> str:

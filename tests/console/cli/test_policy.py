@@ -3,11 +3,15 @@
 import json
 import sqlite3
 from collections import Counter
+from getpass import getuser
 from pathlib import Path
 
 import pytest
 
 from console.cli import run_command
+from console.database import reading
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
 
 TAU = Path(__file__).resolve().parents[4] / "shared" / "data" / "tau-bench"
 EARLIER = Path(__file__).resolve().parents[2] / "earlier" / "console.sql"
@@ -37,6 +41,20 @@ def test_policy_is_set_shown_and_listed_with_its_versions(inferact, tmp_path):
     code, _, said = inferact("run", "critical", "bot", "--add", "pay")
     assert code != 0
     assert "its policy decides" in said
+
+
+def test_policy_set_for_somebody_names_who_ran_it_and_the_stated_author_beside(inferact, tmp_path):
+    file = tmp_path / "policy.yaml"
+    file.write_text(POLICY)
+    assert inferact("policy", "set", "*", str(file))[1]["author"] == getuser()
+    assert inferact("policy", "set", "*", str(file), "--author", "Mallory")[1]["author"] == "Mallory"
+    with reading() as session:
+        stated, own = audit_trail.entries(session, AuditFilter(kind="policy set"))
+    assert [(one.who, one.door) for one in (stated, own)] == [(getuser(), "cli")] * 2
+    assert audit_trail.sentence(stated) == (
+        f"{getuser()} set the policy of every run, version 2, said to be written by Mallory, by command."
+    )
+    assert "written" not in audit_trail.sentence(own)
 
 
 def test_policy_that_cannot_be_meant_is_named_with_its_line(inferact, tmp_path):
