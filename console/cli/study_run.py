@@ -84,7 +84,19 @@ def write_report(
     say(f"The report of {name} is in {written[0]}.")
 
 
-_SHOWN = ("code", "kind", "stage", "condition", "number", "conditions", "trial", "decided", "waiting", "budget_left")
+_SHOWN = (
+    "code",
+    "kind",
+    "stage",
+    "condition",
+    "number",
+    "conditions",
+    "trial",
+    "decided",
+    "waiting",
+    "budget_left",
+    "completion_code",
+)
 
 
 def open_study(name: Name, as_json: Json = False) -> None:

@@ -199,7 +199,8 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
         f"{one.who} signed in" + (f" by {_detail(one, 'issuer')}" if "issuer" in one.detail else "")
     ),
     "sign-in refused": lambda one: (
-        f"{one.subject or 'Somebody'} was not let in by an organisation: {_detail(one, 'reason').rstrip('.')}"
+        f"{one.subject or 'Somebody'} was refused at the sign-in by an organisation: "
+        f"{_detail(one, 'reason').rstrip('.')}"
     ),
     "signed out": lambda one: f"{one.who} signed out",
     "session ended": lambda one: f"{one.who} ended a session of {one.subject}",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from console.analysis.metrics.bootstrap import Interval
-from console.analysis.statistics.estimates import LEVEL, Estimate, mean, need, numbers
+from console.analysis.statistics.estimates import LEVEL, Estimate, mean, need, numbers, undefined
 
 _ENOUGH = 2
 
@@ -78,8 +78,20 @@ def pace(frame: pd.DataFrame, level: float = LEVEL) -> Pace:
         median_s=float(timed["s"].median()) if len(timed) else None,
         geometric_mean_s=exponential(mean(timed.groupby("participant")["log_s"].mean(), level)),
         seconds_per_ten=exponential(trend(timed, "tens", "log_s", level), less=1.0),
-        correct_per_ten=trend(placed, "tens", "correct", level),
+        correct_per_ten=_of_shares(trend(placed, "tens", "correct", level)),
     )
+
+
+def _of_shares(found: Estimate) -> Estimate:
+    """A change of a share, which none exceeds 1 in size; its interval ends there too."""
+    if found.value is None:
+        return found
+    if abs(found.value) > 1:
+        return undefined("Too few items for a straight line: it would change a share by more than 1.", found.n)
+    if found.interval is None:
+        return found
+    low, high = max(found.interval.low, -1.0), min(found.interval.high, 1.0)
+    return replace(found, interval=Interval(low, high, found.interval.level))
 
 
 def by_condition(frame: pd.DataFrame, level: float = LEVEL) -> dict[str, Pace]:

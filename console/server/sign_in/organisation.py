@@ -117,7 +117,7 @@ async def back(site: Site, request: Request) -> Response:
         claims = await _claims(found, request)
         token, first = await asyncio.to_thread(_open, claims, request)
     except Refused as refusal:
-        wrong_tokens.count_wrong(request, "answer of the OpenID provider")
+        wrong_tokens.count_wrong(request, "sign-in by the organisation")
         # Anybody can send an answer; only a browser that began here writes into the audit.
         if began_here:
             await asyncio.to_thread(partial(_record_refusal, str(refusal), _email(claims), request))
@@ -142,7 +142,8 @@ async def _claims(found: Provider, request: Request) -> dict[str, Any]:
         # The answer comes from elsewhere: whatever is wrong with it, it lets nobody in.
         _log.warning("An answer of the OpenID provider was refused: %s", repr(problem)[:_LONGEST])
         raise Refused(
-            "What your organisation answered could not be verified; begin again at the sign-in, or ask for a link."
+            "Your organisation did not let you in, or its answer could not be verified; begin again at the sign-in, "
+            "or ask for a link."
         ) from problem
 
 
@@ -156,7 +157,7 @@ def _open(claims: dict[str, Any], request: Request) -> tuple[str, str]:
         person = people.person_named(session, email) if len(email) <= people.MAX_NAME else None
         if person is None:
             raise Refused(
-                f"Nobody was invited as {email}; ask whoever runs this console: inferact person invite {email}"
+                f"Nobody was invited as {email}; ask whoever runs this console to invite you under that address."
             )
         people.refuse_disabled(person)
         return let_in(session, person, request, {"issuer": str(claims["iss"]), "sub": str(claims["sub"])})

@@ -63,11 +63,19 @@ def of_agreement(table: pd.DataFrame) -> str:
         return f"How far {who} agree beyond chance cannot be told: {rows['note'].iloc[-1]}"
     alpha = rows.loc["alpha"]
     span = f" ({alpha['low']:.2f} to {alpha['high']:.2f})" if pd.notna(alpha["low"]) else ""
-    verdict = "enough for tentative conclusions" if alpha["value"] >= TENTATIVE else "too little to rest a label on"
     return (
-        f"Krippendorff's alpha of {who} is {alpha['value']:.2f}{span} on {alpha['n']:,} shared checkpoints: {verdict} "
+        f"Krippendorff's alpha of {who} is {alpha['value']:.2f}{span} on {alpha['n']:,} shared checkpoints: "
+        f"{_verdict(alpha['low'], alpha['high'])} "
         f"(Krippendorff asks for {TENTATIVE})."
     )
+
+
+def _verdict(low: float, high: float) -> str:
+    if low >= TENTATIVE:
+        return "enough for tentative conclusions"
+    if high < TENTATIVE:
+        return "too little to rest a label on"
+    return "too few to tell whether it is enough for tentative conclusions"
 
 
 ANALYSIS = read_analysis(

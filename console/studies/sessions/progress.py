@@ -43,6 +43,7 @@ class Row:
     last_seen_ms: int | None
     run: str | None
     problem: str
+    completion_code: str | None = None
 
 
 def board(session: Session, study: tables.Study) -> list[Row]:
@@ -83,6 +84,7 @@ def _row(session: Session, design: Design, one: tables.Participant, seen: tuple[
         ),
         run=arm.name if arm else None,
         problem=_problem(session, arm) if arm and is_playing(arm) else "",
+        completion_code=one.completion_code,
     )
 
 

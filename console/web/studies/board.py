@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from importlib.resources import files
 from urllib.parse import quote, urlsplit
 
+import pandas as pd
 import streamlit as st
 
 from console.data_files import read_data
 from console.database import now_ms, reading
+from console.runs.export.formats import as_csv
 from console.studies.sessions import lifecycle, simulated
 from console.studies.sessions.progress import Row, board
 from console.studies.sessions.stages import ParticipantStage
 from console.studies.sessions.withdrawal import withdraw
 from console.web.flash import flash, guarded
 from console.web.runs.new_run import bar_of
+from console.web.studies.results_parts import download
 from console.web.widgets.status import age
 from console.web.widgets.tables import show_rows
 from storage import tables
@@ -59,6 +62,7 @@ def cells(row: Row, now_ms: int) -> dict[str, str]:
         "oldest": age(now_ms - row.oldest_ms) if row.oldest_ms and row.waiting else "",
         "budget": f"{row.budget_left:,} of {row.budget_cap:,}" if row.budget_left is not None else "",
         "seen": f"{age(now_ms - row.last_seen_ms)} ago" if row.last_seen_ms else "",
+        "completion": row.completion_code or "",
     }
 
 
@@ -128,6 +132,7 @@ def show(study: tables.Study) -> None:
     with st.container(horizontal=True):
         _simulating(study, [row.kind for row in rows if row.stage != "finished"])
         withdrawing(study, rows)
+        _codes_button(study, rows)
 
 
 def _change(name: str, change: _Change) -> None:
@@ -161,6 +166,14 @@ def _people(study_id: int) -> None:
         numbers=NUMBERS,
         label="Participants",
     )
+
+
+def _codes_button(study: tables.Study, rows: Sequence[Row]) -> None:
+    """The completion codes as CSV, for whoever pays; the tables of results leave them out, as those are published."""
+    codes = [(row.code, row.completion_code) for row in rows if row.completion_code]
+    if codes:
+        frame = pd.DataFrame(codes, columns=["participant", "completion_code"])
+        download("Completion codes (CSV)", lambda: as_csv(frame), f"{study.name}-codes.csv", "text/csv", "codes-csv")
 
 
 def _simulating(study: tables.Study, open_kinds: Sequence[str]) -> None:

@@ -69,3 +69,15 @@ def test_nobody_and_one_participant_are_told_in_words():
     assert "One participant" in alone.seconds_per_ten.note
     with pytest.raises(BadInput, match="no column 'correct'"):
         pace.pace(session().drop(columns="correct"))
+
+
+def test_no_share_changes_by_more_than_one():
+    two = pd.DataFrame(
+        {"participant": ["a", "a", "b", "b"], "lead_time_ms": 1_000.0, "place_in_session": [1, 3, 1, 3],
+         "correct": [0.0, 1.0, 0.0, 1.0]}
+    )  # fmt: skip
+    found = pace.pace(two).correct_per_ten
+    assert found.value is None
+    assert "more than 1" in found.note
+    some = pace.pace(session(people=3, items=4, worse=-0.06)).correct_per_ten
+    assert some.interval is None or (some.interval.low >= -1 and some.interval.high <= 1)

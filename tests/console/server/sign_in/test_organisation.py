@@ -118,7 +118,7 @@ def test_a_token_that_is_not_ours_lets_nobody_in(browser, provider, fault):
     provider.has_id_token = fault != "no token"
     provider.key = provider.stranger_key if fault == "signed by a stranger" else provider.key
     refused_with(browser, "could not be verified")
-    assert last_event().startswith("Somebody was not let in by an organisation: What your organisation answered could")
+    assert last_event().startswith("Somebody was refused at the sign-in by an organisation: Your organisation did")
     assert sessions_of("bea@example.org") == 0
 
 
@@ -144,7 +144,7 @@ def test_whom_the_organisation_knows_and_the_console_does_not_stays_outside(brow
     claims, said = WHO[who]
     provider.claims = {"email": "cleo@example.org"} | claims
     refused_with(browser, said)
-    assert "was not let in by an organisation" in last_event()
+    assert "was refused at the sign-in by an organisation" in last_event()
     assert [sessions_of(name) for name in ("cleo@example.org", "Dan", "fay@example.org")] == [0, 0, 0]
 
 
@@ -167,7 +167,7 @@ def test_an_answer_that_this_browser_did_not_ask_for_is_refused(browser, server)
     assert last_event() == before
     assert browser.get(f"{address}x").status_code == 403
     assert browser.get(address).status_code == 403
-    assert "A wrong answer of the OpenID provider from 127.0.0.1" in server.said()
+    assert "A wrong sign-in by the organisation from 127.0.0.1" in server.said()
 
 
 def test_a_way_back_leads_in_once(browser):

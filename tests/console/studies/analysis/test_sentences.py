@@ -73,11 +73,17 @@ def test_a_pair_that_is_not_estimable_is_told_beside_the_others():
 
 
 @pytest.mark.parametrize(
-    ("value", "words"),
-    [(0.8, "enough for tentative conclusions"), (0.5, "too little to rest a label on"), (NAN, "One label only.")],
+    ("value", "low", "high", "words"),
+    [
+        (0.8, 0.7, 0.9, ": enough for tentative conclusions"),
+        (0.5, 0.3, 0.6, "too little to rest a label on"),
+        (0.71, -0.1, 1.0, "too few to tell whether it is enough"),
+        (0.8, NAN, NAN, "too few to tell whether it is enough"),
+        (NAN, NAN, NAN, "One label only."),
+    ],
 )
-def test_agreement(value, words):
-    table = pd.DataFrame([("people", "alpha", value, 0.3, 0.9, 12, "One label only.")])
+def test_agreement(value, low, high, words):
+    table = pd.DataFrame([("people", "alpha", value, low, high, 12, "One label only.")])
     table.columns = ["reviewers", "measure", "value", "low", "high", "n", "note"]
     assert words in agreement.of_agreement(table)
 

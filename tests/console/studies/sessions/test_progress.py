@@ -47,7 +47,8 @@ def test_who_is_through_is_finished(study, walk, look):
     walk(person.id)
     mine = look()[person.code]
     assert (mine.stage, mine.number, mine.conditions, mine.waiting) == ("finished", 1, 1, 0)
-    assert steps.where(person.id).completion_code
+    assert mine.completion_code
+    assert steps.where(person.id).completion_code == mine.completion_code
 
 
 def test_agents_that_cannot_go_on_say_why_to_the_researcher_alone(study, look):
