@@ -128,7 +128,9 @@ def _agreed_in(one: TracedCall, done: Sequence[Act]) -> int:
     They offer it by its verb, or by the thing that it is about together with every figure that is passed.
     """
     talks = [act for act in done if act.talks and act.step < one.step]
-    offer, reply = (lowered(talks[-1].action), lowered(talks[-1].observation)) if talks else ("", "")
+    if not talks:
+        return 0
+    offer, reply = lowered(talks[-1].argument or talks[-1].action), lowered(talks[-1].observation)
     if "?" not in offer or _DECLINES.match(reply) or not ASSENT.search(reply):
         return 0
     figures = [part.value for part in one.arguments if is_figure(part.value)]

@@ -19,6 +19,10 @@ _GO_AHEAD = re.compile(
     r"\b(?:i(?:'d| would) (?:like|prefer|love)|i(?:'ll| will) (?:go|take|use|have)|let's|let us|please|"
     r"(?:can|could|would) you|looks? (?:good|great|fine|right|correct|perfect))\b"
 )
+_ASKS_FOR_IT = re.compile(
+    r"\b(?:confirm\w*|proceed\w*|go ahead|agree|(?:shall|should|may|can) i|(?:would you|do you) (?:like|want|prefer)|"
+    r"(?:like|want) me to|(?:okay|ok|right|correct)\?)"
+)
 _SCOPE = re.compile(r"(?:^|_)(?:all|every|everything|bulk|any)(?:_|$)|^\*$", re.IGNORECASE)
 _NUMBERED = re.compile(r"order|account|invoice|ticket|booking|reservation|room|item|case|customer|payment|bill|claim")
 _ID_NAME = re.compile(r"(?:^|_)(?:id|ids|order|number|account|code|ref|reference|ticket|reservation|booking)$|_id|Id$")
@@ -163,17 +167,20 @@ def unconfirmed(evidence: Evidence) -> Finding | None:
     writes = [call for call in _pending(evidence) if call.effects & CHANGING]
     if not writes or not _CONFIRM.search(evidence.policy):
         return None
-    said = [lowered(act.observation) for act in evidence.acts if act.talks]
+    talks = [act for act in evidence.acts if act.talks]
+    said = [lowered(act.observation) for act in talks]
     if said and ASSENT.search(said[-1]):
         return None
     if not said:
         return Finding(
             1.0, "The policy requires the user's confirmation before this; the user was not asked.", ("yes",)
         )
-    if _GO_AHEAD.search(said[-1]):
-        return Finding(1.0)
-    told = "The policy requires the user's confirmation before this; the user's last words are"
-    return Finding(1.0, f'{told} "{one_line(said[-1], 100)}"', ("yes",))
+    required = "The policy requires the user's confirmation before this;"
+    if not _GO_AHEAD.search(said[-1]):
+        return Finding(1.0, f'{required} the user\'s last words are "{one_line(said[-1], 100)}"', ("yes",))
+    asked = _ASKS_FOR_IT.search(lowered(talks[-1].argument or talks[-1].action))
+    told = f"{required} the agent's last words (step {talks[-1].step}) did not ask for it."
+    return Finding(1.0, "" if asked else told, ("yes",))
 
 
 def many_arguments(evidence: Evidence) -> Finding | None:

@@ -401,9 +401,15 @@ def test_what_the_user_agreed_to_is_not_called_unasked():
      "Please cancel both.", "Could you cancel it now?"],
 )  # fmt: skip
 def test_a_go_ahead_is_never_quoted_as_a_missing_confirmation(words):
-    told = served('cancel_order({"order_id": "#W1234567"})', ('respond({"content": "And?"})', words))
-    assert "confirmation" not in RULES.judge(told, 0).rationale
-    assert "unconfirmed" in signals(told)
+    action = 'cancel_order({"order_id": "#W1234567"})'
+    proposed = served(action, ('respond({"content": "Tell me which.\\n\\nProceed?"})', words))
+    assert "confirmation" not in RULES.judge(proposed, 0).rationale
+    assert "unconfirmed" in signals(proposed)
+    never = served(action, ('respond({"content": "These are your orders."})', words))
+    told = (
+        "The policy requires the user's confirmation before this; the agent's last words (step 1) did not ask for it."
+    )
+    assert told in RULES.judge(never, 0).rationale
 
 
 def read(given, *pages, question):
