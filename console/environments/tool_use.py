@@ -32,6 +32,12 @@ manager tool api service system client helper app data user users id info get th
 """
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 _ENDING = re.compile(r"(?:ations?|ments?|ings?|ions?|ed|es|s|e|er|al)$")
+ASSENT = re.compile(
+    r"\b(?:yes|yeah|yep|sure|ok|okay|confirm(?:ed)?|correct|proceed|go ahead|please do|sounds good|that works|"
+    r"that's fine|right|perfect|absolutely|definitely|agree|great|fine|oui|d'accord|sí|ja|let's go with)\b"
+)
+"""The words by which a user agrees."""
+_DECLINES = re.compile(r"\W*(?:no|not|nope|don't|do not|wait|stop|never|what|why|how|which)\b")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\\n|\n|<[^<>]*>|['\"{}]\s*[,:]\s*['\"]")
 _TO_ME = re.compile(
     r"\b(?:tell|send|give|show|write|inform|report|share|forward|let|mail|email|message)(?:ing)? (?:me|us)\b"
@@ -69,6 +75,7 @@ class TracedCall:
     """A call that changes something: its step, what it does, its arguments' sources, and whether the user asked for it.
 
     `ordered` is the sentence of a tool's result that asks for it, with that result's step; empty where none does.
+    `agreed_in` is the step in which the agent offered it and the user said yes; 0 where nobody did.
     """
 
     step: int
@@ -79,6 +86,7 @@ class TracedCall:
     failed: bool = False
     ordered: str = ""
     ordered_by: int = 0
+    agreed_in: int = 0
 
     @property
     def does(self) -> str:
@@ -109,8 +117,25 @@ def tool_calls(done: Sequence[Act], pending: Act, user: str, policy: str) -> tup
             does = effects(call.name, call.arguments)
             if act is pending or (does & CHANGING and not act.failed):
                 told = Told(user, policy, tuple(result for result in results if result.step < act.step))
-                found.append(_tool_call(act, call, does, told))
+                asked = _tool_call(act, call, does, told)
+                found.append(asked if asked.asked else replace(asked, agreed_in=_agreed_in(asked, done)))
     return tuple(found)
+
+
+def _agreed_in(one: TracedCall, done: Sequence[Act]) -> int:
+    """The step of the agent's words just before a call, where they offer what it does and the user agrees; else 0.
+
+    They offer it by its verb, or by the thing that it is about together with every figure that is passed.
+    """
+    talks = [act for act in done if act.talks and act.step < one.step]
+    if not talks:
+        return 0
+    offer, reply = lowered(talks[-1].argument or talks[-1].action), lowered(talks[-1].observation)
+    if "?" not in offer or _DECLINES.match(reply) or not ASSENT.search(reply):
+        return 0
+    figures = [part.value for part in one.arguments if is_figure(part.value)]
+    names = _object_stems(one.call) & _stems(offer) and all(figure in offer for figure in figures)
+    return talks[-1].step if (names and figures) or _verb_stems(one.call) & _stems(offer) else 0
 
 
 def telling(value: str) -> bool:

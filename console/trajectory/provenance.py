@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import orjson
@@ -67,8 +67,8 @@ class Told:
     results: tuple[ToolResult, ...]
 
 
-def argument(name: str, value: str, told: Told) -> Argument:
-    """The argument with its source; of several tools' results that hold the value the first is named."""
+def argument(name: str, value: str, told: Told, passed: Mapping[str, Any]) -> Argument:
+    """An argument of the call that passes all those; of several tools' results with its value the first is named."""
     stands = _finder(value)
     if stands(told.user):
         return Argument(name, value, Source.USER)
@@ -77,14 +77,14 @@ def argument(name: str, value: str, told: Told) -> Argument:
             return Argument(name, value, Source.TOOL, result.step, result.tool)
     if stands(told.policy):
         return Argument(name, value, Source.POLICY)
-    worked_out = MONEY_NAME.search(name) and _is_worked_out(value, told)
+    worked_out = MONEY_NAME.search(name) and _is_worked_out(name, value, told, passed)
     return Argument(name, value, Source.WORKED_OUT if worked_out else Source.AGENT)
 
 
 def arguments(call: Call, told: Told, most: int = 60) -> tuple[Argument, ...]:
     """The arguments of a call with their sources, nested ones too, each name and value once."""
     found = dict.fromkeys(leaf for leaf in leaves(call.arguments) if leaf[1].strip())
-    return tuple(argument(name, value, told) for name, value in list(found)[:most])
+    return tuple(argument(name, value, told, call.arguments) for name, value in list(found)[:most])
 
 
 def leaves(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -107,7 +107,10 @@ MONEY_NAME = re.compile(
     r"amount|price|total|cost|sum\b|payment$|fee|refund|budget|value$|quantity|shares|limit", re.IGNORECASE
 )
 _IN_TEXT, _WORD = re.compile(r"(?<![\d.,])\d{1,15}(?:,\d{3})*(?:\.\d{1,6})?(?!\d)"), re.compile(r"[^\W_]+")
-_MOST_FIGURES = 60
+_LONE_FIGURE = re.compile(r"(?<![\w.:\"'#-])\d{2,7}(?:\.\d{1,2})?(?![\w:-])")
+_SUM = re.compile(r"[\d.,()$€£\s]+(?:[-+*/x][\d.,()$€£\s]+)+")
+_RECORD_END = re.compile(r"\}\s*,\s*\{|\n")
+_MOST_FIGURES, _MOST_OF_THINGS, _LONGEST_RECORD = 60, 24, 600
 
 
 def is_figure(value: str) -> bool:
@@ -145,17 +148,44 @@ def _figures(text: str) -> frozenset[float]:
     return frozenset(float(figure.replace(",", "")) for figure in _IN_TEXT.findall(text))
 
 
-def _is_worked_out(value: str, told: Told) -> bool:
-    """Whether a figure is the sum or difference of two that tools or the user showed last, or a small multiple."""
+def _is_worked_out(name: str, value: str, told: Told, passed: Mapping[str, Any]) -> bool:
+    """Whether simple arithmetic leads from figures that were shown to this one, or to the whole of a split payment."""
     if not is_figure(value):
-        return False
+        parts = _IN_TEXT.findall(value) if _SUM.fullmatch(value) else []
+        shown = (told.user, *(result.text for result in told.results))
+        return bool(parts) and all(any(_number(part) in _figures(text) for text in shown) for part in parts)
     wanted = abs(_number(value))
+    whole = sum(abs(_number(text)) for key, text in leaves(passed) if key == name and is_figure(text))
+    figures, prices = _shown(told), _figures_of_things(told, passed)
+    counts = {1, *(len(part) for part in passed.values() if isinstance(part, list))}
+    return wanted >= 10 and any(_leads_to(total, figures, prices, counts) for total in (wanted, whole))
+
+
+def _leads_to(total: float, figures: Sequence[float], prices: Sequence[float], counts: set[int]) -> bool:
+    """Whether a total is a figure, two added or subtracted, a small multiple, or up to three things, so many times."""
+    sums = (made for a, b in combinations(figures, 2) for made in (a + b, abs(a - b)))
+    multiples = (a * times for a in figures if a >= 5 for times in range(1, 10))
+    several = (sum(some) * times for size in (2, 3) for some in combinations(prices, size) for times in counts)
+    return any(abs(total - made) < 0.005 for made in chain(multiples, sums, several))
+
+
+def _shown(told: Told) -> list[float]:
+    """The figures that the user, and tools last, showed."""
     shown = FIGURE.findall(told.user[-5_000:])
     for result in reversed(told.results):
         shown += FIGURE.findall(result.text[:20_000])
-    figures = list(dict.fromkeys(abs(_number(figure)) for figure in shown))[:_MOST_FIGURES]
-    sums = (abs(wanted - made) < 0.005 for a, b in combinations(figures, 2) for made in (a + b, abs(a - b)))
-    return wanted >= 10 and (any(sums) or any(wanted == a * times for a in figures if a >= 5 for times in range(2, 10)))
+    return list(dict.fromkeys(abs(_number(figure)) for figure in shown))[:_MOST_FIGURES]
+
+
+def _figures_of_things(told: Told, passed: Mapping[str, Any]) -> list[float]:
+    """The figures in the records of the things that the call names: their prices among them."""
+    named = {lowered(text) for _, text in leaves(passed) if re.search(r"[^\W\d]", text) and re.search(r"\d", text)}
+    found: dict[float, None] = {}
+    for name, result in ((name, result) for name in sorted(named) for result in told.results):
+        at = result.text.find(name)
+        record = result.text[at : at + _LONGEST_RECORD] if at >= 0 else ""
+        found |= dict.fromkeys(map(_number, _LONE_FIGURE.findall(_RECORD_END.split(record, maxsplit=1)[0])))
+    return list(found)[:_MOST_OF_THINGS]
 
 
 def _number(text: str) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from console.environments.acts import Act
-from console.trajectory.terms import COUNTS, FUNCTION_WORDS, Term, TermKind, lowered
+from console.trajectory.terms import COUNTS, FUNCTION_WORDS, Term, TermKind, lowered, mentions
 
 _LOOKING_UP = frozenset({"lookup", "look_up", "find_in_page"})
 _NOT_READ = re.compile(r"\s*(?:could not find|the last page|no more results|no results|invalid)", re.IGNORECASE)
@@ -30,7 +30,10 @@ class Page:
 
 @dataclass(frozen=True)
 class Reading:
-    """The answer, the pages read, the searches that found no page, and the question's names that no page speaks of."""
+    """The answer, the pages read, the searches that found no page, and the question's names that nothing speaks of.
+
+    A list of titles that came back from a search speaks of a name where a title has all of it.
+    """
 
     answer: str
     pages: tuple[Page, ...]
@@ -49,22 +52,29 @@ def reading(acts: Sequence[Act], answer: str, stated: Sequence[Term]) -> Reading
     """What was read before the answer; a list of similar titles after a miss is no page."""
     pages: list[Page] = []
     missed: list[str] = []
+    listed: list[str] = []
     for act in acts:
         if act.failed or _NOT_READ.match(act.observation):
             missed += [] if act.name in _LOOKING_UP or not act.argument else [act.argument]
+            listed.append(act.observation[:_MOST_TEXT].replace(act.argument or "\0", " "))
         elif act.name in _LOOKING_UP and pages:
             last = pages[-1]
             pages[-1] = Page(last.step, last.title, f"{last.text}\n{act.observation}"[:_MOST_TEXT])
         elif act.observation.strip():
             pages.append(Page(act.step, act.argument, act.observation[:_MOST_TEXT]))
     read = plain("\n".join(f"{page.title}\n{page.text}" for page in pages))
+    titles = plain(" ".join(listed))
     found = {plain(page.title) for page in pages}
     return Reading(
         answer=answer,
         pages=tuple(pages),
         not_found=tuple(dict.fromkeys(title for title in missed if plain(title) not in found)),
         unread=tuple(
-            dict.fromkeys(term.text.strip('"“”') for term in stated if _is_name(term) and not is_spoken_of(term, read))
+            dict.fromkeys(
+                term.text.strip('"“”')
+                for term in stated
+                if _is_name(term) and not is_spoken_of(term, read) and not mentions(term, titles)
+            )
         ),
         searches=sum(act.name not in _LOOKING_UP for act in acts),
     )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 
 from console.detection.detectors.rules.finding import Finding, one_line, quoted
 from console.environments.evidence import Evidence
-from console.environments.hotpotqa.reading import Page, Reading, plain
-from console.trajectory.terms import COUNTS, TermKind, lowered, words
+from console.environments.hotpotqa.reading import Page, Reading, is_spoken_of, plain
+from console.trajectory.terms import COUNTS, FUNCTION_WORDS, Term, TermKind, lowered, words
 
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")
 _ASKS_WHAT = re.compile(r"\s*(?:what|who|where|when|which|whose|how many|how much)\b(?!.* or )")
@@ -22,6 +21,7 @@ _UNSURE = re.compile(
 _NO_ANSWER = frozenset({"", "unknown", "n/a", "none", "not found", "no answer", "unclear"})
 _NUMBER_WORDS = frozenset((*COUNTS, "hundred", "thousand", "million"))
 _NEAR, _TOP = 250, 300
+_TELLING = frozenset({TermKind.NAME, TermKind.DATE, TermKind.NUMBER, TermKind.ID})
 
 
 def answer_unseen(evidence: Evidence) -> Finding | None:
@@ -32,8 +32,11 @@ def answer_unseen(evidence: Evidence) -> Finding | None:
     if not reading.pages:
         return Finding(1.0, f"No page was read before the answer {quoted([reading.answer])}.", ("answer",))
     told, parts = f"None of the pages read says {quoted([reading.answer])}", set(plain(reading.answer).split())
-    if len(parts) > 1 and parts <= set(plain("\n".join(page.text for page in reading.pages)).split()):
+    read = set(plain("\n".join(page.text for page in reading.pages)).split())
+    if len(parts) > 1 and parts <= read:
         return Finding(0.5, f"{told}; its words only stand apart.", ("answer",))
+    if there := [word for word in _telling_words(reading.answer) if plain(word) in read] if len(parts) > 1 else []:
+        return Finding(1.0, f"{told}; of its words they say only {quoted(there)}.", ("answer",))
     return Finding(1.0, f"{told}.", ("answer",))
 
 
@@ -65,15 +68,34 @@ def answer_out_of_context(evidence: Evidence) -> Finding | None:
     near = max((len(asked.keys() & set(words(window))) / len(asked) for window in around if asked), default=1.0)
     if near >= 0.5:
         return None
-    seen = {word for window in around for word in words(window)}
-    absent = [word for word in asked if len(word) > 4 and not any(word[:5] in window for window in around)]
-    absent = [word for word in absent if not get_close_matches(word, seen, 1, 0.75)]
-    if any(_is_linked(page, reading) for page in reading.saying):
+    names = _names_apart_from_the_answer(evidence, reading)
+    shown = plain("\n".join(f"{page.title}\n{page.text}" for page in reading.saying))
+    absent = list(dict.fromkeys(_bare(term) for term in names if not is_spoken_of(term, shown)))
+    absent = [name for name in absent if name not in reading.unread]
+    if not absent or any(_is_linked(page, reading) for page in reading.saying):
         return Finding(1.0 - 2 * near)
-    sentence = (
-        f"Where {quoted([reading.answer])} was read, nothing within {_NEAR} characters mentions {quoted(absent, 3)}."
-    )
-    return Finding(1.0 - 2 * near, sentence if len(absent) > 1 else "", ("context",))
+    pages = "The page that says" if len(reading.saying) == 1 else "No page that says"
+    does = "does not mention" if len(reading.saying) == 1 else "mentions"
+    sentence = f"{pages} {quoted([reading.answer])} {does} {quoted(absent, 3)}."
+    return Finding(1.0 - 2 * near, sentence, tuple(map(plain, absent)))
+
+
+def _bare(term: Term) -> str:
+    """A name without its quotation marks and without the ending of a possessive."""
+    return re.sub(r"['’]s?$", "", term.text.strip('"“”'))
+
+
+def _telling_words(answer: str) -> list[str]:
+    """The words of an answer as it writes them, each once, without those that stand in any text."""
+    found = dict.fromkeys(re.findall(r"[^\W_]+", answer))
+    return [word for word in found if len(word) > 2 and word.lower() not in FUNCTION_WORDS]
+
+
+def _names_apart_from_the_answer(evidence: Evidence, reading: Reading) -> list[Term]:
+    """The question's names, dates and numbers of some length that are no part of the answer."""
+    found = [term for term in evidence.terms if term.kind in _TELLING and not _DEMONYM.search(term.text)]
+    found = [term for term in found if len(plain(term.text)) > 2]
+    return [term for term in found if not set(plain(term.text).split()) & set(plain(reading.answer).split())]
 
 
 def answer_several(evidence: Evidence) -> Finding | None:

@@ -8,16 +8,20 @@ from collections.abc import Sequence
 
 from console.detection.detectors.rules.finding import Finding, one_line, quoted
 from console.environments.evidence import Evidence
-from console.environments.tool_use import TracedCall, names_somebody, telling
+from console.environments.tool_use import ASSENT, TracedCall, names_somebody, telling
 from console.trajectory.checkpoints import CheckpointKind
 from console.trajectory.effects import CHANGING, Effect
 from console.trajectory.provenance import MONEY_NAME, Argument, Source, is_figure
 from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
 
 _CONFIRM = re.compile(r"\bconfirm(?:s|ed|ation)?\b")
-_ASSENT = re.compile(
-    r"\b(?:yes|yeah|yep|sure|ok|okay|confirm(?:ed)?|correct|proceed|go ahead|please do|sounds good|that works|"
-    r"that's fine|right|perfect|absolutely|definitely|agree|great|fine|oui|d'accord|sí|ja|let's go with)\b"
+_GO_AHEAD = re.compile(
+    r"\b(?:i(?:'d| would) (?:like|prefer|love)|i(?:'ll| will) (?:go|take|use|have)|let's|let us|please|"
+    r"(?:can|could|would) you|looks? (?:good|great|fine|right|correct|perfect))\b"
+)
+_ASKS_FOR_IT = re.compile(
+    r"\b(?:confirm\w*|proceed\w*|go ahead|agree|(?:shall|should|may|can) i|(?:would you|do you) (?:like|want|prefer)|"
+    r"(?:like|want) me to|(?:okay|ok|right|correct)\?)"
 )
 _SCOPE = re.compile(r"(?:^|_)(?:all|every|everything|bulk|any)(?:_|$)|^\*$", re.IGNORECASE)
 _NUMBERED = re.compile(r"order|account|invoice|ticket|booking|reservation|room|item|case|customer|payment|bill|claim")
@@ -31,7 +35,8 @@ def ordered_by_a_tool(evidence: Evidence) -> Finding | None:
         return None
     one = found[0]
     sentence = f'What was read in step {one.ordered_by} asks for this: "{one_line(one.ordered, 160)}"; '
-    return Finding(1.0, sentence + "the user's own words do not.", ("order",))
+    agreed = f"the user only agreed to the agent's own offer in step {one.agreed_in}."
+    return Finding(1.0, sentence + (agreed if one.agreed_in else "the user's own words do not."), ("order",))
 
 
 def argument_of_a_tool(evidence: Evidence) -> Finding | None:
@@ -69,8 +74,8 @@ def recipient_of_a_tool(evidence: Evidence) -> Finding | None:
 
 
 def verb_not_asked(evidence: Evidence) -> Finding | None:
-    """A call that does something the user's words do not speak of."""
-    found = [call for call in _pending(evidence) if not call.asked]
+    """A call that does something the user's words do not speak of, nor agree to."""
+    found = [call for call in _pending(evidence) if not (call.asked or call.agreed_in)]
     if not found:
         return None
     one = found[0]
@@ -82,7 +87,7 @@ def verb_not_asked(evidence: Evidence) -> Finding | None:
 def done_unasked(evidence: Evidence) -> Finding | None:
     """Calls on the way that changed something which nobody had asked for."""
     found = [call for call in evidence.tool_calls if call.step < evidence.pending.step]
-    found = [call for call in found if not call.asked]
+    found = [call for call in found if not call.asked and (call.ordered or not call.agreed_in)]
     if not found:
         return None
     one = max(found, key=lambda call: (bool(call.ordered), not call.asked))
@@ -162,15 +167,20 @@ def unconfirmed(evidence: Evidence) -> Finding | None:
     writes = [call for call in _pending(evidence) if call.effects & CHANGING]
     if not writes or not _CONFIRM.search(evidence.policy):
         return None
-    said = [lowered(act.observation) for act in evidence.acts if act.talks]
-    if said and _ASSENT.search(said[-1]):
+    talks = [act for act in evidence.acts if act.talks]
+    said = [lowered(act.observation) for act in talks]
+    if said and ASSENT.search(said[-1]):
         return None
     if not said:
         return Finding(
             1.0, "The policy requires the user's confirmation before this; the user was not asked.", ("yes",)
         )
-    told = "The policy requires the user's confirmation before this; the user's last words are"
-    return Finding(1.0, f'{told} "{one_line(said[-1], 100)}"', ("yes",))
+    required = "The policy requires the user's confirmation before this;"
+    if not _GO_AHEAD.search(said[-1]):
+        return Finding(1.0, f'{required} the user\'s last words are "{one_line(said[-1], 100)}"', ("yes",))
+    asked = _ASKS_FOR_IT.search(lowered(talks[-1].argument or talks[-1].action))
+    told = f"{required} the agent's last words (step {talks[-1].step}) did not ask for it."
+    return Finding(1.0, "" if asked else told, ("yes",))
 
 
 def many_arguments(evidence: Evidence) -> Finding | None:
@@ -273,8 +283,11 @@ def repeated(evidence: Evidence) -> Finding | None:
 
 def done_before(evidence: Evidence) -> Finding | None:
     """Exactly this action, tried before."""
-    action = evidence.checkpoint.action
-    earlier = [act for act in evidence.acts if act.action == action and action]
+    pending = evidence.pending
+    earlier = [
+        act for act in evidence.acts if act.calls == pending.calls and (act.calls or act.action == pending.action)
+    ]
+    earlier = earlier if pending.action else []
     if not earlier:
         return None
     how = "and failed" if earlier[-1].failed else "and it ran"
@@ -286,17 +299,12 @@ def done_before(evidence: Evidence) -> Finding | None:
 
 
 def tool_failed_before(evidence: Evidence) -> Finding | None:
-    """The same tool refused an earlier call."""
+    """The same tool refused an earlier call; predicts without being an argument, as other arguments may mend it."""
     names = {call.call.name for call in _pending(evidence)}
     refused = [act for act in evidence.acts if act.failed and any(call.name in names for call in act.calls)]
     if not refused:
         return None
-    last, passes = refused[-1], {one.value for call in _pending(evidence) for one in call.arguments}
-    still = any(token in passes for token in re.findall(r"[#\w.-]{4,}", last.observation[:500]))
-    told = f'"{last.calls[0].name}" was refused in step {last.step} for what is passed again: "'
-    return Finding(
-        1 - 0.5 ** len(refused), f'{told}{one_line(last.observation, 100)}".' if still else "", (last.observation,)
-    )
+    return Finding(1 - 0.5 ** len(refused))
 
 
 def said_impossible(evidence: Evidence) -> Finding | None:

@@ -8,6 +8,7 @@ from console.detection.detectors.rules import CHECKS, RULES
 from console.environments.evidence import Evidence, TermState
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
+from console.trajectory.provenance import Source
 
 PAGE = """
 [Back to Search]
@@ -341,3 +342,111 @@ def test_at_most_four_sentences_are_said():
         instruction="Read my mail.", opening=POLICY,
     )  # fmt: skip
     assert len(RULES.judge(everything, 0).rationale.splitlines()) == 4
+
+
+TRAINS = ('find_train({"number": "TR7"})', '[{"number": "TR7", "fare": 174}, {"number": "TR8", "fare": 91}]')
+YES = ('respond({"content": "Shall I book it?"})', "Yes, book it.")
+
+
+def booked(action, *turns):
+    return at(*turns, action=action, instruction="Book train TR7 for two, pay 150 with the voucher.", opening=POLICY)
+
+
+@pytest.mark.parametrize(
+    "payments",
+    [
+        '{"id": "voucher", "amount": 150}, {"id": "card", "amount": 198}',
+        '{"id": "card", "amount": 348}',
+    ],
+)
+def test_what_can_be_worked_out_of_figures_that_were_shown_is_not_called_the_agents_own(payments):
+    action = f'book({{"train": "TR7", "passengers": ["A", "B"], "payments": [{payments}]}})'
+    assert "came up with" not in RULES.judge(booked(action, TRAINS, YES), 0).rationale
+
+
+def test_the_rest_of_a_split_payment_for_several_trains_is_worked_out():
+    action = (
+        'book({"trains": ["TR7", "TR8"], "passengers": ["A", "B", "C"], "payments": '
+        '[{"id": "voucher", "amount": 150}, {"id": "gift", "amount": 129}, {"id": "card", "amount": 516}]})'
+    )
+    traced = Evidence(booked(action, TRAINS, YES)).pending_calls[0].arguments
+    assert {one.source for one in traced if one.value == "516"} == {Source.WORKED_OUT}
+    wrong = Evidence(booked(action.replace("516", "517"), TRAINS, YES)).pending_calls[0].arguments
+    assert {one.source for one in wrong if one.value == "517"} == {Source.AGENT}
+
+
+def test_a_refusal_speaks_against_a_call_only_where_the_same_is_passed_again():
+    refused = ('book({"train": "TR7", "pay": {"id": "card_77", "amount": 348}})', "Error: card_77 has too little left")
+    same = RULES.judge(booked('book({"pay": {"id": "card_77", "amount": 348}, "train": "TR7"})', YES, refused), 0)
+    assert "Exactly this was tried in step 2, and failed." in same.rationale
+    other = RULES.judge(booked('book({"train": "TR7", "pay": {"id": "card_77", "amount": 174}})', YES, refused), 0)
+    assert "passed again" not in other.rationale
+    assert "Exactly" not in other.rationale
+
+
+def test_what_the_user_agreed_to_is_not_called_unasked():
+    offer = 'respond({"content": "I can offer you a voucher of 40 for the trouble. Shall I?"})'
+    send = 'send_voucher({"amount": 40})'
+    agreed = served(send, (offer, "Yes, that would be kind."))
+    assert "nothing that the user said" not in RULES.judge(agreed, 0).rationale
+    for reply in ("No, thanks.", "What is it worth?"):
+        assert "nothing that the user said asks for that" in RULES.judge(served(send, (offer, reply)), 0).rationale
+    other = served('create_profile({"name": "ann"})', (offer, "Yes, that would be kind."))
+    assert '"create_profile" changes something; nothing that the user said' in RULES.judge(other, 0).rationale
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Let's cover the rest with my card.", "I would like to cancel all of them.", "I'll take the second one.",
+     "Please cancel both.", "Could you cancel it now?"],
+)  # fmt: skip
+def test_a_go_ahead_is_never_quoted_as_a_missing_confirmation(words):
+    action = 'cancel_order({"order_id": "#W1234567"})'
+    proposed = served(action, ('respond({"content": "Tell me which.\\n\\nProceed?"})', words))
+    assert "confirmation" not in RULES.judge(proposed, 0).rationale
+    assert "unconfirmed" in signals(proposed)
+    never = served(action, ('respond({"content": "These are your orders."})', words))
+    told = (
+        "The policy requires the user's confirmation before this; the agent's last words (step 1) did not ask for it."
+    )
+    assert told in RULES.judge(never, 0).rationale
+
+
+def read(given, *pages, question):
+    steps = [(f"Search[{title}]", text) for title, text in pages]
+    return at(*steps, action=f"Finish[{given}]", instruction=question, environment="hotpotqa")
+
+
+FAR = "Oru Velm wrote it. " + "It rained and it snowed. " * 40 + "The town is Hask."
+
+
+def test_only_names_that_the_whole_page_lacks_are_called_absent():
+    said = read("Hask", ("Velm", FAR), question="In which splendid studio town did Oru Velm finally include a song?")
+    assert "mentions" not in RULES.judge(said, 0).rationale
+    lacks = read(
+        "Hask", ("Town", "The town is Hask. It rains."), ("Velm", "Velm sings."), question="Where was Oru Velm born?"
+    )
+    assert signals(lacks)["answer_out_of_context"] > 0
+    assert 'The page that says "Hask" does not mention "Oru Velm".' in RULES.judge(lacks, 0).rationale
+
+
+def test_a_part_of_a_name_that_was_read_is_told():
+    page = "In the Ondric period the Hask was ruled from afar. " * 3
+    told = RULES.judge(read("Ondric Realm", ("Hask", page), question="Which realm conquered the Hask of Velm?"), 0)
+    assert 'None of the pages read says "Ondric Realm"; of its words they say only "Ondric".' in told.rationale
+
+
+def test_what_stands_in_a_list_of_titles_was_shown():
+    miss = ("Velmic king", "Could not find [Velmic king]. Similar: ['Old Velmic rulers', 'Hask']")
+    asked = read("Rome", miss, ("Hask", "Hask is a town."), question="Which realm did this Velmic king of Hask fight?")
+    assert "Velmic" not in RULES.judge(asked, 0).rationale
+    miss = ("Velmic king", "Could not find [Velmic king]. Similar: ['Old rulers', 'Hask']")
+    asked = read("Rome", miss, ("Hask", "Hask is a town."), question="Which realm did this Velmic king of Hask fight?")
+    assert 'names "Velmic"; nothing that was read' in RULES.judge(asked, 0).rationale
+
+
+def test_a_noun_for_what_things_are_made_of_is_no_feature():
+    page = PAGE.replace("{price}", "34.99").replace("blackout", "canvas")
+    bought = at(("click[B000000001]", page), action="click[Buy Now]", environment="webshop",
+                instruction="i want a roller shade of fabric, and price lower than 30.00 dollars")  # fmt: skip
+    assert "Not seen" not in RULES.judge(bought, 0).rationale
