@@ -184,9 +184,7 @@ def submit(
         raise Refused(refusal)
     record = from_json(claim.body)
     pending = _pending_action(record, claim)
-    checked = check(answer, CheckpointKind(claim.kind), run.feedback_mode)
-    if checked.decision == DecisionKind.EDIT and not may_edit(run):
-        raise BadInput("This part takes approve or reject only; another action would be words to the agent.")
+    checked = _checked(answer, claim, run)
     if seen is not None and checked.decision in _RUNS_ACTION:
         _refuse_unseen(seen, pending)
     if checked.edited_action is not None:
@@ -249,6 +247,13 @@ def _refuse_edit(edited: str, pending: str, record: Trajectory, allow_other_tool
 def may_edit(run: tables.Run) -> bool:
     """Whether reviewers may write another action: not in the binary arm of a study, where they would tell by it."""
     return run.study_id is None or run.feedback_mode != "binary"
+
+
+def _checked(answer: Answer, claim: Claim, run: tables.Run) -> Answer:
+    checked = check(answer, CheckpointKind(claim.kind), run.feedback_mode)
+    if checked.decision == DecisionKind.EDIT and not may_edit(run):
+        raise BadInput("This part takes approve or reject only; another action would be words to the agent.")
+    return checked
 
 
 def check(answer: Answer, kind: CheckpointKind, feedback_mode: str) -> Answer:

@@ -31,8 +31,8 @@ def steps(design: Design) -> list[str]:
         f"Questions about the participant: {_keys(design)}." if design.demographics else "",
         f"Practice items, each with its answer explained: {design.practice}." if design.practice else "",
         f"{_budget(design.budget)} Flagged actions come in the order of the detector's score.",
-        f"Items with a known answer in every condition: {items}; they take no inspection from the others, and the "
-        "meter that participants see grows by them and counts them."
+        f"Items with a known answer in the first trial of every condition: {items}; they take no "
+        "inspection from the others, and the meter that participants see grows by them and counts them."
         if items
         else "",
         f"Nobody reviews in {', '.join(alone)}: the agents try again alone." if alone else "",

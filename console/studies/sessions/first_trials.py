@@ -43,7 +43,7 @@ def offline_detectors(design: Design) -> list[Detector]:
 
 
 def _played(task: TaskSpec, design: Design, judges: Sequence[Detector]) -> KnownTask:
-    trial = first_trial(Asked(task.task_id, task.instruction, design.seed, task))
+    trial = first_trial(TaskToPlay(task.task_id, task.instruction, design.seed, task))
     held = trial.held
     seen = checkpoint_at(held, len(held.steps), CheckpointKind.ACTION) if held else None
     return KnownTask(str(trial.outcome), _mean_score(seen, judges, design.seed), trial.steps)
@@ -76,7 +76,7 @@ def _mean_score(seen: Checkpoint | None, judges: Sequence[Detector], seed: int) 
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TaskToPlay:
     """A task to play, told from others by its id, instruction and seed: its gold cannot be hashed."""
 
     task_id: str
@@ -95,7 +95,7 @@ class FirstTrial:
 
 
 @lru_cache(maxsize=4_096)
-def first_trial(asked: Asked) -> FirstTrial:
+def first_trial(asked: TaskToPlay) -> FirstTrial:
     """The task's trial 0 by the scripted Actor, as a run of that seed plays it."""
     return asyncio.run(_play(asked.task, asked.seed))
 

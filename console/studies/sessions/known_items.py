@@ -24,7 +24,7 @@ from console.review.simulated import Noise, ReviewCase, reviewer
 from console.runs import run_checkpoints
 from console.studies.design import Design, conditions
 from console.studies.sessions import task_sources
-from console.studies.sessions.first_trials import Asked, first_trial, offline_detectors, paused
+from console.studies.sessions.first_trials import TaskToPlay, first_trial, offline_detectors, paused
 from console.trajectory import Label, Step, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
@@ -55,12 +55,12 @@ def played(design: Design, taken: Sequence[str]) -> tuple[KnownItem, ...]:
         return ()
     left = [key for key in task_sources.specs(design) if key not in set(taken)]
     chosen = task_sources.chosen(design, left)
-    found = (_known(Asked(task.task_id, task.instruction, design.seed, task)) for task in chosen)
+    found = (_known(TaskToPlay(task.task_id, task.instruction, design.seed, task)) for task in chosen)
     return tuple(one for one in found if one is not None)
 
 
 @lru_cache(maxsize=4_096)
-def _known(asked: Asked) -> KnownItem | None:
+def _known(asked: TaskToPlay) -> KnownItem | None:
     """The Actor's first critical action in the task with its label, None where it never came to one."""
     task, seed = asked.task, asked.seed
     held = first_trial(asked).held

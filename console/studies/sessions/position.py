@@ -143,8 +143,11 @@ def _with_budget(place: Position) -> Position:
     if budget is None or budget.cap is None:
         return place
     aside = review_queue().budget(run_id=seeded or 0, trial=place.trial - 1)
-    cap = budget.cap + (aside.cap or 0 if aside else 0)
-    return replace(place, budget_cap=cap, budget_left=cap - budget.used - (aside.used if aside else 0))
+    if aside is None or aside.cap is None:
+        # Seeded items of an earlier version have no cap and did not move the meter.
+        return replace(place, budget_cap=budget.cap, budget_left=budget.left)
+    cap = budget.cap + aside.cap
+    return replace(place, budget_cap=cap, budget_left=cap - budget.used - aside.used)
 
 
 def _reached(session: Session, arm: tables.Run) -> int:

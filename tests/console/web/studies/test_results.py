@@ -144,7 +144,7 @@ def test_a_further_decision_shows_at_the_next_look(open_page, words):
     assert "No results yet" in words(at)
     simulated.simulate("small")
     at.run()
-    assert "decisions <b>" in words(at)
+    assert "by simulated reviewers <b>" in words(at)
     assert "No results yet" not in words(at)
 
 
