@@ -3,17 +3,22 @@
 import csv
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlmodel import select
 
+from console.actors import Actor, Move
 from console.cli import run_command
 from console.database import reading
 from console.detection import batch
 from console.gate import Gate
 from console.runs import ingest
+from console.trials import engine, start
+from console.trials.start import ActorAndEnvironments
 from storage.tables import Decision
 from tests.browser.walking import press_until_next, shown_item, standing_answers, until
+from tests.console.trials.worlds import office
 from tests.logs import purchase, stuck, write_log
 from tests.signing_in import invitation, let_in
 
@@ -31,6 +36,18 @@ def desk(filled, serve, open_page, settled):
     shown_item(page)
     settled(page, quiet_ms=500)
     return page
+
+
+def letters(count, **fields):
+    """A run of so many letters that wait to be sent; played apart, since playwright holds this thread's event loop."""
+
+    async def act(view):
+        return Move("I send it.", "send 1", {"remedies": ["send 2", "send 3"]})
+
+    cast = ActorAndEnvironments(Actor("stub", "Stub", act, act), {"office": office()})
+    start.start("letters", {"office": count}, actor_and_environments=cast, detector_name="full-validation", **fields)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(engine.resume, "letters", actor_and_environments=cast).result()
 
 
 def reasons():
@@ -160,3 +177,30 @@ def _answer(page, *, is_first):
         page.keyboard.press(key)
     page.wait_for_selector(f".st-key-skip-{item}", state="detached")
     return item, *given
+
+
+def test_on_a_phone_a_remedy_is_read_on_its_button(data_dir, serve, open_page, settled):
+    letters(1)
+    page, address = open_page(width=390, height=844), serve()
+    let_in(page, address, role="reviewer")
+    page.goto(f"{address}/review?run=letters")
+    shown_item(page)
+    settled(page, quiet_ms=500)
+    page.get_by_role("button", name="Edit").click()
+    settled(page)
+    page.locator(".st-key-remedies button").first.wait_for()
+    assert [text.strip() for text in page.locator(".st-key-remedies button").all_inner_texts()] == ["send 2", "send 3"]
+
+
+def test_without_words_to_send_ctrl_enter_decides_nothing(data_dir, serve, open_page, settled):
+    letters(2, feedback_mode="binary")
+    page, address = open_page(), serve()
+    let_in(page, address, role="reviewer")
+    page.goto(f"{address}/review?run=letters")
+    first = shown_item(page)
+    settled(page, quiet_ms=500)
+    page.keyboard.press("Control+Enter")
+    settled(page, quiet_ms=500)
+    assert (shown_item(page), reasons()) == (first, [])
+    press_until_next(page, settled, "x")
+    assert reasons() == [""]

@@ -33,7 +33,7 @@ chosen = next((one for one in rated if one.name == st.query_params.get("judge"))
 if identity and chosen:
     judging(chosen, identity)
 rows = "".join(f"<li><b>{title}</b><span>{words}</span></li>" for title, words in _RULES)
-with st.container(key="ia-rules"):
+with st.container(key="ia-judging-tour"):
     st.html(f'<section aria-label="How to judge an answer"><h2>How to judge an answer</h2><ol>{rows}</ol></section>')
 for one in rated:
     label = f"Judge {one.name}: {waiting[one.name]} answers still need people"

@@ -85,8 +85,8 @@ def _extent(design: Design) -> str:
     rounds = f"{design.trials} rounds" if design.trials != 1 else "1 round"
     minutes = "1 minute" if design.break_minutes == 1 else f"{design.break_minutes:g} minutes"
     pause = f", with breaks of {minutes}" if design.break_minutes and parts > 1 else ""
-    many = f"{parts} parts of" if parts > 1 else "one part of"
-    return f"There are {many} {each} in {rounds}{pause}. You can close the page and come back whenever you like."
+    many = f"are {parts} parts of" if parts > 1 else "is one part of"
+    return f"There {many} {each} in {rounds}{pause}. You can close the page and come back whenever you like."
 
 
 def _parts(design: Design) -> int:

@@ -20,7 +20,7 @@ def show_remedies(claim: Claim) -> None:
     found = remedies(claim)[:_MOST]
     if not found:
         return
-    st.caption("The agent thought of this itself; a number sends it back with that action instead:")
+    st.caption("The agent thought of this itself; press one, or its number, to send it back with that action instead:")
     with st.container(horizontal=True, key="remedies"):
         for number, action in enumerate(found, start=1):
             # In code, since the text is the agent's: as Markdown it could draw anything.

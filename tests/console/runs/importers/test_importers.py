@@ -217,3 +217,8 @@ def test_deep_nesting_inside_a_record_is_refused_with_its_line(write):
     deep = b'{"task_id": "t", "instruction": "", "steps": [], "extra": {"x": ' + b"[" * 2000 + b"]" * 2000 + b"}}\n"
     assert refusal(write("log", LINE + deep)).line == 2
     assert refusal(write("log", LINE + deep.replace(b'"t"', b'"\\ud800"'))).line == 2
+
+
+def test_the_readme_counts_the_formats():
+    readme = Path(__file__).resolve().parents[4] / "README.md"
+    assert f"\n{len(IMPORTERS)} formats of logs are recognised" in readme.read_text()
