@@ -195,6 +195,22 @@ def test_what_another_reader_may_take_for_two_calls_is_none(action):
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "then"),
+    [
+        ('{"a":' * 31 + "1" + "}" * 31, "allow"),
+        ('{"a":' * 32 + "1" + "}" * 32, "ask"),
+        (json.dumps({"ids": [1] * 1_998}), "allow"),
+        (json.dumps({"ids": [1] * 1_999}), "ask"),
+        (json.dumps({"a": "b" * 65_527}), "allow"),
+        (json.dumps({"a": "b" * 65_528}), "ask"),
+    ],
+    ids=["32 deep", "deeper", "2,000 values", "more values", "65,536 characters", "more characters"],
+)
+def test_arguments_are_read_up_to_a_bound(arguments, then):
+    assert said(f"get_order({arguments})")[0] == then
+
+
 @pytest.mark.parametrize("number", ["-1e400", "1e400", "NaN", "-Infinity", "true", '"5"', "null", "[5]"])
 def test_what_is_no_number_meets_no_comparison(number):
     assert said(f'pay({{"n":{number}}})', "rules:\n- {tool: pay, when: args.n <= 100, then: allow}")[0] == "ask"
