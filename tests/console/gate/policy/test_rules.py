@@ -36,6 +36,7 @@ def said(action, text=REFUNDS, **facts):
         ("mcp__shop__get_order({})", "allow"),
         ("functions.shop.get_order({})", "allow"),
         ('refund_order({"order":12,"amount":20})', "judge"),
+        ('refund_order({"order":12,"amount":19.5})', "judge"),
         ('mcp__shop__refund_order({"order":12,"amount":20})', "judge"),
         ('refund_order({"order":13,"amount":20})', "ask"),
         ('refund_order({"order":1,"amount":20})', "ask"),
