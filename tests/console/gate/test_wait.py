@@ -250,6 +250,17 @@ def test_item_that_a_reviewer_holds_stays_though_its_agent_is_dead(make_gate, ur
     assert review_queue(url).budget(run_id=1, trial=0).used == 0
 
 
+def test_agent_is_dead_after_a_minute_without_a_heartbeat(make_gate, url, items):
+    make_gate().ask(TASK, STEPS, "pay[1]")
+    last_ms = now_ms()
+    change_ask(url, heartbeat_ms=last_ms)
+    assert [review_queue(url).expire_overdue(run_id=1, now_ms=last_ms + silent) for silent in (60_000, 60_001)] == [
+        0,
+        1,
+    ]
+    assert items() == ["expired"]
+
+
 @pytest.mark.parametrize("over", ["deadline_ms", "heartbeat_ms"])
 def test_item_that_nobody_waits_for_is_not_offered(make_gate, url, items, person, over):
     gate = make_gate()

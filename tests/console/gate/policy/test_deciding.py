@@ -69,6 +69,14 @@ def test_unflagged_action_of_an_unnamed_task_is_asked_about_once_the_policy_says
     assert isinstance(gate.ask(TASK, STEPS, "open({})"), Wait)
 
 
+def test_stored_policy_that_cannot_be_read_asks_about_everything(make_gate, url):
+    gate = make_gate(policy="default: allow")
+    assert gate.check(TASK, STEPS, "look({})").approved
+    with writing(url) as session:
+        session.get_one(tables.Policy, 1).text = "rules of: [a later console"
+    assert isinstance(gate.ask(TASK, STEPS, "look({})"), Wait)
+
+
 def test_rule_of_an_environment_holds_where_the_run_is_of_that_one(make_gate):
     policy = "default: allow\nrules:\n- {environment: webshop, then: deny}"
     shop = make_gate(policy, run="shop", environment="webshop")

@@ -36,6 +36,7 @@ def said(action, text=REFUNDS, **facts):
         ("mcp__shop__get_order({})", "allow"),
         ("functions.shop.get_order({})", "allow"),
         ('refund_order({"order":12,"amount":20})', "judge"),
+        ('refund_order({"order":12,"amount":19.5})', "judge"),
         ('mcp__shop__refund_order({"order":12,"amount":20})', "judge"),
         ('refund_order({"order":13,"amount":20})', "ask"),
         ('refund_order({"order":1,"amount":20})', "ask"),
@@ -193,6 +194,22 @@ def test_what_another_reader_may_take_for_two_calls_is_none(action):
         Then.ASK,
         "default" if "\u2028" in action else "rule 1",
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "then"),
+    [
+        ('{"a":' * 31 + "1" + "}" * 31, "allow"),
+        ('{"a":' * 32 + "1" + "}" * 32, "ask"),
+        (json.dumps({"ids": [1] * 1_998}), "allow"),
+        (json.dumps({"ids": [1] * 1_999}), "ask"),
+        (json.dumps({"a": "b" * 65_527}), "allow"),
+        (json.dumps({"a": "b" * 65_528}), "ask"),
+    ],
+    ids=["32 deep", "deeper", "2,000 values", "more values", "65,536 characters", "more characters"],
+)
+def test_arguments_are_read_up_to_a_bound(arguments, then):
+    assert said(f"get_order({arguments})")[0] == then
 
 
 @pytest.mark.parametrize("number", ["-1e400", "1e400", "NaN", "-Infinity", "true", '"5"', "null", "[5]"])
