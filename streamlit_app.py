@@ -60,6 +60,8 @@ try:
             *refusing("console/web/pages/not_for_reviewers.py", researchers),
         ]
     page = st.navigation(pages, position="hidden" if identity is None or taking_part else "top")
+    if identity is not None:
+        st.set_page_config(page_title=f"{page.title} · InferAct Console")
     if page is not takes_part:
         sign_in_or_stop()
     page.run()

@@ -1,0 +1,104 @@
+"""Every page by axe-core: no violation of WCAG 2.2 A and AA, nor of axe's best practices, in what is ours."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from console.auth import agents
+from console.database import now_ms, writing
+from console.detection import batch
+from console.gate import Gate
+from console.runs import ingest
+from console.studies.design.yaml_file import changed, example, parse
+from console.studies.sessions import lifecycle
+from tests.logs import purchase, stuck, write_log
+from tests.signing_in import cookie, invitation
+
+TITLES = {
+    "home": "Inbox",
+    "review?run=kettles": "Review",
+    "answers?run=kettles": "My answers",
+    "trajectories?run=kettles": "Trajectories",
+    "trajectories?run=kettles&id=1": "Trajectories",
+    "runs?run=kettles": "Runs",
+    "runs?run=desk": "Runs",
+    "detectors?run=kettles": "Detectors",
+    "studies": "Studies",
+    "studies?study=pilot": "Studies",
+    "export?run=kettles": "Export",
+    "people": "People",
+    "help": "Help",
+    "help?chapter=data": "Help",
+}
+STRANGERS = ("sign-in", "invite/{token}", "sessions", "join")
+STREAMLITS_OWN = {
+    # Streamlit draws its grids on a canvas, with a table for screen readers that no rule of axe can scroll to.
+    "scrollable-region-focusable": "stDataFrame",
+}
+"""What we cannot mend: axe's rule, and the mark of Streamlit's element within which it is not asked."""
+
+
+@pytest.fixture
+def desk(furnished, tmp_path):
+    """(address, a researcher's session, an invitation) of a console with a log, a gate, an agent and a study."""
+    found = []
+
+    def fill():
+        records = [purchase(n, wrong=n < 4) for n in range(6)]
+        ingest.import_file(write_log(tmp_path / "k.jsonl", *records, stuck(6)), "kettles", "auto", lambda _: None)
+        ingest.set_budget("kettles", "5")
+        batch.detect("kettles", ["rules", "random"])
+        Gate("desk", "full-validation", undo_s=0).ask("Refund order 12.", [], "refund_order({})", task_id="a")
+        lifecycle.create(changed(parse(example(), "The example"), name="pilot", tasks=2), now_ms())
+        with writing() as session:
+            agents.add(session, "bot", now_ms())
+        found.append(invitation())
+
+    return (*furnished(fill), *found)
+
+
+def faults(page):
+    """What axe finds on the page: `rule: where`, but for what is Streamlit's own."""
+    own = {rule: {"enabled": True} for rule in ("target-size",)}
+    found = Axe().run(page, options={"resultTypes": ["violations"], "rules": own}).response["violations"]
+    return [
+        f"{rule['id']}: {' '.join(map(str, node['target']))} {node['html'][:200]} {node['failureSummary']}"
+        for rule in found
+        for node in rule["nodes"]
+        if not _is_streamlits(page, rule["id"], node["target"][-1])
+    ]
+
+
+def _is_streamlits(page, rule, target):
+    mark = STREAMLITS_OWN.get(rule)
+    return mark is not None and page.evaluate(
+        f"css => !!document.querySelector(css)?.closest('[data-testid={mark}]')", target
+    )
+
+
+def open_all(page, desk, settled):
+    """Opens one page after the other, and yields its address once it stands."""
+    address, token, invited = desk
+    for path in STRANGERS:
+        page.goto(f"{address}/{path.format(token=invited)}")
+        page.get_by_role("heading").first.wait_for()
+        yield path
+    page.context.add_cookies([cookie(address, token)])
+    for path, title in TITLES.items():
+        page.goto(f"{address}/{path}")
+        page.wait_for_function("wanted => document.title.includes(wanted)", arg=f"{title} · InferAct Console")
+        page.locator("h1, .ia-task").first.wait_for()
+        settled(page, quiet_ms=250)
+        yield path
+
+
+def test_axe_finds_nothing_on_any_page(desk, open_page, settled):
+    page = open_page()
+    assert {path: found for path in open_all(page, desk, settled) if (found := faults(page))} == {}
+
+
+@pytest.mark.at_length
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_axe_finds_nothing_in_any_width_and_theme(desk, open_page, settled, width, theme):
+    page = open_page(width=width, height=800, theme=theme)
+    assert {path: found for path in open_all(page, desk, settled) if (found := faults(page))} == {}
