@@ -27,6 +27,7 @@ TITLES = {
     "export?run=kettles": "Export",
     "people": "People",
     "help": "Help",
+    "help?chapter=figures": "Help",
     "help?chapter=data": "Help",
 }
 STRANGERS = ("sign-in", "invite/{token}", "sessions", "join")

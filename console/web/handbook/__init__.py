@@ -1,4 +1,4 @@
-"""The handbook: a chapter of Markdown for each kind of user beside this file, and a dictionary of the exports."""
+"""The handbook: chapters of Markdown beside this file, most for one kind of user, and a dictionary of the exports."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ CHAPTERS = {
     "researcher": "Researcher",
     "developer": "Agent developer",
     "operator": "Operator",
+    "figures": "What was measured",
     "data": "Data dictionary",
 }
 """The chapters' titles by the name that stands in the address; the last one is made from the code."""

@@ -24,7 +24,8 @@ from tests.logs import purchase, write_log
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`(inferact [^`]+)`")
-WRITTEN = [name for name in CHAPTERS if name != "data"]
+WITH_COMMANDS = ["reviewer", "researcher", "developer", "operator"]
+README = (Path(__file__).resolve().parents[3] / "README.md").read_text("utf-8")
 SMALL = {
     "tasks: 10 ": "tasks: 1 ",
     "trials: 4 ": "trials: 2 ",
@@ -32,6 +33,9 @@ SMALL = {
     "  score: [shown, hidden]": "",
     "[[detector, score]]": "[]",
     "practice: 2 ": "practice: 0 ",
+    "attention: 1": "attention: 0",
+    "known_good: 1": "known_good: 0",
+    "known_bad: 1": "known_bad: 0",
 }
 """What keeps the example of a study short here."""
 
@@ -91,7 +95,7 @@ def prepared(name):
         Path("refunds.yaml").write_text(next(text for language, text in fences(name) if language == "yaml"))
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", WITH_COMMANDS)
 def test_every_command_of_a_chapter_works_in_its_order(home, name, capsys):
     prepared(name)
     lines = [line for language, text in fences(name) if not language for line in text.splitlines()]
@@ -145,6 +149,21 @@ def test_the_other_snippets_are_read(home):
     assert from_json(" ".join(record.split())).critical_action == "click[Buy Now]"
     (labels,) = (text for language, text in fences("researcher") if language == "toml")
     assert tomllib.loads(labels)["parser"] == "reference"
+
+
+def test_what_the_readme_shows_to_be_typed_stands_in_a_chapter():
+    chapters = "\n".join(chapter(name) for name in WITH_COMMANDS)
+    shown = FENCE.findall(README)
+    lines = [
+        line for language, text in shown if not language for line in text.splitlines() if line.startswith("inferact")
+    ]
+    assert len(lines) > 3
+    assert [line for line in lines if f"\n{line}\n" not in chapters] == []
+    assert [text for language, text in shown if language and text not in chapters] == []
+
+
+def test_every_chapter_is_reached_from_the_readme():
+    assert [name for name in CHAPTERS if name != "data" and f"(console/web/handbook/{name}.md)" not in README] == []
 
 
 def test_the_dictionary_holds_every_column_and_no_other():
