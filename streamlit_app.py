@@ -33,6 +33,7 @@ try:
         st.Page("console/web/pages/answers.py", title="My answers", url_path="answers"),
         st.Page("console/web/pages/ratings.py", title="Answers to judge", url_path="ratings"),
     ]
+    handbook = st.Page("console/web/pages/help.py", title="Help", url_path="help")
     researchers = [
         st.Page("console/web/pages/trajectories.py", title="Trajectories", url_path="trajectories"),
         st.Page("console/web/pages/runs.py", title="Runs", url_path="runs"),
@@ -47,13 +48,21 @@ try:
         pages = [
             home,
             takes_part,
-            *refusing("console/web/pages/not_for_participants.py", [*reviewers[1:], *researchers, sessions]),
+            *refusing("console/web/pages/not_for_participants.py", [*reviewers[1:], *researchers, sessions, handbook]),
         ]
     elif identity is not None and identity.has(Role.RESEARCHER):
-        pages = [*reviewers, *researchers, sessions, takes_part]
+        pages = [*reviewers, *researchers, sessions, handbook, takes_part]
     else:
-        pages = [*reviewers, sessions, takes_part, *refusing("console/web/pages/not_for_reviewers.py", researchers)]
+        pages = [
+            *reviewers,
+            sessions,
+            handbook,
+            takes_part,
+            *refusing("console/web/pages/not_for_reviewers.py", researchers),
+        ]
     page = st.navigation(pages, position="hidden" if identity is None or taking_part else "top")
+    if identity is not None:
+        st.set_page_config(page_title=f"{page.title} · InferAct Console")
     if page is not takes_part:
         sign_in_or_stop()
     page.run()

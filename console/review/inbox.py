@@ -212,6 +212,27 @@ def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:
 
 
 @dataclass(frozen=True, slots=True)
+class Pulse:
+    """The pulse of a run's queue: two differ once an item came or went, or the budget lets more or fewer be offered."""
+
+    waiting: int
+    newest: int | None
+    open_slots: int | None
+    cap: int | None
+    used: int | None
+
+
+def pulse(session: Session, run_id: int) -> Pulse:
+    """The run's pulse at this moment."""
+    item, budget = tables.Item, tables.Budget
+    items = select(func.count(), func.max(item.id), func.sum(item.open_slots)).where(
+        item.run_id == run_id, col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED])
+    )
+    units = select(func.sum(budget.cap), func.sum(budget.used)).where(budget.run_id == run_id)
+    return Pulse(*session.exec(items).one(), *session.exec(units).one())
+
+
+@dataclass(frozen=True, slots=True)
 class WaitingDraft:
     """Words that a reviewer wrote for an item and never sent."""
 

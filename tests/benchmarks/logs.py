@@ -4,7 +4,7 @@
 the test files. Without --test, every other task of the training files is held out. A trajectory's score is the highest
 of its checkpoints; halted, carried-over and unlabelled ones, and those without a critical action, are left out.
 
-`python tests/benchmarks/logs.py --across FILE...` prints the tables of README: each file is a source, every figure
+`python tests/benchmarks/logs.py --across FILE...` prints the handbook's tables: each file is a source, every figure
 stands once within its source and once learnt on all other sources, beside controls that only know how long a record is.
 """
 

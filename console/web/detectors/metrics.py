@@ -63,7 +63,7 @@ def figures(evaluation: Dashboard) -> None:
 @st.fragment
 def across_runs(evaluation: Dashboard) -> None:
     """Every detector twice: within each run with labels, and on runs that nothing was learnt or tuned on."""
-    st.subheader("Within and across runs")
+    st.header("Within and across runs")
     st.caption(
         "What was tuned or learnt on a log flatters itself there. This measures each detector on runs that it learnt "
         "nothing from, beside two controls that only know how long a record is."
@@ -116,7 +116,7 @@ def curves(evaluation: Dashboard) -> None:
 @st.fragment
 def threshold(evaluation: Dashboard) -> None:
     """One detector: how its scores lie, and what each threshold would bring and cost."""
-    st.subheader("What a threshold brings and costs")
+    st.header("What a threshold brings and costs")
     names = [*evaluation.figures, *(name for name in evaluation.scores if name not in evaluation.figures)]
     name = st.selectbox("Detector", names, key="threshold-detector")
     one = evaluation.scores[name]
@@ -177,7 +177,7 @@ def _worth(counted: Confusion) -> None:
 @st.fragment
 def pair(evaluation: Dashboard) -> None:
     """Two detectors on the same trajectories: is one better, or was it luck?"""
-    st.subheader("One against another")
+    st.header("One against another")
     left, right = st.columns(2)
     names = list(evaluation.figures)
     first = left.selectbox("Detector", names, key="pair-first")
@@ -203,7 +203,7 @@ def _paired(_evaluation: Dashboard, version: tuple[Any, ...], first: str, second
 def agreement(evaluation: Dashboard) -> None:
     """Which detectors flag the same."""
     if len(evaluation.scores) > 1:
-        st.subheader("What they flag in common")
+        st.header("What they flag in common")
         _chart(evaluation, "flag-overlap", evaluation.table("flag-overlap"))
 
 
@@ -211,13 +211,13 @@ def models(evaluation: Dashboard) -> None:
     """One method with several models, where there are such verdicts."""
     mixed = comparison.mixes(evaluation.known, evaluation.figures, "macro_f1").assign(metric="Macro-F1")
     for method, frame in mixed.groupby("method"):
-        st.subheader(f"Models of {method}")
+        st.header(f"Models of {method}")
         _chart(evaluation, "model-mixing", frame, of=str(method))
 
 
 def beside_the_paper(evaluation: Dashboard) -> None:
     """The paper's figures beside one's own."""
-    st.subheader("Published results")
+    st.header("Published results")
     if evaluation.environment not in paper.ENVIRONMENTS:
         known, own = ", ".join(paper.ENVIRONMENTS), ", ".join(evaluation.environment.split(",")) or "several"
         st.caption(f"The InferAct paper has figures for {known}, each alone; this run is of {own}.")
@@ -233,7 +233,7 @@ def beside_the_paper(evaluation: Dashboard) -> None:
 
 def spending(evaluation: Dashboard) -> None:
     """Requests, tokens, seconds and USD that each detector's verdicts rest on."""
-    st.subheader("What they took")
+    st.header("What they took")
     st.dataframe(
         _filled(evaluation.spending),
         key="spending",

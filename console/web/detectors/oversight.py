@@ -44,7 +44,7 @@ class _Wanted:
 @st.fragment
 def oversight_of(run_name: str) -> None:
     """The section: what to compare, the curve, what more inspections would have caught, the burn-down."""
-    st.subheader("What inspections catch")
+    st.header("What inspections catch")
     with reading() as session:
         run = runs.get(session, run_name)
         version, settled = oversight.version(session, run), oversight.any_settled(session, run)

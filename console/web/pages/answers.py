@@ -33,7 +33,7 @@ set_reviewed_runs(run.id)
 run_picker(names, run.name)
 show_waiting_drafts(drafts, run.name)
 if tally:
-    st.subheader(tally.in_words, anchor=False)
+    st.header(tally.in_words, anchor=False)
 if not found:
     show_empty_state("Nothing answered in this run yet", "Once you have answered, what came of it stands here.")
     st.stop()

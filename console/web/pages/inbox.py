@@ -10,6 +10,7 @@ from console.database import now_ms, reading, review_queue
 from console.review import aftermath, inbox
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import current_identity
+from console.web.widgets.arrival_watch import show_count, watch_arrivals
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.preference_cookie import set_cookie
 from console.web.widgets.status import show_budget_meter, show_waiting_list
@@ -55,13 +56,16 @@ with reading() as session:
     waiting = inbox.waiting(session, run, _SHOWN) if run else []
     waiters = inbox.waiters(session, [row["item"].id for row in waiting])
     count, oldest = inbox.waits(session, run) if run else (0, None)
+    pulse = inbox.pulse(session, run.id or 0) if run else None
     mine, seconds = inbox.my_decisions(session, run, identity.name) if run and identity else (0, None)
     tally = None
     if run and identity:
         tally = aftermath.words_tally(session, run, identity.name, unblinded=identity.has(Role.RESEARCHER))
     trials = [row["trial"] for row in runs.status(session, run)["trials"]] if run else []
 
+show_count("Inbox", count)
 st.title("Inbox")
+watch_arrivals(run.id if run else None, pulse)
 if waiting:
     show_tour()
 if run is None or identity is None:

@@ -12,6 +12,7 @@ from console.web.review import actions, after_last, decision_bar, drafts, own_it
 from console.web.review.colleagues import notes_html
 from console.web.run_picker import chosen_run
 from console.web.sign_in import current_identity
+from console.web.widgets.arrival_watch import show_count, watch_arrivals
 from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.status import Progress, status_line_html
@@ -27,6 +28,7 @@ with reading() as session:
     run = chosen_run(session) if identity else None
     if run is None or identity is None:
         show_empty_state("Nothing to review yet", "Items appear here as soon as a run has flagged something.")
+        watch_arrivals(None, None)
         st.stop()
     if run.study_id is not None:
         show_empty_state("Its participant reviews this", "Whoever else answers here would answer in their place.")
@@ -41,6 +43,7 @@ after_last.show_round(run, identity)
 with reading() as session:
     earlier_answer = actions.earlier_claim(session, identity.name)
     claim = earlier_answer or decisions.next_item(queue, session, run, identity.name, now_ms(), settles=False)
+    pulse = inbox.pulse(session, run.id or 0)
     progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, identity.name))
     if not isinstance(claim, NoClaim):
         waiter = inbox.waiters(session, [claim.item_id]).get(claim.item_id)
@@ -50,12 +53,14 @@ with reading() as session:
         tally = aftermath.words_tally(session, run, identity.name, unblinded=unblinded)
         more = aftermath.has_more_to_try(session, run)
 
+show_count("Review", progress.waiting)
 if not earlier_answer:
     drafts.keep_what_was_typed(None if isinstance(claim, NoClaim) else claim.item_id)
 if isinstance(claim, NoClaim):
     actions.show_flash()
     actions.show_kept_words()
     after_last.show_nothing_left(claim, run, identity, tally, has_more=more)
+    watch_arrivals(run.id, pulse)
     st.stop()
 
 now = blinding.actions(view.checkpoint)

@@ -18,7 +18,7 @@ def show_waiting_drafts(drafts: Sequence[WaitingDraft], run_name: str) -> None:
     """Draws the words of each, as text, with a button that opens its item again."""
     if not drafts:
         return
-    st.subheader("Not sent yet", anchor=False)
+    st.header("Not sent yet", anchor=False)
     for draft in drafts:
         with st.container(border=True, key=f"draft-{draft.item}"):
             st.caption(f"Item {draft.item}")

@@ -133,7 +133,7 @@ def _kept(what: str, of: Of) -> str:
 def _settled(of: Of, done: Sequence[Disagreement]) -> None:
     if not done:
         return
-    st.subheader("Settled", anchor=False)
+    st.header("Settled", anchor=False)
     rows = [
         {
             "unit": one.unit,

@@ -43,7 +43,7 @@ def show_form(draft: Mapping, archives: Sequence[str]) -> tuple[Mapping, dict[st
 
 
 def _basis(draft: Mapping, *, archives: Sequence[str]) -> Mapping:
-    st.subheader("The study", anchor=False)
+    st.header("The study", anchor=False)
     name, seed = st.columns([3, 1])
     said = name.text_input("Name", key=start_at("name", draft["name"]), max_chars=40, placeholder="e.g. pilot")
     drawn = seed.number_input("Seed", 0, 2**53 - 1, key=start_at("seed", draft["seed"]), help="The same seed, the same")
@@ -82,7 +82,7 @@ def _acting(name: str) -> str:
 
 
 def _comparison(draft: Mapping) -> Mapping:
-    st.subheader("What is compared", anchor=False)
+    st.header("What is compared", anchor=False)
     how, order = st.columns(2)
     comparison = how.selectbox(
         "Participants",

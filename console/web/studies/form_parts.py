@@ -90,7 +90,7 @@ _WITHDRAWALS = {"remove": "what they did is removed", "anonymise": "it stays und
 
 def people(draft: Draft) -> Draft:
     """How many people and simulated reviewers."""
-    st.subheader("Who takes part", anchor=False)
+    st.header("Who takes part", anchor=False)
     given = draft["participants"]
     human, oracle, rules = st.columns(3)
     counts = {

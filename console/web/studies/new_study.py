@@ -66,7 +66,7 @@ def _again(problem: Any) -> Any:
 def _made(design: Design) -> None:
     """What the design would make, and the button."""
     places, nameless = planned(design), design.name == UNNAMED
-    st.subheader("What this makes", anchor=False)
+    st.header("What this makes", anchor=False)
     plan.summary(design, places)
     with st.container(horizontal=True):
         why = "Name it first" if nameless else None

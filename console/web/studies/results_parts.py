@@ -69,7 +69,7 @@ def _show_part(found: Results, part: ResultPart, table: pd.DataFrame, hidden: Co
     if not (drawn or len(grid) or part.sentence):
         return
     if not drawn:  # A chart brings its own title.
-        st.subheader(part.title, anchor=False)
+        st.header(part.title, anchor=False)
     told = list(sentences(part, table))
     for of, sentence in told:
         say(f"{of}: {sentence}" if len(told) > 1 else sentence)

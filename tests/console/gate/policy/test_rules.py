@@ -1,7 +1,6 @@
 """Which rule a check goes by: against an evaluator of its own, and for actions that try to slip through."""
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -174,15 +173,6 @@ def test_no_text_runs_that_is_not_one_of_the_allowed_calls(action):
         assert all(line.strip().endswith(("get({})", "get()", "]", ")")) for line in action.strip().splitlines())
         assert "get" in action
         assert "pay(" not in action
-
-
-def test_policy_of_the_readme_says_what_the_readme_says():
-    readme = (Path(__file__).resolve().parents[4] / "README.md").read_text()
-    text = readme.partition("```yaml\ndefault")[2].partition("```")[0]
-    assert said('refund_order({"order":13,"amount":20})', "default" + text)[0] == "ask"
-    assert said('refund_order({"order":12,"amount":999999})', "default" + text)[0] == "ask"
-    assert said('refund_order({"order":12,"amount":20})', "default" + text)[0] == "judge"
-    assert said("mcp__shop__get_order({})", "default" + text)[0] == "allow"
 
 
 @pytest.mark.parametrize(

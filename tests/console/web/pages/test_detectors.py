@@ -116,7 +116,7 @@ def test_models_of_one_method_get_their_map_and_paid_requests_are_told(open_page
     for name, model in (("inferact-prob@a", "a"), ("inferact-prob@a+b", "a+b")):
         judge(shop, name, [0.9, 0.2] * 20, model=model, requests=2, prompt_tokens=50, cost_usd=0.01)
     at = open_page("detectors")
-    assert "Models of inferact-prob" in [heading.value for heading in at.subheader]
+    assert "Models of inferact-prob" in [heading.value for heading in at.header]
     spent = next(frame.value for frame in at.dataframe if "requests" in frame.value.columns).set_index("detector")
     assert spent.loc["inferact-prob@a", "requests"] == 80
     assert spent.loc["inferact-prob@a", "cost usd"] == pytest.approx(0.4)

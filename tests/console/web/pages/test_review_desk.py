@@ -116,4 +116,4 @@ def test_a_reviewer_alone_starts_nothing_and_still_sees_what_came(open_page, sho
     at.switch_page(ANSWERS).run()
     assert "The agent has not got it yet." in words(at)
     engine.advance("shop")
-    assert "Your words: 1 retry" in " ".join(found.value for found in at.run().subheader)
+    assert "Your words: 1 retry" in " ".join(found.value for found in at.run().header)

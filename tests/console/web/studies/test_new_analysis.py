@@ -63,7 +63,7 @@ for name, value in {"study": "small", "section": "results", "part": "haste"}.ite
 at.run()
 at.switch_page("console/web/pages/studies.py").run()
 assert [error.value for error in at.exception] == []
-print(*(text.value for text in at.text), *(head.value for head in at.subheader), sep="\\n")
+print(*(text.value for text in at.text), *(head.value for head in at.header), sep="\\n")
 print(at.dataframe[0].value.columns.tolist())
 """
 
