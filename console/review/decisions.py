@@ -176,12 +176,8 @@ def submit(
     (edits), and the queue's own refusals (storage.errors) where the claim is no longer this reviewer's. `seen` is None
     where nobody knows what was shown; `roles` are the reviewer's, of which a rule may name one.
     """
-    if shown_ms is not None and now_ms - shown_ms < DWELL_MS:
-        raise Refused("That came within 0.4 s of this item's appearance, so it was not taken as your answer to it.")
-    with reading(queue.url) as session:
-        refusal = terms_of(session, claim.item_id).refusal(answer.decision, reviewer, roles)
-    if refusal is not None:
-        raise Refused(refusal)
+    _refuse_too_soon(shown_ms, now_ms)
+    _refuse_what_its_rule_does(queue, claim, answer, reviewer, roles)
     record = from_json(claim.body)
     pending = _pending_action(record, claim)
     checked = _checked(answer, claim, run)
@@ -210,6 +206,20 @@ def submit(
     if checked.note or checked.addressee:
         _hand_over(queue, row, checked)
     return row
+
+
+def _refuse_too_soon(shown_ms: int | None, now_ms: int) -> None:
+    if shown_ms is not None and now_ms - shown_ms < DWELL_MS:
+        raise Refused("That came within 0.4 s of this item's appearance, so it was not taken as your answer to it.")
+
+
+def _refuse_what_its_rule_does(
+    queue: Queue, claim: Claim, answer: Answer, reviewer: str, roles: Collection[str]
+) -> None:
+    with reading(queue.url) as session:
+        refusal = terms_of(session, claim.item_id).refusal(answer.decision, reviewer, roles)
+    if refusal is not None:
+        raise Refused(refusal)
 
 
 def check_written_edit(claim: Claim, edited: str, *, allow_other_tool: bool = False) -> None:

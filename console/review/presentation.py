@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from console.environments import environment
-from console.environments.evidence import LIMITS, WORDS, Evidence, Table, TermState
+from console.environments.evidence import WORDS, Evidence, Table, TermState
 from console.environments.task_briefing import Brief
+from console.review.belief import unbelieved
 from console.review.judge_appeals import judge_appeals
 from console.trajectory import Picture, Step, Trajectory
 from console.trajectory.checkpoints import (
@@ -26,7 +27,7 @@ from console.trajectory.checkpoints import (
     is_thought,
     pending_action,
 )
-from console.trajectory.terms import Term, TermKind, lowered, mentions, occurrences, terms
+from console.trajectory.terms import Term, lowered, mentions, occurrences
 
 LONG_CHARS = 300
 LONG_LINES = 3
@@ -83,31 +84,6 @@ def occurring(stated: Sequence[Term], texts: Iterable[str]) -> tuple[Term, ...]:
     """The terms that occur anywhere in the texts."""
     lower = lowered("\n".join(texts))
     return tuple(term for term in stated if mentions(term, lower))
-
-
-def compare(stated: Sequence[Term], text: str) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
-    """The terms that the text speaks of, and those that it does not, the telling ones first."""
-    lower = lowered(text)
-    once = {term.text.lower(): term for term in reversed(stated) if term.kind not in LIMITS}
-    mentioned = {term: mentions(term, lower) for term in reversed(once.values())}
-    order = sorted(mentioned, key=lambda term: term.kind in WORDS)
-    return tuple(term for term in order if mentioned[term]), tuple(term for term in order if not mentioned[term])
-
-
-def unbelieved(stated: Sequence[Term], belief: str) -> tuple[Term, ...]:
-    """The terms that an inferred task lacks, and the price limits that a price in it does not keep."""
-    prices = [float(term.value) for term in terms(belief) if term.kind in _PRICES]
-    broken = [term for term in stated if any(_breaks(price, term) for price in prices)]
-    return (*broken, *compare(stated, belief)[1])
-
-
-_PRICES = frozenset({TermKind.PRICE, TermKind.PRICE_MAX})
-
-
-def _breaks(price: float, limit: Term) -> bool:
-    if limit.kind is TermKind.PRICE_MAX:
-        return price > float(limit.value)
-    return limit.kind is TermKind.PRICE_MIN and price < float(limit.value)
 
 
 _FAILED = re.compile(

@@ -27,7 +27,7 @@ _SAMPLING = Sampling(temperature=1.0, max_tokens=512)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class PlannerTurn:
     """One turn: the view, the state that grows in it, the questions, and the steps that the present stands on."""
 
     view: ActorView
@@ -43,20 +43,20 @@ async def act(llm: LLM, view: ActorView) -> Move:
     """
     state = state_of(view.steps) or PlanningState()
     ask = Questions(ModelCalls(llm, view.seed + _A_STEP * len(view.steps), _SAMPLING), view, state)
-    turn = Turn(view, state, ask, standing(view.surroundings, view.steps))
+    turn = PlannerTurn(view, state, ask, standing(view.surroundings, view.steps))
     if not view.steps or state.doing is None:
         return await _plan(turn, failed="")
     return await (_arrive(turn, state.doing) if state.going_back else _reflect(turn, state.doing))
 
 
-async def _plan(turn: Turn, failed: str) -> Move:
+async def _plan(turn: PlannerTurn, failed: str) -> Move:
     state = turn.state
     state.plan, state.subtask, state.stack = await turn.ask.plan(failed), 0, []
     await _propose(turn)
     return await _try(turn)
 
 
-async def _propose(turn: Turn) -> None:
+async def _propose(turn: PlannerTurn) -> None:
     """Puts the remedies on the stack and the first attempt on top of them."""
     state = turn.state
     action, chat = await turn.ask.action()
@@ -68,7 +68,7 @@ async def _propose(turn: Turn) -> None:
     state.stack += [PlannedAttempt(turn.here, one, state.subtask) for one in [*known[1:], action]]
 
 
-async def _reflect(turn: Turn, doing: PlannedAttempt) -> Move:
+async def _reflect(turn: PlannerTurn, doing: PlannedAttempt) -> Move:
     """Goes on from what the last action brought about: it may have been another one, where a reviewer wrote it."""
     state, action = turn.state, turn.view.steps[-1].action
     state.forget(doing.state, action)
@@ -85,7 +85,7 @@ async def _reflect(turn: Turn, doing: PlannedAttempt) -> Move:
     return await _try(turn)
 
 
-async def _try(turn: Turn) -> Move:
+async def _try(turn: PlannerTurn) -> Move:
     """Takes the top of the stack, going back where it belongs to an earlier state; plans again where none is left."""
     state, view = turn.state, turn.view
     while state.stack:
@@ -101,12 +101,12 @@ async def _try(turn: Turn) -> Move:
     return await _finish(turn) if await turn.ask.completed() else await _revise(turn)
 
 
-async def _revise(turn: Turn) -> Move:
+async def _revise(turn: PlannerTurn) -> Move:
     turn.state.revisions += 1
     return await _plan(turn, failed=turn.state.numbered())
 
 
-async def _arrive(turn: Turn, doing: PlannedAttempt) -> Move:
+async def _arrive(turn: PlannerTurn, doing: PlannedAttempt) -> Move:
     """Goes further back, or takes up the attempt, its element mapped to the page as it is now."""
     state, view = turn.state, turn.view
     if turn.here == doing.state:
@@ -122,7 +122,7 @@ async def _arrive(turn: Turn, doing: PlannedAttempt) -> Move:
     return await _try(turn)
 
 
-async def _finish(turn: Turn) -> Move:
+async def _finish(turn: PlannerTurn) -> Move:
     """Gives the answer by the action that the environment has for it, or ends the trial with it."""
     answer, state, form = await turn.ask.answer(), turn.state, turn.view.surroundings.answering
     if not form:
@@ -131,7 +131,7 @@ async def _finish(turn: Turn) -> Move:
     return _move(turn, state.doing.action)
 
 
-def _move(turn: Turn, action: str) -> Move:
+def _move(turn: PlannerTurn, action: str) -> Move:
     state = turn.state
     thought = f"Subtask {state.subtask + 1} of {len(state.plan)}: {state.current}"
     if state.going_back and state.doing:
@@ -139,7 +139,7 @@ def _move(turn: Turn, action: str) -> Move:
     return Move(thought, action, _extra(turn))
 
 
-def _extra(turn: Turn) -> dict[str, object]:
+def _extra(turn: PlannerTurn) -> dict[str, object]:
     state = turn.state
     remedies = [] if state.going_back else state.remedies(turn.here)
     return {KEY: state.to_dict(), "remedies": remedies, "usage": turn.ask.calls.usage.as_dict()}

@@ -45,10 +45,18 @@ def plans(session: Session) -> list[tuple[str, str]]:
 
 
 def versions(session: Session, name: str, task_type: str = "") -> Sequence[tables.PlanVersion]:
-    """The versions of a plan, the oldest first; raises Unknown, naming the plans there are."""
+    """The versions of a plan, the oldest first; a plan of one type alone needs no type.
+
+    Raises Unknown, naming the plans there are, and Refused where a plan of several types is asked for without one.
+    """
     plan = tables.PlanVersion
     statement = select(plan).where(plan.name == name, plan.task_type == task_type).order_by(col(plan.version))
     found = session.exec(statement).all()
+    types = [] if found or task_type else [kind for known, kind in plans(session) if known == name]
+    if len(types) == 1:
+        return versions(session, name, types[0])
+    if types:
+        raise Refused(f"The plan {name!r} has several types of task ({', '.join(types)}); say which one.")
     if not found:
         raise Unknown("plan", _called(name, task_type), [_called(*one) for one in plans(session)])
     return found

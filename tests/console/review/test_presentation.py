@@ -7,18 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.review.belief import compare, unbelieved
 from console.review.plain_text import presentation_as_text
 from console.review.presentation import (
     Block,
     checkpoint_presentation,
-    compare,
     is_long,
     last_seen,
     occurring,
     preview,
     record_presentation,
     spans,
-    unbelieved,
 )
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind

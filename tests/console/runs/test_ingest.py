@@ -86,7 +86,9 @@ def test_each_file_of_an_archive_stands_by_itself(imported, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [gzip.compress(b"x" * 9_000)[:-20], zipped(a=b"x" * 900)[:-30], b"PAR1 and no more"]
+    "content",
+    [gzip.compress(b"x" * 9_000)[:-20], zipped(a=b"x" * 900)[:-30], b"PAR1 and no more"],
+    ids=["gzip", "zip", "parquet"],
 )
 def test_a_damaged_archive_is_refused_whole(imported, content):
     (report,) = imported("log", content)
