@@ -120,6 +120,13 @@ def test_result_is_the_next_step_and_the_next_question_goes_on_from_it(make_gate
     assert [item.step for item in stored(tables.Item)] == [2, 4]
 
 
+def test_question_right_after_a_result_goes_on_in_the_same_trajectory(make_gate, stored):
+    gate = make_gate(detector="random", threshold=1.0)
+    gate.done(gate.check(TASK, STEPS, "pay[1]", task_id="march"), "paid")
+    gate.check(TASK, [*STEPS, ("pay[1]", "paid")], "pay[2]", task_id="march")
+    assert [(one.n_steps, one.critical_action) for one in stored(tables.Trajectory)] == [(3, "pay[2]")]
+
+
 def test_other_branch_of_a_trial_leaves_what_reviewers_saw(make_gate, person, meanwhile, stored):
     gate = make_gate()
     meanwhile(lambda: [person().answer("reject"), person().answer("approve")])

@@ -223,6 +223,12 @@ def test_pattern_that_allows_lets_no_call_run_that_cannot_be_read(action):
     assert said(action, "rules:\n- {pattern: get*, then: allow}")[0] == "ask"
 
 
+@pytest.mark.parametrize("action", ["a({})\nb({})\nc({})", "c({})\nb({})\na({})"])
+def test_of_several_calls_the_shortest_deadline_counts(action):
+    text = "rules:\n- {tool: a, then: ask, deadline: 60}\n- {tool: b, then: ask, deadline: 30}\n- {tool: c, then: ask}"
+    assert ruling(read_policy(text), CheckFacts(action)).deadline_s == 30
+
+
 def test_rules_of_several_calls_with_no_decision_in_common_offer_none_that_runs():
     text = "rules:\n- {tool: a, then: ask, decisions: [approve]}\n- {tool: b, then: ask, decisions: [edit]}"
     found = ruling(read_policy(text), CheckFacts("a({})\nb({})"))

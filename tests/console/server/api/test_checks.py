@@ -31,7 +31,9 @@ def test_what_the_policy_allows_may_run_at_once_and_is_only_counted(api, questio
 def test_what_the_detector_does_not_flag_may_run_at_once_and_its_result_is_kept(api, question, let_run):
     action = {"name": "buy", "arguments": {"item": "green kettle", "amount": 20}}
     run = let_run("judged", "default: judge", detector="random", threshold=1.0)
-    asked = question(run=run, detector="random", threshold=1.0, action=action)
+    steps = [{"action": "find[kettle]", "observation": "a green kettle, 20 dollars"}]
+    task = "Buy a green kettle for 20 dollars."
+    asked = question(run=run, task=task, detector="random", threshold=1.0, steps=steps, action=action)
     document = api.post("/checks", json=asked).json()
     assert document["decision"]["approved"] is True
     assert document["decision"]["reason"] == "not_flagged"
