@@ -110,8 +110,11 @@ def test_the_tables_of_the_earlier_study_are_the_earlier_tables(tmp_path):
     csv_files.write(found, tmp_path)
     for path in (EARLIER / "study").glob("*.csv"):
         now, then = (tmp_path / path.name).read_text(), path.read_text()
-        # The dictionary tells of the tables that came since, at its end.
-        assert now.startswith(then) if path.name == "dictionary.csv" else now == then, path.name
+        # The dictionary tells of the tables that came since, and may tell a meaning better.
+        if path.name == "dictionary.csv":
+            now, then = (["|".join(row[:3]) for row in csv.reader(text.splitlines())] for text in (now, then))
+            now = now[: len(then)]
+        assert now == then, path.name
 
 
 def test_a_report_of_the_earlier_tables_computes_what_the_database_gives(tmp_path):

@@ -74,6 +74,8 @@ def test_from_a_design_to_settled_labels(desk, settled):
 
 def _results(page, settled):
     choose(page, "Results")
+    page.get_by_text("It cannot be told:").or_(page.get_by_text("It cannot be told.")).first.wait_for(timeout=60_000)
+    choose(page, "Success")
     page.get_by_text("mean ± SD over 2").first.wait_for(timeout=60_000)
     page.locator(".js-plotly-plot .main-svg").first.wait_for()
     assert page.get_by_role("region", name="Success").get_by_text("shown").is_visible()

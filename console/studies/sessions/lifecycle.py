@@ -16,7 +16,6 @@ from console.errors import BadInput, ConsoleError, Refused, Unknown
 from console.runs import audit_log
 from console.studies.design import Design, PlannedCondition, allocate, conditions, sample_tasks, task_count
 from console.studies.design.factors import unattended
-from console.studies.design.preregistration import fingerprint
 from console.studies.design.strata import KnownTask, stratified
 from console.studies.sessions import known_items, task_sources
 from console.studies.sessions.first_trials import known_tasks
@@ -46,7 +45,7 @@ def create(design: Design, at_ms: int) -> tables.Study:
         session.add(study)
         session.flush()
         _fill(session, study, design, places)
-        plan = fingerprint(design, places)
+        plan = _fingerprint(design, places)
         audit_log.record(session, None, _CREATED, at_ms, subject=study.name, after={"fingerprint": plan})
         session.flush()
         session.expunge(study)
@@ -102,6 +101,12 @@ def get(session: Session, name: str) -> tables.Study:
     if study is None:
         raise Unknown("study", name, [study.name for study in every(session)])
     return study
+
+
+def _fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
+    from console.studies.design.preregistration import fingerprint  # scipy and pandas, which few commands need
+
+    return fingerprint(design, places)
 
 
 def plan_fingerprint(session: Session, study: tables.Study) -> str:

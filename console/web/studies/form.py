@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from itertools import combinations
 from typing import Any, get_args
 
 import streamlit as st
@@ -99,7 +100,61 @@ def _comparison(draft: Mapping) -> Mapping:
         if spelt
         else {"factors": _factors(draft)}
     )
-    return {"comparison": comparison, "order": first, **given}
+    return {"comparison": comparison, "order": first, **given, "estimands": _estimands(draft["estimands"], given)}
+
+
+_MEASURE_NAMES = {
+    "success": "solved by the last trial",
+    "gain": "solved by the last trial, less trial 0",
+    "right": "right decisions",
+}
+_CORRECTION_NAMES = {"holm": "Holm", "bonferroni": "Bonferroni", "none": "none"}
+
+
+def _estimands(stated: Mapping, given: Mapping) -> Mapping:
+    """What is tested first, and how; interactions are of factors that vary alone."""
+    st.caption("Tested first: the effect of each factor on one measure, as one family of tests. All else is secondary.")
+    what, how, level, margin = st.columns([3, 2, 1, 1])
+    found = {
+        "measure": what.selectbox(
+            "Primary measure",
+            list(_MEASURE_NAMES),
+            format_func=_MEASURE_NAMES.__getitem__,
+            key=start_at("measure", stated["measure"]),
+        ),
+        "correction": how.selectbox(
+            "Correction",
+            list(_CORRECTION_NAMES),
+            format_func=_CORRECTION_NAMES.__getitem__,
+            key=start_at("correction", stated["correction"]),
+        ),
+        "alpha": level.number_input("Level", 0.001, 0.2, key=start_at("alpha", stated["alpha"]), format="%.3f"),
+        "equivalence": margin.number_input(
+            "No difference",
+            0.0,
+            0.9,
+            key=start_at("equivalence", stated["equivalence"] or 0.0),
+            help="The largest difference that counts as none; 0 makes no test of equivalence",
+        )
+        or None,
+    }
+    pairs = [list(pair) for pair in combinations(_varying(given), 2)]
+    before = [list(pair) for pair in stated["interactions"]]
+    wanted = st.toggle(
+        "Also test whether one factor's effect depends on another's",
+        key=start_at("interactions", bool(before)),
+        disabled=not pairs,
+    )
+    kept = [pair for pair in before if sorted(pair) in [sorted(known) for known in pairs]]
+    return {**found, "interactions": (kept or pairs) if wanted and pairs else []}
+
+
+def _varying(given: Mapping) -> list[str]:
+    """The factors with several levels, crossed or spelt out."""
+    if "factors" in given:
+        return [name for name, levels in given["factors"].items() if len(levels) > 1]
+    rows = [one["levels"] for one in given["conditions"]]
+    return [name for name, each in FACTORS.items() if len({row.get(name, each.default) for row in rows}) > 1]
 
 
 def _crossed(draft: Mapping) -> list[Mapping]:

@@ -77,7 +77,13 @@ def _show_blocks(places: Sequence[PlannedCondition], known: Known) -> None:
         "steps": "mean steps",
     }
     found = [
-        row | {"score": "" if row["score"] is None else f"{row['score']:.3f}", "steps": f"{row['steps']:.2f}"}
+        {
+            "block": row["block"],
+            "tasks": f"{row['tasks']:,}",
+            "solved": f"{row['solved']:,}",
+            "score": "" if row["score"] is None else f"{row['score']:.3f}",
+            "steps": f"{row['steps']:.2f}",
+        }
         for row in block_rows(places, known)
     ]
     show_rows(found, titles, numbers=("tasks", "solved", "score", "steps"), label="Blocks before anyone reviews")

@@ -17,3 +17,5 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("decision") as decision:
         decision.alter_column("slot_id", existing_type=sa.Integer(), nullable=True)
+        # Said again, since the default comes back in brackets from a table that is copied.
+        decision.alter_column("reason_codes", existing_type=sa.String(), nullable=False, server_default="")

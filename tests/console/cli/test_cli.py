@@ -50,6 +50,7 @@ def test_import_reports_each_file_and_stores_nothing_twice(inferact, kettles):
         ],
         "imported": 7,
         "rejected": 0,
+        "nothing_critical": None,
     }
     code, again, _ = inferact("trajectory", "import", kettles, "--run", "k", "--json")
     assert (code, again["imported"], again["files"][0]["duplicates"]) == (0, 0, 7)

@@ -116,11 +116,12 @@ def test_agent_chooses_no_judge_where_a_common_policy_rules(serve, data_dir):
         assert (run.detector, run.threshold, run.undo_ms) == ("rules", None, 5_000)
 
 
-def test_go_ahead_that_the_policy_took_back_does_not_begin(gate, api, question):
-    run = "taken back"
-    with writing() as session:
-        policy_store.save(session, None, "default: allow", "ada", now_ms())
-    sent = question(run=run, detector="random", threshold=1.0, critical=["*"])
+def test_go_ahead_that_the_policy_took_back_does_not_begin(api, question, let_run):
+    run = let_run("taken back", "default: judge", detector="random", threshold=1.0)
+    action = {"name": "buy", "arguments": {"item": "green kettle", "amount": 20}}
+    seen = [{"action": "find[kettle]", "observation": "a green kettle, 20 dollars"}]
+    task = "Buy a green kettle for 20 dollars."
+    sent = question(run=run, task=task, steps=seen, action=action, detector="random", threshold=1.0)
     check_id = api.post("checks", json=sent).json()["check_id"]
     with writing() as session:
         policy_store.save(session, runs.get(session, run), "default: deny", "ada", now_ms())

@@ -219,6 +219,6 @@ def test_deep_nesting_inside_a_record_is_refused_with_its_line(write):
     assert refusal(write("log", LINE + deep.replace(b'"t"', b'"\\ud800"'))).line == 2
 
 
-def test_the_readme_counts_the_formats():
-    readme = Path(__file__).resolve().parents[4] / "README.md"
+def test_the_handbook_counts_the_formats():
+    readme = Path(__file__).resolve().parents[4] / "console/web/handbook/researcher.md"
     assert f"\n{len(IMPORTERS)} formats of logs are recognised" in readme.read_text()

@@ -87,6 +87,7 @@ def test_yaml_put_into_the_form_comes_out_the_same(new_study):
         "name": "from-yaml",
         "comparison": "between",
         "factors": {},
+        "estimands": {"measure": "gain", "equivalence": 0.1},
         "conditions": [{"name": "plain", "levels": {"feedback": "binary"}}, {"name": "rich", "levels": {}}],
         "demographics": [{"key": "age", "question": "How old?", "kind": "number", "required": True}],
     }
