@@ -32,6 +32,7 @@ from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.gate import Gate
 from console.gate.policy import policy_store
 from console.review import decisions
+from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables
 from storage.queue import Claim
@@ -118,6 +119,7 @@ def over_http(data: Path, rounds: int) -> dict[str, float]:
     The three take turns, and the median of the rounds' ratios counts: what else this machine does falls on all alike.
     """
     os.environ["INFERACT_DATA_DIR"] = str(data)
+    settings.cache_clear()
     steps = [{"action": action, "observation": seen} for action, seen in STEPS]
     run: dict[str, object] = {"run": "open", "detector": "random", "threshold": 1.0, "critical": ["pay*"]}
     numbers = itertools.count()
