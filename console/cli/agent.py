@@ -8,7 +8,7 @@ import typer
 
 from console import runs
 from console.auth import agents
-from console.cli.output import Json, emit, emit_json, show_table
+from console.cli.output import Json, by_default, emit, emit_json, show_table
 from console.database import now_ms, reading, writing
 from console.runs import audit_log
 from storage import tables
@@ -22,12 +22,6 @@ app = typer.Typer(
 Name = Annotated[str, typer.Argument(help="The agent's name.")]
 
 
-@app.callback()
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        list_agents(as_json=False)
-
-
 @app.command("add", epilog="Example: inferact agent add support-bot")
 def add_agent(name: Name, as_json: Json = False) -> None:
     """Make an agent and print its token, which is shown this once."""
@@ -38,6 +32,7 @@ def add_agent(name: Name, as_json: Json = False) -> None:
 
 
 @app.command("list", epilog="Example: inferact agent list --json")
+@by_default(app)
 def list_agents(as_json: Json = False) -> None:
     """List the agents and when each was last heard of."""
     with reading() as session:

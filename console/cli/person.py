@@ -9,7 +9,7 @@ import typer
 from console import runs
 from console.auth import invitations, people, sessions
 from console.auth.identity import roles_of
-from console.cli.output import Json, emit, emit_json, show_table
+from console.cli.output import Json, by_default, emit, emit_json, show_table
 from console.cli.serve import PublicUrl, site_of
 from console.database import now_ms, reading, writing
 from console.runs import audit_log
@@ -24,13 +24,8 @@ app = typer.Typer(
 Name = Annotated[str, typer.Argument(help="The person's name, however it is written.")]
 
 
-@app.callback()
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        list_people(as_json=False)
-
-
 @app.command("list", epilog="Example: inferact person list --json")
+@by_default(app)
 def list_people(as_json: Json = False) -> None:
     """List everybody who may come in, or might before they were disabled."""
     with reading() as session:

@@ -11,7 +11,7 @@ from console.runs.trajectory_rows import write
 from console.trajectory import Outcome, Step, Trajectory
 from tests.logs import write_log
 
-REMOVED = Step("Careful now", 'bash({"command":"rm -rf /tmp/x"})', "done")
+REMOVED = Step("Careful now", 'bash({"command":"rm -rf build/x"})', "done")
 REFUNDED = Step("", 'refund_order({"id":7})', "Erstattung läuft; naïve café")
 RECORDS = (
     Trajectory("t-1", "generic", "Clean the disk up", (REMOVED,)),
