@@ -23,7 +23,7 @@ _OFFERED = (Role.REVIEWER, Role.RESEARCHER, Role.ADMIN)
 
 def show_people(identity: Identity) -> None:
     """Everybody who may come in, a form that makes a link for one more, and the end of it for one of them."""
-    st.header("People", anchor=False)
+    st.header("Who may come in", anchor=False)
     with reading() as session:
         known = people.every_person(session)
     rows = [{"name": one.name, "roles": one.roles, "since": _day(one.created_ms), "disabled": _day(one.disabled_ms)}
