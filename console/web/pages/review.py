@@ -26,6 +26,8 @@ queue = review_queue()
 worked_item.show_first(identity)
 with reading() as session:
     run = chosen_run(session) if identity else None
+    if run is None or run.study_id is not None or run_options(run).rates_answers:
+        show_count("Review", 0)
     if run is None or identity is None:
         show_empty_state("Nothing to review yet", "Items appear here as soon as a run has flagged something.")
         watch_arrivals(None, None)
@@ -43,13 +45,13 @@ after_last.show_round(run, identity)
 with reading() as session:
     earlier_answer = actions.earlier_claim(session, identity.name)
     claim = earlier_answer or decisions.next_item(queue, session, run, identity.name, now_ms(), settles=False)
-    pulse = inbox.pulse(session, run.id or 0)
     progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, identity.name))
     if not isinstance(claim, NoClaim):
         waiter = inbox.waiters(session, [claim.item_id]).get(claim.item_id)
         view = blinding.review_view(session, queue, run, claim, identity.name, unblinded=unblinded)
         answered = decisions.last_answer(session, claim.item_id, identity.name) if earlier_answer else None
     else:
+        pulse = inbox.pulse(session, run.id or 0)
         tally = aftermath.words_tally(session, run, identity.name, unblinded=unblinded)
         more = aftermath.has_more_to_try(session, run)
 
