@@ -159,6 +159,21 @@ def test_who_is_disabled_does_not_come_back_by_a_link_that_they_gave_out():
     assert whose(accepted(others)) == "Grace"
 
 
+def test_an_admin_is_there_once_invited_and_until_disabled():
+    def is_there():
+        with reading() as session:
+            return people.has_admin(session)
+
+    assert not is_there()
+    invited("Rita", [Role.RESEARCHER])
+    assert not is_there()
+    invited("Ada", [Role.ADMIN])
+    assert is_there()
+    with writing() as session:
+        people.disable(session, people.person_of(session, "Ada"), now_ms())
+    assert not is_there()
+
+
 def test_a_session_in_use_is_noted_every_five_minutes():
     token, start = accepted(invited("Ada")), now_ms()
     for minutes, stale in ((0, False), (4, False), (6, True)):
