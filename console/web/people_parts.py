@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -15,6 +16,7 @@ from console.runs import audit_log
 from console.runs.export.formats.columns import iso
 from console.web.flash import flash, guarded
 from console.web.sign_in import current_identity
+from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_empty_state
 
 _GIVEN = "given_once"
@@ -71,8 +73,9 @@ def show_sessions(identity: Identity) -> None:
     for one in found:
         line, end = st.columns([6, 1], vertical_alignment="center")
         here = " (this one)" if one.id == identity.session_id else ""
-        browser = " ".join((one.browser or "unknown browser").split())[:80]
-        line.text(f"{one.name}{here}: {browser}, {one.address or 'no address'}; last seen {_day(one.seen_ms)}")
+        said = f"{sessions.browser_in_words(one.browser)}, {one.address or 'no address'}; last seen {_day(one.seen_ms)}"
+        raw = escape(one.browser.encode("ascii", "replace").decode())
+        line.html(f'<span title="{raw}">{plain(f"{one.name}{here}: {said}")}</span>')
         end.button("End", key=f"end-{one.id}", on_click=guarded, args=(_end_session, one.id))
 
 
