@@ -11,7 +11,7 @@ import streamlit as st
 from console.auth import invitations, sessions
 from console.auth.identity import Identity, Role, participant_identity
 from console.auth.origin import By, Door
-from console.auth.participant_cookie import participant_cookie_name, secret_of
+from console.auth.participant_cookie import outside_id_of, participant_cookie_name, secret_of
 from console.auth.people import MAX_NAME
 from console.database import now_ms, reading, writing
 from console.errors import ConsoleError
@@ -97,6 +97,11 @@ def participant_secret() -> str | None:
     """The secret of the participant whose tab or browser this is, or None; whether it still opens anything is open."""
     kept: str | None = st.session_state.get("me")
     return kept or secret_of(_cookie(participant_cookie_name(_port())))
+
+
+def participant_outside_id() -> str:
+    """The id by which the platform knows whoever came from there in this browser, empty where there is none."""
+    return outside_id_of(_cookie(participant_cookie_name(_port())))
 
 
 def _cookie(name: str) -> str | None:

@@ -9,23 +9,17 @@ from itertools import product
 from math import prod
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from console.actors import ACTORS
+from console.studies.design.asking import Debriefing, Exclusions, Questionnaires
 from console.studies.design.factors import FACTORS
-
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0, le=1_000)]
-
+from console.studies.design.instruments import Instrument, shelf
+from console.studies.design.part import Count, DesignPart, Share
+from console.studies.design.recruiting import Recruiting
 
 REPLAY = "replay"
 """Who acts where a recorded log is played trial by trial."""
-
-
-class DesignPart(BaseModel):
-    """Something of a design: unknown fields are refused, nothing changes later."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class TaskSource(DesignPart):
@@ -83,9 +77,13 @@ class Participants(DesignPart):
 
 
 class Consent(DesignPart):
-    """What people agree to, empty where they are not asked, and what becomes of the data of those who withdraw."""
+    """What people agree to, empty where they are not asked, and what becomes of the data of those who withdraw.
+
+    The text may hold headings, lists and bold words in Markdown; `version` is the researcher's own name of it.
+    """
 
     text: str = ""
+    version: str = Field(default="", max_length=40)
     withdrawal: Literal["remove", "anonymise"] = "remove"
 
 
@@ -97,9 +95,13 @@ class IntakeQuestion(DesignPart):
     kind: Literal["choice", "number", "text"] = "choice"
     choices: tuple[str, ...] = ()
     required: bool = False
+    screens_out: tuple[str, ...] = ()
+    """The choices that keep somebody from taking part."""
 
     @model_validator(mode="after")
     def _choices(self) -> Self:
+        if strange := set(self.screens_out) - set(self.choices):
+            raise ValueError(f"screens_out names {min(strange)!r}, which is none of the choices")
         if self.kind == "choice" and len(set(self.choices)) < max(2, len(self.choices)):
             raise ValueError("a question of kind choice needs two or more different `choices`")
         if self.kind != "choice" and self.choices:
@@ -183,6 +185,15 @@ class Design(DesignPart):
     """How many of each in every condition."""
     break_minutes: Annotated[float, Field(ge=0, le=1_440, allow_inf_nan=False)] = 0.0
     undo_seconds: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = 5.0
+    instruments: tuple[Instrument, ...] = ()
+    """Own questionnaires, beside those of the shelf."""
+    questionnaires: Questionnaires = Questionnaires()
+    confidence: Literal[0, 3, 4, 5, 6, 7] = 0
+    """Points of the scale on which people say after each decision how sure they are; 0 does not ask."""
+    interaction_trace: bool = False
+    debriefing: Debriefing = Debriefing()
+    exclusions: Exclusions = Exclusions()
+    recruiting: Recruiting = Recruiting()
 
     @field_validator("budget", mode="before")
     @classmethod
@@ -230,6 +241,19 @@ class Design(DesignPart):
             raise ValueError("two questions have the same key; give each a key of its own")
         return given
 
+    @field_validator("confidence", mode="before")
+    @classmethod
+    def _points(cls, given: object) -> object:
+        return int(given) if isinstance(given, str) and given.isdecimal() and len(given) == 1 else given
+
+    @model_validator(mode="after")
+    def _known_instruments(self) -> Self:
+        known = instruments_of(self)
+        for moment, names in self.questionnaires.named():
+            if strange := next((name for name in names if name not in known), None):
+                raise ValueError(f"questionnaires: {moment} names {strange!r}; there are {', '.join(known)}")
+        return self
+
     @model_validator(mode="after")
     def _few_conditions(self) -> Self:
         if self.factors and self.conditions:
@@ -249,6 +273,11 @@ class Design(DesignPart):
                     f"{'give it two levels' if not varying else 'use ' + ', '.join(varying)}"
                 )
         return self
+
+
+def instruments_of(design: Design) -> Mapping[str, Instrument]:
+    """The instruments that the design may name: those of the shelf and its own, which stand in their place."""
+    return {**shelf(), **{one.name: one for one in design.instruments}}
 
 
 @dataclass(frozen=True, slots=True)
