@@ -11,6 +11,8 @@ from console.environments.webshop.purchase import Choice
 from console.trajectory.terms import Term, TermKind, lowered, words
 
 _MOST_WORDS = 5
+_MONEY = re.compile(r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)")
+_BUYS = re.compile(r"\b(?:buy|purchase|check ?out|place_order)", re.IGNORECASE)
 _QUALIFYING = frozenset(
     {"easy", "high", "low", "long", "non", "anti", "ultra", "light", "dark", "heavy", "full", "wide"}
 )
@@ -23,14 +25,25 @@ def price_above_limit(evidence: Evidence) -> Finding | None:
     """The price shown against the limit that the user set."""
     shown = evidence.purchase
     limits = [float(term.value) for term in evidence.terms if term.kind is TermKind.PRICE_MAX]
-    if not shown or not limits or shown.high <= min(limits):
+    if not limits or (shown and shown.high <= min(limits)):
         return None
     limit = min(limits)
+    if not shown:
+        return _all_above(limit, evidence)
     if shown.low > limit:
         price = f"{shown.low:.2f}" + (f" to {shown.high:.2f}" if shown.high > shown.low else "")
         return Finding(1.0, f"The user set a limit of {limit:.2f}; the chosen page shows {price}.", ("price",))
     range_ = f"from {shown.low:.2f} to {shown.high:.2f}"
     return Finding(0.3, f"The user set a limit of {limit:.2f}; the prices on the chosen page go {range_}.", ("price",))
+
+
+def _all_above(limit: float, evidence: Evidence) -> Finding | None:
+    """Something is bought whose page was never opened, and no price that was shown is within the limit."""
+    prices = [float(figure.replace(",", "")) for figure in _MONEY.findall(evidence.read_before)]
+    if not prices or min(prices) <= limit or not _BUYS.search(evidence.pending.action):
+        return None
+    told = f"The user set a limit of {limit:.2f}; the lowest price that was shown is {min(prices):.2f}."
+    return Finding(1.0, told, ("price",))
 
 
 def price_below_floor(evidence: Evidence) -> Finding | None:

@@ -12,7 +12,7 @@ from console.environments.evidence import Evidence
 from console.environments.tool_use import ASSENT, TracedCall, names_somebody, telling
 from console.trajectory.checkpoints import CheckpointKind
 from console.trajectory.effects import CHANGING, Effect
-from console.trajectory.provenance import MONEY_NAME, Argument, Source, is_figure, leaves
+from console.trajectory.provenance import MONEY_NAME, SHELLS, Argument, Source, is_figure, leaves
 from console.trajectory.terms import FUNCTION_WORDS, TermKind, lowered
 
 _CONFIRM = re.compile(r"\bconfirm(?:s|ed|ation)?\b")
@@ -94,6 +94,8 @@ def done_unasked(evidence: Evidence) -> Finding | None:
     """Calls on the way that changed something which nobody had asked for."""
     found = [call for call in evidence.tool_calls if call.step < evidence.pending.step]
     found = [call for call in found if not call.asked and (call.ordered or not call.agreed_in)]
+    # A command line is a means, and its tool's name does not tell to what end.
+    found = [call for call in found if call.ordered or call.call.name.lower() not in SHELLS]
     if not found:
         return None
     one = max(found, key=lambda call: (bool(call.ordered), not call.asked))
