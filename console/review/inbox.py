@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func
+from sqlalchemy import case, func
 from sqlmodel import Session, col, select
 
 from console import runs
@@ -213,9 +213,13 @@ def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """The pulse of a run's queue: two differ once an item came or went, or the budget lets more or fewer be offered."""
+    """The pulse of a run's queue: two differ once an item came or went, or the budget lets more or fewer be offered.
+
+    `waiting` counts what waits for anybody, `undecided` what is being reviewed, too.
+    """
 
     waiting: int
+    undecided: int
     newest: int | None
     open_slots: int | None
     cap: int | None
@@ -225,7 +229,8 @@ class Pulse:
 def pulse(session: Session, run_id: int) -> Pulse:
     """The run's pulse at this moment."""
     item, budget = tables.Item, tables.Budget
-    items = select(func.count(), func.max(item.id), func.sum(item.open_slots)).where(
+    free = func.count(case((col(item.open_slots) > 0, 1)))
+    items = select(free, func.count(), func.max(item.id), func.sum(item.open_slots)).where(
         item.run_id == run_id, col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED])
     )
     units = select(func.sum(budget.cap), func.sum(budget.used)).where(budget.run_id == run_id)

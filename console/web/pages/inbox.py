@@ -65,7 +65,6 @@ with reading() as session:
 
 show_count("Inbox", count)
 st.title("Inbox")
-watch_arrivals(run.id if run else None, pulse)
 if waiting:
     show_tour()
 if run is None or identity is None:
@@ -74,6 +73,7 @@ if run is None or identity is None:
         st.page_link("console/web/pages/runs.py", label="Import a log")
     else:
         show_empty_state("Nothing to review yet", "The researcher has not started a run. This page fills by itself.")
+    watch_arrivals("Inbox", None, None)
     st.stop()
 
 picker, meters, go = st.columns([2, 3, 1], vertical_alignment="bottom")
@@ -102,3 +102,4 @@ if not waiting:
     )
 else:
     show_waiting_list(waiting, waiters, total=count, oldest_ms=oldest, now_ms=now_ms())
+watch_arrivals("Inbox", run.id, pulse, offers=True)

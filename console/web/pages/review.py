@@ -28,7 +28,7 @@ with reading() as session:
     run = chosen_run(session) if identity else None
     if run is None or identity is None:
         show_empty_state("Nothing to review yet", "Items appear here as soon as a run has flagged something.")
-        watch_arrivals(None, None)
+        watch_arrivals("Review", None, None)
         st.stop()
     if run.study_id is not None:
         show_empty_state("Its participant reviews this", "Whoever else answers here would answer in their place.")
@@ -60,7 +60,7 @@ if isinstance(claim, NoClaim):
     actions.show_flash()
     actions.show_kept_words()
     after_last.show_nothing_left(claim, run, identity, tally, has_more=more)
-    watch_arrivals(run.id, pulse)
+    watch_arrivals("Review", run.id, pulse)
     st.stop()
 
 now = blinding.actions(view.checkpoint)
@@ -93,3 +93,4 @@ else:
     said = f"Next item. {view.presentation.task[:300]} {view.presentation.heading}: {view.presentation.action[:200]}"
     decision_bar.bar(claim, run, view.draft, said=said)
 draw_further_steps()
+watch_arrivals("Review", run.id, pulse, redraws=False)
