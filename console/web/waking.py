@@ -18,6 +18,7 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
+from streamlit.runtime.session_manager import SessionManager
 
 from console.database import changes, database_url, reading
 
@@ -57,11 +58,10 @@ def wake_when_other(look: Look, *arguments: Hashable, shows: Hashable, pause_s: 
     """
     context = get_script_run_ctx()
     fragment_id = ThreadState.get().fragment_id
-    if context is None or fragment_id is None or not runtime.exists():
+    tabs = _tabs()
+    info = tabs.get_active_session_info(context.session_id) if context and tabs else None
+    if context is None or fragment_id is None or info is None:
         # Without a server, as when a script drives the page, nobody could wake it.
-        return
-    info = runtime.get_instance()._session_mgr.get_active_session_info(context.session_id)
-    if info is None:
         return
     fragment = ClientState(
         fragment_id=fragment_id,
@@ -76,6 +76,10 @@ def wake_when_other(look: Look, *arguments: Hashable, shows: Hashable, pause_s: 
         if not (_watcher and _watcher[0].is_alive()):
             _watcher[:] = [threading.Thread(target=_keep_looking, name="waking", daemon=True)]
             _watcher[0].start()
+
+
+def _tabs() -> SessionManager | None:
+    return getattr(runtime.get_instance(), "_session_mgr", None) if runtime.exists() else None
 
 
 def _keep_looking() -> None:
@@ -132,6 +136,7 @@ def _run(tab: AppSession, watch: _Watch) -> None:
 
     A request that met another on its way would take that one's page and address from it.
     """
-    if tab._scriptrunner is None and runtime.get_instance()._session_mgr.is_active_session(tab.id):
+    tabs = _tabs()
+    if tab._scriptrunner is None and tabs is not None and tabs.is_active_session(tab.id):
         watch.shows, watch.rested_until_s = watch.found, time.monotonic() + watch.pause_s
         tab.request_rerun(watch.fragment)
