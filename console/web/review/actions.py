@@ -219,6 +219,7 @@ def open_again(item: int) -> None:
         claim = decisions.open_item(review_queue(), session, run, item, identity.name, now_ms())
     if isinstance(claim, NoClaim):
         raise Refused(f"{named(item).capitalize()} cannot be opened: {inbox.why_not_that(claim)}")
+    st.session_state["opened_item"] = item
 
 
 @in_words

@@ -1,11 +1,9 @@
-"""The status of a review queue: the budget meter, the status line above an item, and the list of items that wait."""
+"""The status of a review queue: the budget meter, the status line above an item, and the agent that waits for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import streamlit as st
 
@@ -40,22 +38,6 @@ _SILENT_MS = 10_000
 """An agent that lives shows it every two seconds; one that was silent for so long may not."""
 
 
-def show_waiting_list(
-    rows: Sequence[dict[str, Any]],
-    waiters: Mapping[int, Waiter],
-    *,
-    total: int,
-    oldest_ms: int | None,
-    now_ms: int,
-) -> None:
-    """Draws the rows of `inbox.waiting`, the next to be offered first, each with the agent that waits for it."""
-    oldest = f", the oldest for {age(now_ms - oldest_ms)}" if oldest_ms else ""
-    more = f'<p class="ia-more">… and {total - len(rows)} more.</p>' if total > len(rows) else ""
-    drawn = "".join(_row(row, waiters.get(row["item"].id), now_ms) for row in rows)
-    head = f"<p><b>{total}</b> waiting{oldest}. The next to be offered stands first.</p>"
-    st.html(f'<div class="ia-waiting">{head}<ol>{drawn}</ol>{more}</div>')
-
-
 def waiter_html(waiter: Waiter, now_ms: int) -> str:
     """Which agent waits until when, and for how long it has not been heard of where that is long."""
     said = f"<b>{plain(waiter.agent)}</b> "
@@ -77,26 +59,6 @@ def age(elapsed_ms: int) -> str:
     if elapsed_ms < _HOUR:
         return f"{elapsed_ms // _MINUTE} min"
     return f"{elapsed_ms // _HOUR} h" if elapsed_ms < 2 * _DAY else f"{elapsed_ms // _DAY} days"
-
-
-def _row(row: dict[str, Any], waiter: Waiter | None, now_ms: int) -> str:
-    item = row["item"]
-    halted = row["score"] is None
-    score, css = ("halted", "ia-score ia-score-halted") if halted else (f"{row['score']:.2f}", "ia-score")
-    why = (row["rationale"] or "The trial got stuck; it needs words.").splitlines()[0]
-    passed = row.get("escalation")
-    badge = f'<span class="ia-stamp">{plain(passed.badge)}</span> ' if passed else ""
-    return (
-        f'<li><span class="{css}">{score}</span><span class="ia-what">{badge}<b>{plain(_short(row["instruction"]))}</b>'
-        f"<small>{plain(_short(why))}</small>"
-        f"{f'<small>{waiter_html(waiter, now_ms)}</small>' if waiter else ''}</span>"
-        f'<span class="ia-age">trial {item.trial} · {age(now_ms - item.created_ms)}</span></li>'
-    )
-
-
-def _short(text: str, limit: int = 180) -> str:
-    one_line = " ".join(text.split())
-    return one_line if len(one_line) <= limit else one_line[: limit - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
