@@ -61,7 +61,6 @@ with reading() as session:
         tally = aftermath.words_tally(session, run, identity.name, unblinded=unblinded)
         more = aftermath.has_more_to_try(session, run)
 
-show_count("Review", progress.waiting)
 if not earlier_answer:
     drafts.keep_what_was_typed(None if isinstance(claim, NoClaim) else claim.item_id)
 if isinstance(claim, NoClaim):
@@ -101,4 +100,4 @@ else:
     said = f"Next item. {view.presentation.task[:300]} {view.presentation.heading}: {view.presentation.action[:200]}"
     decision_bar.bar(claim, run, view.draft, said=said)
 draw_further_steps()
-watch_arrivals("Review", run.id, pulse, redraws=False)
+watch_arrivals("Review", run.id, None, redraws=False)
