@@ -52,5 +52,7 @@ def test_nobody_meets_an_item_of_known_answer_twice(study, walk):
 
 
 def test_a_design_that_wants_more_than_there_are_is_refused_when_it_is_made(study):
-    with pytest.raises(BadInput, match=r"checks\.known_good: right actions that rules flags: 400 needed, \d+ in the source"):
+    with pytest.raises(
+        BadInput, match=r"checks\.known_good: right actions that rules flags: 400 needed, \d+ in the source"
+    ):
         study(checks={"known_good": 100})
