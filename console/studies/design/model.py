@@ -110,11 +110,27 @@ class IntakeQuestion(DesignPart):
 
 
 class Checks(DesignPart):
-    """Items with a known answer."""
+    """Items with a known answer: right (good) and wrong (bad) actions, flagged (known) and not flagged, and attention.
+
+    `audited` is the share of the study's own unflagged actions that wait for a review too: unflagged items of known
+    answer stand among them.
+    """
 
     attention: Count = 0
     known_good: Count = 0
     known_bad: Count = 0
+    unflagged_good: Count = 0
+    unflagged_bad: Count = 0
+    audited: Share = 0.0
+
+    @model_validator(mode="after")
+    def _hidden_among_others(self) -> Self:
+        if (self.unflagged_good or self.unflagged_bad) and not self.audited:
+            raise ValueError(
+                "unflagged items of known answer would be the only unflagged ones; set `audited`, such as 0.25, so "
+                "that unflagged actions of the study stand among them"
+            )
+        return self
 
 
 class GivenCondition(DesignPart):
@@ -182,7 +198,7 @@ class Design(DesignPart):
     instructions: str = ""
     practice: int = Field(default=0, ge=0, le=100)
     checks: Checks = Checks()
-    """How many of each in every condition."""
+    """How many of each begin in every condition."""
     break_minutes: Annotated[float, Field(ge=0, le=1_440, allow_inf_nan=False)] = 0.0
     undo_seconds: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = 5.0
     instruments: tuple[Instrument, ...] = ()

@@ -15,6 +15,7 @@ from console.studies.design.instruments import Instrument
 from console.studies.sessions import answering, next_item
 from console.studies.sessions.condition_run import is_attended, is_busy, is_playing
 from console.studies.sessions.lifecycle import design_of
+from console.studies.sessions.next_item import AUDIT
 from console.studies.sessions.stages import NOT_IN, ParticipantStage, assignments, is_open, not_open
 from storage import tables
 from storage.queue import Claim
@@ -146,29 +147,30 @@ def _in_condition(
             return replace(base, kind="confidence", answer=unrated)
     before = next_item.current_item(session, participant, now, arm, at_ms)
     if before is None:
-        return _with_budget(replace(base, kind="round_over"))
-    trial = base.trial if before.probe else before.claim.trial + 1
+        return _with_budget(session, replace(base, kind="round_over"))
     number = answers + next_item.count_decided(session, now.checks_run_id, participant.code) + 1
-    here = _with_budget(replace(base, trial=trial))
+    here = _with_budget(session, replace(base, trial=before.claim.trial + 1))
     kind = "probe" if before.probe else "review"
     return replace(here, kind=kind, claim=before.claim, run=before.run, probe=before.probe, item=number)
 
 
-def _with_budget(place: Position) -> Position:
-    """The place with what is left in its round: the cap grows by the round's seeded items, which use it as others do.
+def _with_budget(session: Session, place: Position) -> Position:
+    """The place with what is left in its round: the cap grows by what comes beside, which uses it as others do.
 
     So the meter moves alike, whatever an item is.
     """
-    run_id, seeded = place.run.id if place.run else None, place.assignment.checks_run_id if place.assignment else None
-    budget = review_queue().budget(run_id=run_id or 0, trial=place.trial - 1)
+    arm = session.get_one(tables.Run, place.assignment.run_id if place.assignment else None)
+    known_id = place.assignment.checks_run_id if place.assignment else None
+    trial, queue = place.trial - 1, review_queue()
+    budget = queue.budget(run_id=arm.id or 0, trial=trial)
     if budget is None or budget.cap is None:
         return place
-    aside = review_queue().budget(run_id=seeded or 0, trial=place.trial - 1)
-    if aside is None or aside.cap is None:
-        # Seeded items of an earlier version have no cap and did not move the meter.
-        return replace(place, budget_cap=budget.cap, budget_left=budget.left)
-    cap = budget.cap + aside.cap
-    return replace(place, budget_cap=cap, budget_left=cap - budget.used - aside.used)
+    aside = (
+        queue.budget(run_id=arm.id or 0, trial=trial, scope=AUDIT),
+        queue.budget(run_id=known_id or 0, trial=trial),
+    )
+    cap = budget.cap + next_item.count_beside(session, arm, known_id, trial)
+    return replace(place, budget_cap=cap, budget_left=cap - budget.used - sum(one.used for one in aside if one))
 
 
 def _reached(session: Session, arm: tables.Run) -> int:

@@ -183,7 +183,7 @@ def _play(person: _Person, tally: StudySimulation, told: Callable[[], None]) -> 
             steps.end_break(person.id)
         elif place.kind == "round_over":
             before = place.assignment.id if place.assignment else None
-            steps.hand_over(person.id, at_ms=person.clock_ms)
+            steps.hand_over(person.id)
             if before is not None and _is_done(before):
                 tally.conditions += 1
                 told()
@@ -259,8 +259,9 @@ def _seated(participant: tables.Participant, design: Design) -> _Person:
 def _longest_ms(design: Design, noise: Noise) -> int:
     """More than the whole study takes: the clock begins so long ago that it never runs ahead."""
     arms = len(conditions(design))
-    checks = design.checks.attention + design.checks.known_good + design.checks.known_bad
-    items = arms * (design.tasks * design.trials + checks)
+    checks = design.checks
+    known = checks.known_good + checks.known_bad + checks.unflagged_good + checks.unflagged_bad
+    items = arms * ((design.tasks + known) * design.trials + checks.attention)
     return round(1_000 * _SLOWEST * noise.seconds_per_item * items + 60_000 * arms * design.break_minutes)
 
 

@@ -20,6 +20,7 @@ from console.trajectory.checkpoints import digest
 from console.trials import replay
 from console.web.review import drafts
 from console.web.review.own_items import (
+    alias,
     in_words,
     named,
     own_claim,
@@ -103,7 +104,7 @@ def show_kept_words() -> None:
     item = st.session_state.get("kept_words")
     if item is not None:
         show_problem(f"Your words on {named(item)} were not sent; they wait with it.")
-        st.button("Open it again", key=f"again-{item}", on_click=open_again, args=(item,))
+        st.button("Open it again", key=f"again-{alias(item)}", on_click=open_again, args=(item,))
 
 
 @in_words
@@ -152,7 +153,7 @@ def decide(
             st.session_state["other_tool"] = (item, drafts.written(claim))
             st.session_state["refusal"] += " Press “Send edit” again for that."
         if words:
-            drafts.save_draft(str(item), words)
+            drafts.save_draft(alias(item), words)
 
 
 def _answer(

@@ -11,7 +11,7 @@ from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
 from console.review import decisions
 from console.web.review import actions
-from console.web.review.own_items import named
+from console.web.review.own_items import alias, named
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_problem
 from storage.errors import StorageError
@@ -55,4 +55,4 @@ def _looked_up(claim: Claim, lease_ms: int) -> int:
 
 def _show_over(item: int) -> None:
     show_problem(f"Your hold on {named(item)} has run out, so the queue has it back. Your words are kept with it.")
-    st.button("Open it again", key=f"again-{item}", on_click=actions.open_again, args=(item,))
+    st.button("Open it again", key=f"again-{alias(item)}", on_click=actions.open_again, args=(item,))

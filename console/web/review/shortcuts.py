@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from console.web.review.own_items import alias
 from console.web.widgets.preference_cookie import set_cookie
 
 _COOKIE = "ia_keys"
@@ -33,7 +34,7 @@ def enabled() -> bool:
 
 def help_button(item: int) -> None:
     """The button that lists the keys, in a dialog with the switch."""
-    if st.button("?", key=f"keys-{item}", help="Lists the keys", type="tertiary"):
+    if st.button("?", key=f"keys-{alias(item)}", help="Lists the keys", type="tertiary"):
         _list()
 
 
