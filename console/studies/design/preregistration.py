@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from typing import Any
 
 import orjson
 
@@ -72,8 +73,17 @@ def preregistration(
 def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
     """SHA-256 of the design and the allocation table: the same plan has the same one."""
     table_of = [[column.name for column in COLUMNS], *(list(row) for row in rows(design, places))]
-    plan = {"design": design.model_dump(mode="json"), "allocation": table_of}
+    plan = {"design": _as_registered(design), "allocation": table_of}
     return sha256(orjson.dumps(plan, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+_CAME_LATER = ("halted_free", "same_tasks", "washout_hours")
+"""Fields that designs of earlier versions did not have; at their defaults they change no fingerprint."""
+
+
+def _as_registered(design: Design) -> dict[str, Any]:
+    fields, usual = design.model_dump(mode="json"), type(design).model_fields
+    return {name: value for name, value in fields.items() if name not in _CAME_LATER or value != usual[name].default}
 
 
 def _section(title: str, text: str) -> str:

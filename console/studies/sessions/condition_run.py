@@ -200,6 +200,7 @@ def _fields(design: Design, assignment: tables.Assignment, study_id: int | None)
         "feedback_mode": found["feedback"],
         "budget_cap": cap,
         "budget_percent": percent,
+        "halted_free": design.halted_free,
         "seed": design.seed,
         "undo_ms": round(design.undo_seconds * 1_000),
         "options": RunOptions(view=_page(design, found), playing=True).to_json(),

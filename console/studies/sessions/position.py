@@ -16,10 +16,11 @@ from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import ParticipantStage, assignments, is_open, not_open
 from storage import tables
 from storage.queue import Claim
-from storage.tables import AssignmentStatus
+from storage.tables import AssignmentStatus, ParticipantKind
 
 _MINUTE_MS = 60_000
 _BEFORE = (ParticipantStage.CONSENT, ParticipantStage.QUESTIONS, ParticipantStage.INSTRUCTIONS)
+TOO_EARLY = "The next part comes later, so that this one has faded by then. You may close this page and come back."
 OVER = (ParticipantStage.FINISHED, ParticipantStage.DECLINED, ParticipantStage.WITHDRAWN)
 
 
@@ -84,6 +85,13 @@ def break_end(design: Design, rows: Sequence[tables.Assignment]) -> int:
     return max(ended, default=0) + round(design.break_minutes * _MINUTE_MS)
 
 
+def washout_end(design: Design, participant: tables.Participant, rows: Sequence[tables.Assignment]) -> int:
+    """Until when a person must wait after the latest condition (ms since 1970); 0 for simulated reviewers."""
+    ended = [row.ended_ms for row in rows if row.ended_ms is not None and is_attended(row)]
+    waits = participant.kind == ParticipantKind.HUMAN and design.washout_hours
+    return max(ended, default=0) + round(design.washout_hours * 60 * _MINUTE_MS) if waits else 0
+
+
 def _practising(session: Session, base: Position, participant: tables.Participant, at_ms: int) -> Position | None:
     if participant.practice_run_id is None:
         return None
@@ -107,8 +115,10 @@ def _working(session: Session, base: Position, participant: tables.Participant, 
     if now is None or not is_attended(now):
         return replace(base, kind="round_over", condition=len(attended))
     base = replace(base, assignment=now, condition=attended.index(now) + 1)
-    if participant.stage == ParticipantStage.BREAK and base.design and (until := break_end(base.design, rows)) > at_ms:
-        return replace(base, kind="break", until_ms=until)
+    if participant.stage == ParticipantStage.BREAK and base.design:
+        washed_out = washout_end(base.design, participant, rows)
+        if (until := max(break_end(base.design, rows), washed_out)) > at_ms:
+            return replace(base, kind="break", until_ms=until, sentence=TOO_EARLY if washed_out > at_ms else "")
     if now.status == AssignmentStatus.WAITING or now.run_id is None:
         return replace(base, kind="introduction")
     return _in_condition(session, base, participant, now, at_ms)

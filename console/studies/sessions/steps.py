@@ -9,10 +9,18 @@ from sqlmodel import Session, col, func, select
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused, Unknown
 from console.review import decisions
+from console.studies.design import Design
 from console.studies.sessions import condition_run, next_item, seeded_items
 from console.studies.sessions.condition_run import Progress, is_attended, is_playing
 from console.studies.sessions.lifecycle import design_of
-from console.studies.sessions.position import OVER, Position, current_assignment, current_position
+from console.studies.sessions.position import (
+    OVER,
+    TOO_EARLY,
+    Position,
+    current_assignment,
+    current_position,
+    washout_end,
+)
 from console.studies.sessions.stages import (
     ParticipantStage,
     after,
@@ -92,11 +100,13 @@ def hand_over(participant_id: int, progress: Progress | None = None, at_ms: int 
 
 
 def end_break(participant_id: int) -> None:
-    """Ends the break, over or not."""
+    """Ends the break, over or not; raises Refused, in words for the participant, before the wash-out is over."""
     with writing() as session:
         participant, study = locked(session, participant_id)
         refuse_unless_open(study)
         if participant.stage == ParticipantStage.BREAK:
+            if washout_end(design_of(study), participant, assignments(session, participant_id)) > now_ms():
+                raise Refused(TOO_EARLY)
             participant.stage = ParticipantStage.WORKING
             session.add(participant)
 
@@ -195,9 +205,13 @@ def _go_on(participant_id: int, ended: int | None = None) -> None:
         if not left:
             participant.stage, participant.finished_ms = ParticipantStage.FINISHED, now_ms()
             participant.completion_code = letters(8)
-        elif design_of(study).break_minutes and any(is_attended(row) for row in left):
+        elif _has_pause(design_of(study)) and any(is_attended(row) for row in left):
             participant.stage = ParticipantStage.BREAK
         session.add(participant)
+
+
+def _has_pause(design: Design) -> bool:
+    return bool(design.break_minutes or design.washout_hours)
 
 
 def _leave_practice(participant_id: int) -> None:
