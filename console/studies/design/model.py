@@ -186,8 +186,14 @@ class Design(DesignPart):
     """Trials of a task, the first one included."""
     budget: str | None = None
     """Inspections per participant, condition and trial: a number, or P% of the non-halted of trial 0."""
+    halted_free: bool = False
+    """Whether inspections of halted trials cost nothing, as in the InferAct paper."""
     seed: int = Field(default=0, ge=0, le=2**53)
     comparison: Comparison = "within"
+    same_tasks: bool = False
+    """Within participants: every condition on the same tasks. Between participants they always are the same."""
+    washout_hours: Annotated[float, Field(ge=0, le=2_160, allow_inf_nan=False)] = 0.0
+    """How long people wait between two conditions; simulated reviewers remember nothing and do not."""
     order: Order = "latin-square"
     factors: dict[str, tuple[str, ...]] = {}
     conditions: tuple[GivenCondition, ...] = ()
@@ -277,6 +283,13 @@ class Design(DesignPart):
         count = len(self.conditions) or prod(map(len, self.factors.values()))
         if count > MOST_CONDITIONS:
             raise ValueError(f"factors make {count} conditions; at most {MOST_CONDITIONS} can be compared")
+        return self
+
+    @model_validator(mode="after")
+    def _within_only(self) -> Self:
+        for name in ("same_tasks", "washout_hours"):
+            if self.comparison == "between" and getattr(self, name):
+                raise ValueError(f"{name} is of designs within participants; between them, everybody has one condition")
         return self
 
     @model_validator(mode="after")

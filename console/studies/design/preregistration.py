@@ -78,6 +78,9 @@ def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
 
 
 _CAME_LATER = (
+    "halted_free",
+    "same_tasks",
+    "washout_hours",
     "instruments",
     "questionnaires",
     "confidence",

@@ -91,7 +91,8 @@ def leave_part(session: Session, participant: tables.Participant, design: Design
     """A break or the next condition; after the last one the questionnaires of the end, or the end."""
     left = [row for row in assignments(session, participant.id) if is_open(row)]
     if left:
-        rests = design.break_minutes and any(is_attended(row) for row in left)
+        pauses = design.break_minutes or design.washout_hours
+        rests = pauses and any(is_attended(row) for row in left)
         participant.stage = ParticipantStage.BREAK if rests else ParticipantStage.WORKING
     elif (
         participant.kind == ParticipantKind.HUMAN and after(design, ParticipantStage.WORKING) is ParticipantStage.AFTER

@@ -23,6 +23,7 @@ from storage.tables import AssignmentStatus, ParticipantKind
 
 _MINUTE_MS = 60_000
 _BEFORE = (ParticipantStage.CONSENT, ParticipantStage.QUESTIONS, ParticipantStage.INSTRUCTIONS)
+TOO_EARLY = "The next part comes later, so that this one has faded by then. You may close this page and come back."
 OVER = (ParticipantStage.FINISHED, *NOT_IN, ParticipantStage.WITHDRAWN)
 
 
@@ -91,6 +92,13 @@ def break_end(design: Design, rows: Sequence[tables.Assignment], filled_in_ms: i
     return max([*ended, filled_in_ms]) + round(design.break_minutes * _MINUTE_MS)
 
 
+def washout_end(design: Design, participant: tables.Participant, rows: Sequence[tables.Assignment]) -> int:
+    """Until when a person must wait after the latest condition (ms since 1970); 0 for simulated reviewers."""
+    ended = [row.ended_ms for row in rows if row.ended_ms is not None and is_attended(row)]
+    waits = participant.kind == ParticipantKind.HUMAN and design.washout_hours
+    return max(ended, default=0) + round(design.washout_hours * 60 * _MINUTE_MS) if waits else 0
+
+
 def _practising(session: Session, base: Position, participant: tables.Participant, at_ms: int) -> Position | None:
     if participant.practice_run_id is None:
         return None
@@ -123,9 +131,10 @@ def _working(session: Session, base: Position, participant: tables.Participant, 
         return replace(base, kind="round_over", condition=len(attended))
     base = replace(base, assignment=now, condition=attended.index(now) + 1)
     if participant.stage == ParticipantStage.BREAK and base.design:
-        until = break_end(base.design, rows, answering.latest_ms(session, participant.id))
-        if until > at_ms:
-            return replace(base, kind="break", until_ms=until)
+        washed_out = washout_end(base.design, participant, rows)
+        rested = break_end(base.design, rows, answering.latest_ms(session, participant.id))
+        if (until := max(rested, washed_out)) > at_ms:
+            return replace(base, kind="break", until_ms=until, sentence=TOO_EARLY if washed_out > at_ms else "")
     if now.status == AssignmentStatus.WAITING or now.run_id is None:
         return replace(base, kind="introduction")
     return _in_condition(session, base, participant, now, at_ms)

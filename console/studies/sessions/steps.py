@@ -13,7 +13,14 @@ from console.studies.sessions import condition_run, next_item, seeded_items
 from console.studies.sessions.answering import end_part, leave_part
 from console.studies.sessions.condition_run import Progress, is_attended, is_playing
 from console.studies.sessions.lifecycle import design_of
-from console.studies.sessions.position import OVER, Position, current_assignment, current_position
+from console.studies.sessions.position import (
+    OVER,
+    TOO_EARLY,
+    Position,
+    current_assignment,
+    current_position,
+    washout_end,
+)
 from console.studies.sessions.stages import (
     ParticipantStage,
     after,
@@ -90,11 +97,13 @@ def hand_over(participant_id: int, progress: Progress | None = None) -> None:
 
 
 def end_break(participant_id: int) -> None:
-    """Ends the break, over or not."""
+    """Ends the break, over or not; raises Refused, in words for the participant, before the wash-out is over."""
     with writing() as session:
         participant, study = locked(session, participant_id)
         refuse_unless_open(study)
         if participant.stage == ParticipantStage.BREAK:
+            if washout_end(design_of(study), participant, assignments(session, participant_id)) > now_ms():
+                raise Refused(TOO_EARLY)
             participant.stage = ParticipantStage.WORKING
             session.add(participant)
 

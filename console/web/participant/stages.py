@@ -71,8 +71,11 @@ def agents_working() -> None:
 def pause(until_ms: int, position: Position, participant_id: int) -> None:
     """A break that ends by itself or when the participant says so."""
     st.html(head_html("Time for a break", over=f"{position.condition - 1} of {position.conditions} parts are done"))
+    if position.sentence:
+        st.html(prose_html(position.sentence))
     _clock(until_ms)
-    continue_button("Go on now", f"end-break-{position.condition}", steps.end_break, participant_id)
+    if not position.sentence:
+        continue_button("Go on now", f"end-break-{position.condition}", steps.end_break, participant_id)
 
 
 def paused(position: Position) -> None:

@@ -67,6 +67,7 @@ def progress_html(item: str, *beside: str, cap: int | None = None, used: int = 0
 
 
 def clock_html(left_ms: int) -> str:
-    """The time that is left, in minutes and seconds."""
+    """The time that is left, in minutes and seconds, with hours where there are any."""
     minutes, seconds = divmod(max(0, -(-left_ms // 1_000)), 60)
-    return f'<p class="ia-clock" role="timer" aria-live="off">{minutes}:{seconds:02d}</p>'
+    told = f"{minutes // 60}:{minutes % 60:02d}" if minutes >= 60 else f"{minutes}"
+    return f'<p class="ia-clock" role="timer" aria-live="off">{told}:{seconds:02d}</p>'
