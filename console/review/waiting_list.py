@@ -249,4 +249,7 @@ def _items(session: Session, rows: list[Any]) -> list[WaitingItem]:
     )
     found: dict[Any, Any] = {row[0].id: row for row in session.execute(statement)}
     passed = escalations(session, ids)
-    return [WaitingItem(found[id][0], Standing(standing), *found[id][1:], passed.get(id)) for id, _, standing in rows]
+    return [
+        WaitingItem(found[id][0], Standing(standing), *found[id][1:], escalation=passed.get(id))
+        for id, _, standing in rows
+    ]
