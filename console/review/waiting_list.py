@@ -249,16 +249,9 @@ def _items(session: Session, rows: list[Any]) -> list[WaitingItem]:
     )
     found: dict[Any, Any] = {row[0].id: row for row in session.execute(statement)}
     passed = escalations(session, ids)
-    return [_item(*found[id], Standing(standing), passed.get(id)) for id, _, standing in rows]
+    return [_item(found[id], Standing(standing), passed.get(id)) for id, _, standing in rows]
 
 
-def _item(
-    item: tables.Item,
-    task_id: str,
-    instruction: str,
-    score: float | None,
-    rationale: str | None,
-    standing: Standing,
-    escalation: Escalation | None,
-) -> WaitingItem:
+def _item(row: Any, standing: Standing, escalation: Escalation | None) -> WaitingItem:
+    item, task_id, instruction, score, rationale = row
     return WaitingItem(item, standing, task_id, instruction, score, rationale, escalation)
