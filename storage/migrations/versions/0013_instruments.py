@@ -50,6 +50,10 @@ def upgrade() -> None:
         *(sa.Column(name, sa.Integer(), nullable=False) for name in ("ms", "lasted_ms")),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
     )
+    _add_indexes()
+
+
+def _add_indexes() -> None:
     for table, of in (
         ("study_invitation", "study"),
         ("questionnaire_answer", "participant"),

@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from console.review.inbox import Waiter
-from console.review.waiting_list import Standing, WaitingItem, WaitingList
+from console.review.waiting_list import ListedItem, Turn, WaitingList
 from console.web.widgets.markup import plain
 from console.web.widgets.status import age, waiter_html
 
-_STANDINGS = {Standing.HELD: "in your hands", Standing.FRESH: "", Standing.PUT_ASIDE: "you put it aside"}
+_STANDINGS = {Turn.HELD: "in your hands", Turn.FRESH: "", Turn.PUT_ASIDE: "you put it aside"}
 
 
 def show_waiting_rows(waiting: WaitingList, waiters: Mapping[int, Waiter], run: str, now_ms: int) -> int | None:
@@ -63,12 +63,12 @@ def _more(more: int) -> str:
     return f'<p class="ia-more">… and {more:,} more.</p>' if more > 0 else ""
 
 
-def _rows(rows: Sequence[WaitingItem], waiters: Mapping[int, Waiter], run: str, now_ms: int, label: str) -> str:
+def _rows(rows: Sequence[ListedItem], waiters: Mapping[int, Waiter], run: str, now_ms: int, label: str) -> str:
     drawn = "".join(_row(row, waiters.get(row.item.id or 0), run, now_ms) for row in rows)
     return f'<ol aria-label="{plain(label)}">{drawn}</ol>' if drawn else ""
 
 
-def _row(row: WaitingItem, waiter: Waiter | None, run: str, now_ms: int) -> str:
+def _row(row: ListedItem, waiter: Waiter | None, run: str, now_ms: int) -> str:
     item = row.item
     score, css = ("halted", "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
     why = (row.rationale or "The trial got stuck; it needs words.").splitlines()[0]
