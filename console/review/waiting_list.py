@@ -21,7 +21,7 @@ MOST = 100
 """Rows of either part of a list."""
 
 
-class Turn(IntEnum):
+class Availability(IntEnum):
     """How an item stands with its reviewer, in the order in which a trial's are offered."""
 
     HELD = 0
@@ -51,7 +51,7 @@ class ListedItem:
     """A row of the list; `score` is None where a trial got stuck and nothing was judged."""
 
     item: tables.Item
-    standing: Turn
+    standing: Availability
     task_id: str
     instruction: str
     score: float | None
@@ -133,7 +133,7 @@ def _walked(rows: list[Any], run: tables.Run) -> list[tuple[Any, int]]:
     spent, walked = 0, []
     for row in rows:
         _, kind, standing = row
-        paid = standing != Turn.HELD and not (run.halted_free and kind == HALTED)
+        paid = standing != Availability.HELD and not (run.halted_free and kind == HALTED)
         spent += paid
         # What costs nothing is offered however much is spent.
         walked.append((row, spent if paid else 0))
@@ -149,9 +149,9 @@ def _left(session: Session, run: tables.Run) -> dict[int, int | None]:
 
 _OWN = aliased(tables.Slot)
 _STANDING = case(
-    (col(_OWN.status) == SlotStatus.CLAIMED, Turn.HELD),
-    (col(_OWN.status).in_([SlotStatus.SKIPPED, SlotStatus.RELEASED]), Turn.PUT_ASIDE),
-    else_=Turn.FRESH,
+    (col(_OWN.status) == SlotStatus.CLAIMED, Availability.HELD),
+    (col(_OWN.status).in_([SlotStatus.SKIPPED, SlotStatus.RELEASED]), Availability.PUT_ASIDE),
+    else_=Availability.FRESH,
 )
 
 
@@ -227,8 +227,8 @@ def _rows(
 ) -> list[tuple[int, str, int]]:
     """(id, kind, standing) of the trial's items, in the order in which the queue offers them."""
     item = tables.Item
-    put_aside = case((_STANDING == Turn.PUT_ASIDE, col(_OWN.lease_until_ms)), else_=0)
-    latest_hold = case((_STANDING == Turn.HELD, -col(_OWN.claimed_ms)), else_=0)
+    put_aside = case((_STANDING == Availability.PUT_ASIDE, col(_OWN.lease_until_ms)), else_=0)
+    latest_hold = case((_STANDING == Availability.HELD, -col(_OWN.claimed_ms)), else_=0)
     statement = _asked(sa_select(col(item.id), col(item.kind), _STANDING), run, reviewer, wanted)
     ordered = statement.where(item.trial == trial).order_by(
         _STANDING, put_aside, latest_hold, col(item.priority).desc(), item.id
@@ -249,9 +249,9 @@ def _items(session: Session, rows: list[Any]) -> list[ListedItem]:
     )
     found: dict[Any, Any] = {row[0].id: row for row in session.execute(statement)}
     passed = escalations(session, ids)
-    return [_item(found[id], Turn(standing), passed.get(id)) for id, _, standing in rows]
+    return [_item(found[id], Availability(standing), passed.get(id)) for id, _, standing in rows]
 
 
-def _item(row: Any, standing: Turn, escalation: Escalation | None) -> ListedItem:
+def _item(row: Any, standing: Availability, escalation: Escalation | None) -> ListedItem:
     item, task_id, instruction, score, rationale = row
     return ListedItem(item, standing, task_id, instruction, score, rationale, escalation)

@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from console.review.inbox import Waiter
-from console.review.waiting_list import ListedItem, Turn, WaitingList
+from console.review.waiting_list import Availability, ListedItem, WaitingList
 from console.web.widgets.markup import plain
 from console.web.widgets.status import age, waiter_html
 
-_STANDINGS = {Turn.HELD: "in your hands", Turn.FRESH: "", Turn.PUT_ASIDE: "you put it aside"}
+_STANDINGS = {Availability.HELD: "in your hands", Availability.FRESH: "", Availability.PUT_ASIDE: "you put it aside"}
 
 
 def show_waiting_rows(waiting: WaitingList, waiters: Mapping[int, Waiter], run: str, now_ms: int) -> int | None:
