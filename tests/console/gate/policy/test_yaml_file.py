@@ -45,6 +45,13 @@ def test_policy_that_cannot_be_meant_is_refused_with_its_line(text, said):
         policy_store.check(text)
 
 
+def test_policy_has_two_hundred_rules_at_most():
+    rules = ["rules:", *(f"- {{tool: tool_{number}, then: deny}}" for number in range(200))]
+    assert len(policy_store.check("\n".join(rules)).rules) == 200
+    with pytest.raises(BadInput, match="there are 201 rules; a policy has at most 200"):
+        policy_store.check("\n".join([*rules, "- {tool: one_more, then: deny}"]))
+
+
 def test_patterns_become_rules_that_judge_and_everything_else_asks():
     policy = read_policy(from_patterns(["refund_*", "click[Buy Now]", "pay\"'é: x"]))
     assert [rule.pattern for rule in policy.rules] == [("refund_*",), ("click[Buy Now]",), ("pay\"'é: x",)]
