@@ -3,7 +3,7 @@
 And is the power that is printed beforehand the share of studies whose reports then find the effect? Those are drawn
 here, not by the console's own simulation, dealt out by their tasks' trial 0, and go through the report's tables.
 
-`python tests/benchmarks/study_statistics.py [--quick] [--studies N] [--only power]`; the last line is the result as JSON.
+`study_statistics.py [--quick] [--studies N] [--only power]` prints its result as JSON in the last line.
 """
 
 from __future__ import annotations
