@@ -27,7 +27,7 @@ def steps(design: Design) -> list[str]:
     alone = [arm.name for arm in conditions(design) if unattended(arm.levels)]
     found = [
         f"{acts}; each participant's feedback drives their own copy of the next trial.",
-        "Consent is asked first." if design.consent.text.strip() else "No consent text is shown.",
+        "People are asked for their consent first." if design.consent.text.strip() else "No consent text is shown.",
         f"Questions about the participant: {_keys(design)}." if design.demographics else "",
         f"Practice items, each with its answer explained: {design.practice}." if design.practice else "",
         _budget(design),
@@ -73,12 +73,18 @@ def analysis(design: Design) -> list[str]:
         "effects (REML), t with the degrees of freedom of the participant-by-condition stratum; a variance estimated "
         "as 0 makes its effects fixed"
         if design.comparison == "within"
-        else "least squares of participants' means, t with the pooled variance; everybody has the same tasks"
+        else "least squares of participants' means, t with the pooled variance"
     )
+    same = design.same_tasks or design.comparison == "between"
     found = [
         f"Tested first, as one family of {tests}, two-sided at {stated.alpha:g}, "
         f"{_CORRECTIONS[stated.correction]}: {'; '.join(one.name for one in primary)}.",
         f"The model: {model}. Estimates are differences in proportions with 95 % intervals.",
+        *(
+            ["All conditions have the same tasks: intervals hold for other participants, not for other tasks."]
+            if same
+            else []
+        ),
         "Secondary contrasts are corrected as families of their own, one for each measure; every two conditions by a "
         f"{_PAIRWISE[design.comparison]} stand beside them. Anything else is exploratory.",
     ]
