@@ -9,6 +9,7 @@ from console.auth.identity import Role
 from console.errors import ConsoleError
 from console.web.review.drafts import show_unsent
 from console.web.sign_in import current_identity, sign_in_or_stop
+from console.web.visitor_language import follow_visitors
 from console.web.widgets.messages import show_problem
 from console.web.widgets.styles import load_styles
 from storage.errors import StorageError
@@ -20,6 +21,7 @@ def refusing(script: str, pages: Sequence[StreamlitPage]) -> list[StreamlitPage]
 
 
 st.set_page_config(page_title="InferAct Console", page_icon="🛡️", layout="wide")
+follow_visitors()
 load_styles()
 
 try:

@@ -23,6 +23,7 @@ from console.auth.kept_secrets import kept_secret
 from console.auth.origin import By, Door
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
+from console.language import _
 from console.runs import audit_log
 from console.server.sign_in import wrong_tokens
 from console.server.sign_in.coming_in import address_of, let_in, set_cookie
@@ -101,7 +102,7 @@ async def begin(site: Site, request: Request) -> Response:
     except Exception as problem:
         # Whatever an address elsewhere answers, or does not, is one sentence here.
         _log.warning("The OpenID provider cannot be used: %r", problem)
-        return notice("Your organisation does not answer", "Try again in a moment, or ask for a link.", 502)
+        return notice(_("Your organisation does not answer"), _("Try again in a moment, or ask for a link."), 502)
     response.headers.update(HEADERS)
     return response
 
@@ -121,7 +122,7 @@ async def back(site: Site, request: Request) -> Response:
         # Anybody can send an answer; only a browser that began here writes into the audit.
         if began_here:
             await asyncio.to_thread(partial(_record_refusal, str(refusal), _email(claims), request))
-        return notice("You are not signed in", str(refusal), 403)
+        return notice(_("You are not signed in"), str(refusal), 403)
     finally:
         request.session.clear()
     wrong_tokens.forget(request)
@@ -176,7 +177,7 @@ def _email(claims: dict[str, Any]) -> str:
 
 
 def _not_set_up() -> Response:
-    return notice("Nothing here", "This console signs nobody in by an organisation; ask for a link.", 404)
+    return notice(_("Nothing here"), _("This console signs nobody in by an organisation; ask for a link."), 404)
 
 
 @lru_cache(maxsize=1)

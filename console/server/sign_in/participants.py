@@ -11,6 +11,7 @@ from console.auth.participant_cookie import participant_cookie, participant_cook
 from console.auth.sessions import SESSION_DAYS
 from console.database import reading
 from console.errors import ConsoleError
+from console.language import _
 from console.server.sign_in import wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, fields, page
 from console.server.site import Site
@@ -30,7 +31,7 @@ async def arrive(request: Request, site: Site) -> Response | None:
         if await asyncio.to_thread(_is_known, secret, ""):
             return _with_cookie(RedirectResponse(_HOME, 303, HEADERS), site, secret)
         wrong_tokens.count_wrong(request, "participant's link")
-        return page("join", 410, code="", refusal="This link leads to no place in a study any more.")
+        return page("join", 410, code="", refusal=_("This link leads to no place in a study any more."))
     kept = secret_of(request.cookies.get(participant_cookie_name(site.port)))
     if kept is not None and await asyncio.to_thread(_is_known, kept, code):
         return None

@@ -1,0 +1,84 @@
+"""The catalogues of `console/language`, made anew: `python -m tests.catalogue` after a change of a text.
+
+It extracts the msgids of the code and of the templates, merges them into each `.po`, and compiles the `.mo`. What no
+source says any more goes. A text that has no translation yet is left empty, and a test names it.
+"""
+
+from io import BytesIO
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_dir
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+ROOT = Path(__file__).resolve().parents[1]
+LANGUAGES = ROOT / "console" / "language"
+KEYWORDS = {"_": None, "ngettext": (1, 2), "gettext_noop": None}
+METHODS = [("**.py", "python"), ("**/templates/*.html", "jinja2.ext.babel_extract")]
+OPTIONS = {"**/templates/*.html": {"newstyle_gettext": "false", "silent": "false"}}
+CHANGING = ('"POT-', '"PO-Revision', '"Generated-By', '"Report-', '"Last-Translator', '"Language-Team', "# ", "#\n")
+
+
+def extracted():
+    """The catalogue of every msgid in the sources, without a translation."""
+    template = Catalog(project="InferAct Console", charset="utf-8", fuzzy=False)
+    for folder in ("console", "."):
+        found = extract_from_dir(
+            ROOT / folder,
+            METHODS if folder == "console" else [("streamlit_app.py", "python")],
+            OPTIONS,
+            KEYWORDS,
+            directory_filter=None if folder == "console" else lambda _: False,
+        )
+        for path, _line, message, _comments, _context in found:
+            template.add(message, locations=[((Path(folder) / path).as_posix(), None)])
+    return template
+
+
+def catalogues():
+    """The file of each language's catalogue, by its code."""
+    return {path.parents[1].name: path for path in sorted(LANGUAGES.glob("*/LC_MESSAGES/console.po"))}
+
+
+def read(path):
+    """The catalogue of that file."""
+    with path.open("rb") as file:
+        return read_po(file, locale=path.parents[1].name, domain="console")
+
+
+def compiled(catalogue):
+    """The bytes of the `.mo` file."""
+    made = BytesIO()
+    write_mo(made, catalogue)
+    return made.getvalue()
+
+
+def written(catalogue):
+    """The bytes of the `.po` file: no dates and no line numbers, which would change with every edit of the code."""
+    made = BytesIO()
+    write_po(
+        made, catalogue, width=120, omit_header=False, sort_output=True, ignore_obsolete=True, include_lineno=False
+    )
+    lines = made.getvalue().decode("utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(CHANGING)).lstrip().encode()
+
+
+def main():
+    """Brings every catalogue up to date and says what is left to translate."""
+    template = extracted()
+    for code, path in catalogues().items():
+        catalogue = read(path)
+        catalogue.update(template, no_fuzzy_matching=True)
+        path.write_bytes(written(catalogue))
+        path.with_suffix(".mo").write_bytes(compiled(read(path)))
+        empty = [message.id for message in catalogue if message.id and not _is_translated(message)]
+        print(f"{code}: {len(catalogue)} texts, {len(empty)} not translated")
+
+
+def _is_translated(message):
+    return all(message.string) if isinstance(message.string, (list, tuple)) else bool(message.string)
+
+
+if __name__ == "__main__":
+    main()
