@@ -4,6 +4,7 @@ It extracts the msgids of the code and of the templates, merges them into each `
 source says any more goes. A text that has no translation yet is left empty, and a test names it.
 """
 
+from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
 
@@ -11,6 +12,18 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
+
+from console import environments
+from console import errors as console_errors
+from console.auth.identity import Role
+from console.data_files import read_data
+from console.environments.environment import Judging
+from console.review.edit_fields import FieldKind
+from console.review.presentation import Block, Standing
+from console.trajectory import Outcome
+from console.trajectory.provenance import Source
+from storage import errors
+from storage.tables import DecisionKind
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ROOT / "console" / "language"
@@ -33,7 +46,30 @@ def extracted():
         )
         for path, _line, message, _comments, _context in found:
             template.add(message, locations=[((Path(folder) / path).as_posix(), None)])
+    for message in (*_names(), *_judgings(), *_refusals()):
+        template.add(message)
     return template
+
+
+def _names():
+    """The values of enumerations that are drawn by name."""
+    return [
+        str(member) for names in (DecisionKind, Outcome, Role, Block, Standing, FieldKind, Source) for member in names
+    ]
+
+
+def _judgings():
+    """What is wrong in each environment, and the reasons that reviewers choose from."""
+    for judging in read_data(files(environments).joinpath("reasons.yaml"), dict[str, Judging]).values():
+        yield judging.wrong
+        yield from judging.reasons
+
+
+def _refusals():
+    """What the store and the console say of a refusal that has no words of its own."""
+    for kind in (*vars(errors).values(), *vars(console_errors).values()):
+        if isinstance(kind, type) and issubclass(kind, Exception) and "\n" not in kind.__doc__:
+            yield kind.__doc__
 
 
 def catalogues():

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from console.errors import BadInput
-from console.language import gettext_noop
 
 
 class Role(StrEnum):
@@ -18,9 +17,9 @@ class Role(StrEnum):
     A participant sees their study and no more; no person has that role.
     """
 
-    REVIEWER = gettext_noop("reviewer")
-    RESEARCHER = gettext_noop("researcher")
-    ADMIN = gettext_noop("admin")
+    REVIEWER = "reviewer"
+    RESEARCHER = "researcher"
+    ADMIN = "admin"
     PARTICIPANT = "participant"
 
 

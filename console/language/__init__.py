@@ -26,12 +26,18 @@ _visitors: list[Callable[[], str | None]] = []
 
 def _(message: str) -> str:
     """The text in the language of whoever reads it; the English itself where no catalogue has it."""
-    return (_spoken.get() or _translations_of_visitor()).gettext(message)
+    # Under the empty text a catalogue keeps its own header.
+    return (_spoken.get() or _translations_of_visitor()).gettext(message) if message else ""
 
 
 def ngettext(singular: str, plural: str, number: int) -> str:
     """The text for that number of things, in the plural form of the reader's language."""
     return (_spoken.get() or _translations_of_visitor()).ngettext(singular, plural, number)
+
+
+def digits(number: int) -> str:
+    """The whole number with its thousands set apart as the reader's language does it."""
+    return f"{number:,}".replace(",", _(","))
 
 
 def gettext_noop(message: str) -> str:

@@ -4,6 +4,7 @@ import streamlit as st
 
 from console.auth.identity import Role
 from console.database import now_ms, reading, review_queue
+from console.language import _
 from console.review import aftermath, blinding, decisions, inbox
 from console.review.reasons import judging
 from console.runs.options import run_options
@@ -27,15 +28,15 @@ worked_item.show_first(identity)
 with reading() as session:
     run = chosen_run(session) if identity else None
     if run is None or identity is None:
-        show_empty_state("Nothing to review yet", "Items appear here as soon as a run has flagged something.")
+        show_empty_state(_("Nothing to review yet"), _("Items appear here as soon as a run has flagged something."))
         watch_arrivals(None, None)
         st.stop()
     if run.study_id is not None:
-        show_empty_state("Its participant reviews this", "Whoever else answers here would answer in their place.")
+        show_empty_state(_("Its participant reviews this"), _("Whoever else answers here would answer in their place."))
         st.stop()
     if run_options(run).rates_answers:
-        show_empty_state("These are answers to judge", "They stand on a page of their own, with its rules.")
-        st.page_link("console/web/pages/ratings.py", label="Judge them", query_params={"judge": run.name})
+        show_empty_state(_("These are answers to judge"), _("They stand on a page of their own, with its rules."))
+        st.page_link("console/web/pages/ratings.py", label=_("Judge them"), query_params={"judge": run.name})
         st.stop()
     own_items.set_reviewed_runs(run.id)
     unblinded = identity.has(Role.RESEARCHER)
@@ -53,7 +54,7 @@ with reading() as session:
         tally = aftermath.words_tally(session, run, identity.name, unblinded=unblinded)
         more = aftermath.has_more_to_try(session, run)
 
-show_count("Review", progress.waiting)
+show_count(_("Review"), progress.waiting)
 if not earlier_answer:
     drafts.keep_what_was_typed(None if isinstance(claim, NoClaim) else claim.item_id)
 if isinstance(claim, NoClaim):
@@ -79,7 +80,8 @@ above += notes_html(view.notes, view.escalation)
 # A log's later trials were recorded before anybody's words.
 above += last_words_html(view.earlier, now, claim.trial) if run.kind == RunKind.LIVE else ""
 actions.show_kept_words()
-wrong = f'<p class="ia-wrong"><b>Wrong is:</b> {plain(judging(view.checkpoint.environment).wrong)}</p>'
+wrong = plain(_(judging(view.checkpoint.environment).wrong))
+wrong = f'<p class="ia-wrong"><b>{plain(_("Wrong is:"))}</b> {wrong}</p>'
 says_wrong = not view.presentation.brief and claim.kind != CheckpointKind.HALTED
 whole = bool(earlier_answer) or actions.shows_whole_action(claim.item_id, view.presentation.action)
 draw_further_steps = show_presentation(
@@ -90,6 +92,7 @@ if earlier_answer:
     decision_bar.back_bar(claim)
 else:
     actions.mark_shown(claim.item_id, view.presentation, view.draft)
-    said = f"Next item. {view.presentation.task[:300]} {view.presentation.heading}: {view.presentation.action[:200]}"
+    heading, action = _(view.presentation.heading), view.presentation.action[:200]
+    said = f"{_('Next item.')} {view.presentation.task[:300]} {heading}: {action}"
     decision_bar.bar(claim, run, view.draft, said=said)
 draw_further_steps()

@@ -121,7 +121,7 @@ function typed(state, target) {
   if (!key) return
   markWords(state)
   state.draft = { item: state.data.item, key, text: target.value }
-  say(state, "Writing…")
+  say(state, state.data.states.typing)
   flushLater(state)
 }
 
@@ -156,7 +156,7 @@ function flush(state) {
   state.sequence = Math.max(state.sequence + 1, Date.now())
   state.sentFor = draft.item
   state.send({ ...draft, sequence: state.sequence })
-  say(state, "Saving…")
+  say(state, state.data.states.saving)
 }
 
 function hasWords(state) {
@@ -200,7 +200,7 @@ function focusSoon(name) {
 function showSaved(state) {
   const { item, saved } = state.data
   if (state.draft?.item === item) return
-  if (saved && saved === state.sequence && state.sentFor === item) say(state, "Draft saved")
+  if (saved && saved === state.sequence && state.sentFor === item) say(state, state.data.states.saved)
   else if (item !== state.saidFor) say(state, "")
 }
 
