@@ -4,6 +4,7 @@ It extracts the msgids of the code and of the templates, merges them into each `
 source says any more goes. A text that has no translation yet is left empty, and a test names it.
 """
 
+import ast
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
@@ -28,27 +29,32 @@ from storage.tables import DecisionKind
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ROOT / "console" / "language"
 KEYWORDS = {"_": None, "ngettext": (1, 2), "gettext_noop": None}
-METHODS = [("**.py", "python"), ("**/templates/*.html", "jinja2.ext.babel_extract")]
-OPTIONS = {"**/templates/*.html": {"newstyle_gettext": "false", "silent": "false"}}
+TEMPLATES = [("**/templates/*.html", "jinja2.ext.babel_extract")]
 CHANGING = ('"POT-', '"PO-Revision', '"Generated-By', '"Report-', '"Last-Translator', '"Language-Team', "# ", "#\n")
 
 
 def extracted():
     """The catalogue of every msgid in the sources, without a translation."""
     template = Catalog(project="InferAct Console", charset="utf-8", fuzzy=False)
-    for folder in ("console", "."):
-        found = extract_from_dir(
-            ROOT / folder,
-            METHODS if folder == "console" else [("streamlit_app.py", "python")],
-            OPTIONS,
-            KEYWORDS,
-            directory_filter=None if folder == "console" else lambda _: False,
-        )
-        for path, _line, message, _comments, _context in found:
-            template.add(message, locations=[((Path(folder) / path).as_posix(), None)])
+    for path in (*sorted((ROOT / "console").rglob("*.py")), ROOT / "streamlit_app.py"):
+        for message in _in_code(ast.parse(path.read_text("utf-8"))):
+            template.add(message, locations=[(path.relative_to(ROOT).as_posix(), None)])
+    for path, _line, message, _comments, _context in extract_from_dir(ROOT / "console", TEMPLATES, keywords=KEYWORDS):
+        template.add(message, locations=[(f"console/{path}", None)])
     for message in (*_names(), *_judgings(), *_refusals()):
         template.add(message)
     return template
+
+
+def _in_code(tree):
+    """The msgids of a module, those within f-strings too, which Babel's own reader of Python does not see."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KEYWORDS:
+            texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            if node.func.id == "ngettext":
+                yield tuple(texts[:2])
+            elif texts:
+                yield texts[0]
 
 
 def _names():

@@ -273,7 +273,8 @@ def _checked(answer: Answer, claim: Claim, run: tables.Run) -> Answer:
 def check(answer: Answer, kind: CheckpointKind, feedback_mode: str) -> Answer:
     """The answer with its label, or BadInput in one sentence."""
     if answer.decision not in tuple(DecisionKind):
-        raise BadInput(f"{answer.decision!r} is no decision; use one of {', '.join(DecisionKind)}.")
+        none = _("{decision} is no decision; use one of {decisions}.")
+        raise BadInput(none.format(decision=repr(answer.decision), decisions=", ".join(DecisionKind)))
     if kind is CheckpointKind.HALTED and answer.decision not in (DecisionKind.RESPOND, DecisionKind.ESCALATE):
         raise BadInput(
             _("This trial halted, so no action is waiting: respond with words to the agent, skip or escalate.")

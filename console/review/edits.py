@@ -289,13 +289,13 @@ def _number(text: str) -> float:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(_("{name} is no JSON number").format(name=name))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("an argument is given twice")
+        raise ValueError(_("an argument is given twice"))
     return found
 
 

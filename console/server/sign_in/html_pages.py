@@ -78,7 +78,7 @@ async def fields(request: Request) -> dict[str, str]:
     async for part in request.stream():
         body += part
         if len(body) > _MOST_BYTES:
-            raise HTTPException(413, "That is more than a form of this console sends.")
+            raise HTTPException(413, _("That is more than a form of this console sends."))
     return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
 
 

@@ -19,7 +19,7 @@ from console.web.review.drafts import reasons_key, words_key
 from console.web.review.hold import watch_hold
 from console.web.review.remedies import remedy_keys, show_remedies
 from console.web.sign_in import current_identity
-from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.hotkeys import CTRL_ENTER, hotkeys, key_label
 from storage import tables
 from storage.queue import Claim, KeptDraft
 from storage.tables import DecisionKind, RunKind
@@ -202,9 +202,9 @@ def _buttons(offer: _Offer) -> None:
     with st.container(horizontal=True, key="decisions"):
         if offer.halted:
             words = _("Send words") if offer.words else _("Let it try again")
-            _button(words, "Ctrl+Enter", f"submit-{item}", item, DecisionKind.RESPOND, primary=True)
+            _button(words, CTRL_ENTER, f"submit-{item}", item, DecisionKind.RESPOND, primary=True)
         elif offer.editing:
-            _button(_("Send edit"), "Ctrl+Enter", f"submit-{item}", item, DecisionKind.EDIT, primary=True)
+            _button(_("Send edit"), CTRL_ENTER, f"submit-{item}", item, DecisionKind.EDIT, primary=True)
             st.button(key_label(_("Cancel"), "E"), key=f"edit-{item}", on_click=actions.cancel_edit, args=(item,))
         else:
             off = offer.withheld

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from console.language import _
+from console.language import _, gettext_noop
 
 _KEY = "ia-hotkeys"
 _HTML = '<div class="status" role="status"></div><div class="said" role="status" aria-live="polite"></div>'
@@ -57,6 +57,9 @@ def hotkeys(
         "states": {"typing": _("Writing…"), "saving": _("Saving…"), "saved": _("Draft saved")},
     }
     _mount(behaviour, on_draft)
+
+
+CTRL_ENTER = gettext_noop("Ctrl+Enter")
 
 
 def key_label(words: str, key: str) -> str:
