@@ -148,7 +148,10 @@ def _terms(presentation: Presentation) -> str:
 def _group(name: str, stated: Sequence[Term], css: str) -> str:
     if not stated:
         return ""
-    chips = "".join(f'<span class="ia-chip {_shade(term, css)}">{plain(term.text)}</span>' for term in stated[:_CHIPS])
+    # Between the chips and not in them, where a separator would stand on the side that the text begins.
+    chips = " · ".join(
+        f'<span class="ia-chip {_shade(term, css)}">{plain(term.text)}</span>' for term in stated[:_CHIPS]
+    )
     left = len(stated) - _CHIPS
     more = f" {plain(_('and {count} more').format(count=left))}" if left > 0 else ""
     return f'<span class="ia-group"><b>{plain(name)}</b> {chips}{more}</span>'
