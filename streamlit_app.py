@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from console.auth.identity import Role
+from console.auth.identity import Identity, Role
 from console.errors import ConsoleError
 from console.language import _
 from console.web.review.drafts import show_unsent
-from console.web.sign_in import current_identity, sign_in_or_stop
+from console.web.sign_in import identified, sign_in_or_stop
 from console.web.visitor_language import follow_visitors
 from console.web.widgets.messages import refusal_words, show_problem
 from console.web.widgets.styles import load_styles
@@ -21,12 +21,13 @@ def refusing(script: str, pages: Sequence[StreamlitPage]) -> list[StreamlitPage]
     return [st.Page(script, title=page.title, url_path=page.url_path, visibility="hidden") for page in pages]
 
 
-st.set_page_config(page_title="InferAct Console", page_icon="🛡️", layout="wide")
+st.set_page_config(page_icon="🛡️", layout="wide")
 follow_visitors()
 load_styles()
 
-try:
-    identity = current_identity()
+
+def show_page(identity: Identity | None) -> None:
+    """The page of the address, among those that whoever is here may open."""
     taking_part = identity is not None and identity.has(Role.PARTICIPANT)
     inbox, study = "console/web/pages/inbox.py", "console/web/pages/participate.py"
     reviewers = [
@@ -64,11 +65,19 @@ try:
             *refusing("console/web/pages/not_for_reviewers.py", researchers),
         ]
     page = st.navigation(pages, position="hidden" if identity is None or taking_part else "top")
-    if identity is not None:
+    if identity is None:
+        st.set_page_config(page_title="InferAct Console")
+    elif not any(page is counted for counted in reviewers[:3]):
+        # Those put the number of items that wait into it themselves; each title costs the browser several ms.
         st.set_page_config(page_title=f"{page.title} · InferAct Console")
     if page is not takes_part:
         sign_in_or_stop()
     page.run()
+
+
+try:
+    with identified() as identity:
+        show_page(identity)
 except (ConsoleError, StorageError) as refusal:
     show_problem(refusal_words(refusal))
     show_unsent()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
-from sqlmodel import Session, col, select, update
+from sqlmodel import Session, col, or_, select, update
 
 from console.auth.identity import Identity, Role, as_roles, roles_of, roles_text
 from console.errors import BadInput, Refused, Unknown
@@ -97,13 +97,14 @@ def refuse_beyond(by: Identity, roles: Iterable[Role], known: tables.Person | No
 
 
 def disable(session: Session, person: tables.Person, now_ms: int) -> None:
-    """Ends all that lets the person in: their sessions and the invitations that they have not used."""
+    """Ends all that lets the person in: their sessions, and what nobody used of the invitations for or by them."""
     person.disabled_ms = person.disabled_ms or now_ms
     session.add(person)
     ended, unused = tables.PersonSession, tables.Invitation
     own_sessions = (col(ended.person_id) == person.id, col(ended.ended_ms).is_(None))
     session.execute(update(ended).where(*own_sessions).values(ended_ms=now_ms))
-    own_invitations = (col(unused.person_id) == person.id, col(unused.used_ms).is_(None))
+    theirs = or_(col(unused.person_id) == person.id, col(unused.invited_by) == person.name)
+    own_invitations = (theirs, col(unused.used_ms).is_(None))
     session.execute(update(unused).where(*own_invitations).values(used_ms=now_ms))
 
 

@@ -18,6 +18,27 @@ _DAY_MS = 86_400_000
 _SEEN_EVERY_MS = 300_000
 _MOST_CHARACTERS = 200
 
+# The first that is found names it: the later ones stand in the names of the earlier ones too.
+_BROWSERS = {
+    "Edg": "Edge",
+    "OPR/": "Opera",
+    "SamsungBrowser/": "Samsung Internet",
+    "Firefox/": "Firefox",
+    "FxiOS/": "Firefox",
+    "Chrome/": "Chrome",
+    "CriOS/": "Chrome",
+    "Safari/": "Safari",
+}
+_SYSTEMS = {
+    "Android": "Android",
+    "iPhone": "iPhone",
+    "iPad": "iPad",
+    "Windows": "Windows",
+    "Macintosh": "macOS",
+    "CrOS": "ChromeOS",
+    "Linux": "Linux",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
@@ -30,6 +51,14 @@ class OpenSession:
     created_ms: int
     seen_ms: int
     expires_ms: int
+
+
+def browser_in_words(user_agent: str) -> str:
+    """The browser and its system in a person's words, such as "Chrome on Linux", as far as its user agent tells."""
+    browser, system = (
+        next((name for sign, name in known.items() if sign in user_agent), None) for known in (_BROWSERS, _SYSTEMS)
+    )
+    return f"{browser or 'unknown browser'}{f' on {system}' if system else ''}"
 
 
 def cookie_name(port: int) -> str:

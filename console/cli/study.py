@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli import study_plan, study_run
+from console.cli import study_plan, study_preset, study_run
 from console.cli.output import Json, by_default, emit_json, say, show_table
 from console.database import now_ms, reading
 from console.studies.design import conditions, varied
@@ -24,6 +24,7 @@ app = typer.Typer(
     invoke_without_command=True,
 )
 
+app.add_typer(study_preset.app, name="preset")
 app.command("assign", epilog="Example: inferact study assign pilot --out allocation.csv")(study_plan.show_allocation)
 app.command("preregister", epilog="Example: inferact study preregister pilot --out pilot.md")(study_plan.write_plan)
 app.command("power", epilog="Example: inferact study power pilot.yaml --n 4,8,12")(study_plan.estimate_power)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from functools import partial
+from random import Random
 from typing import Any
 
 import orjson
@@ -115,6 +116,15 @@ def flagged_item(
         verdict_id=verdict.id,
         created_ms=at_ms,
     )
+
+
+def is_audited(run: tables.Run, task_key: str, trial: int) -> bool:
+    """Whether that trial's action waits for a review though nothing flags it: a draw by the run's seed, task and trial.
+
+    The draw is the same in every copy of the task.
+    """
+    share = run_options(run).audited
+    return share > 0 and Random(f"{run.seed} audit {task_key} {trial}").random() < share
 
 
 def halted_item(run: tables.Run, trial: int, trajectory_id: int, step: int, at_ms: int) -> NewItem:
@@ -245,19 +255,24 @@ def enqueue(run: tables.Run) -> int:
 
 
 def _flagged_items(session: Session, run: tables.Run) -> Iterator[NewItem]:
-    """The first flagged checkpoint of each trajectory."""
-    verdict, record = tables.Verdict, tables.Trajectory
+    """The first flagged checkpoint of each trajectory; where none is and it is audited, the first of all."""
+    verdict, record, task = tables.Verdict, tables.Trajectory, tables.Task
     statement = (
-        select(verdict, record.trial)
+        select(verdict, record.trial, task.task_key)
         .join(record, col(record.id) == verdict.trajectory_id)
-        .where(verdict.run_id == run.id, verdict.detector == run.detector, col(verdict.flagged).is_(True))
-        .order_by(col(verdict.trajectory_id), col(verdict.step))
+        .join(task, col(task.id) == record.task_id)
+        .where(verdict.run_id == run.id, verdict.detector == run.detector)
+        .order_by(col(verdict.trajectory_id), col(verdict.flagged).desc(), col(verdict.step))
     )
+    if not run_options(run).audited:
+        statement = statement.where(col(verdict.flagged).is_(True))
     previous, at_ms = None, now_ms()
     narrowed = run_options(run).narrowed
-    for found, trial in session.exec(statement):
+    for found, trial, key in session.exec(statement):
         if found.trajectory_id != previous and not (narrowed and _is_past(session, run, found)):
             previous = found.trajectory_id
+            if not (found.flagged or is_audited(run, key, trial)):
+                continue
             yield flagged_item(run, trial, found, partial(_checkpoint, session, found), at_ms)
 
 

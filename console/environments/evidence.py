@@ -21,7 +21,7 @@ from console.language import gettext_noop
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Effect, effects
 from console.trajectory.provenance import user_words
-from console.trajectory.terms import COUNTS, Term, TermKind, lowered, mentions, terms, words
+from console.trajectory.terms import COUNTS, Term, TermKind, lowered, mentions, terms, vocabulary, words
 
 LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
 """What a text keeps to without saying it, so neither found nor missing."""
@@ -233,6 +233,7 @@ def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
     return len(word) > 3 and bool(get_close_matches(word, [one for one in _words(text) if one[0] == word[0]], 1, 0.8))
 
 
+@lru_cache(maxsize=16384)
 def _stem(word: str) -> str:
     cut = re.sub(r"(?:iness|ness|ingly|ings?|able|ible|edly|ed|ers?|ly|es|s|y|e)$", "", word)
     cut = cut[:-1] if cut != word and len(cut) > 3 and cut[-1] == cut[-2] else cut
@@ -241,7 +242,7 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=8)
 def _words(text: str) -> frozenset[str]:
-    return frozenset(words(text))
+    return vocabulary(text)
 
 
 @lru_cache(maxsize=8)

@@ -136,7 +136,7 @@ def visibility_of(run: tables.Run) -> Visibility:
 
 
 def _flag(verdict: tables.Verdict | None, visibility: Visibility) -> Flag | None:
-    """Why the item is in the queue; None for a halted trial, and where all of it is hidden."""
+    """What the detector says of the item; None for a halted trial, and where all of it is hidden."""
     if verdict is None or not (visibility.detector or visibility.score or visibility.explanation):
         return None
     return Flag(
@@ -144,6 +144,7 @@ def _flag(verdict: tables.Verdict | None, visibility: Visibility) -> Flag | None
         verdict.score if visibility.score else None,
         verdict.threshold if visibility.score else None,
         reasons(verdict.rationale) if visibility.explanation else (),
+        flagged=verdict.flagged,
     )
 
 

@@ -25,7 +25,7 @@ from console.trajectory import Label, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim, NoClaimReason, Queue
-from storage.tables import DecisionKind, ItemStatus
+from storage.tables import DecisionKind, ItemStatus, SlotStatus
 
 DWELL_MS = 400
 """An answer that comes sooner after the item was shown was meant for the one before."""
@@ -131,7 +131,14 @@ def next_item(
 
 
 def open_item(
-    queue: Queue, session: Session, run: tables.Run, item_id: int, reviewer: str, now_ms: int
+    queue: Queue,
+    session: Session,
+    run: tables.Run,
+    item_id: int,
+    reviewer: str,
+    now_ms: int,
+    *,
+    settles: bool = True,
 ) -> Claim | NoClaim:
     """Claims that very item of the run, at one unit; says why where that cannot be. Raises Unknown."""
     item = session.get(tables.Item, item_id)
@@ -144,6 +151,7 @@ def open_item(
         now_ms=now_ms,
         lease_ms=run.lease_ms,
         item_id=item_id,
+        settles=settles,
         halted_free=run.halted_free,
     )
 
@@ -299,6 +307,13 @@ def check(answer: Answer, kind: CheckpointKind, feedback_mode: str) -> Answer:
     note = notes.checked_note(answer.note)
     label = _label(answer, kind)
     return replace(answer, feedback_text=text, edited_action=edited, label=label, reason_codes=codes, note=note)
+
+
+def is_held(session: Session, item_id: int, reviewer: str) -> bool:
+    """Whether the item is in this reviewer's hands."""
+    slot = tables.Slot
+    held = select(slot.id).where(slot.item_id == item_id, slot.reviewer == reviewer, slot.status == SlotStatus.CLAIMED)
+    return session.exec(held).first() is not None
 
 
 def claim_of(session: Session, item_id: int, reviewer: str) -> Claim:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func
+from sqlalchemy import case, func
 from sqlmodel import Session, col, select
 
 from console import runs
 from console.language import _, gettext_noop, ngettext
-from console.review.notes import escalations
 from console.runs.current_decisions import is_current
 from storage import tables
 from storage.queue import NoClaim, NoClaimReason
@@ -45,24 +44,6 @@ def listing(session: Session, run: tables.Run, limit: int | None = None) -> list
     found = list(session.exec(statement))
     holders = _holders(session, [row.id or 0 for row, *_ in found])
     return [_listed(row, judged, holders.get(row.id or 0)) | _waiter(asked) for row, judged, asked in found]
-
-
-def waiting(session: Session, run: tables.Run, limit: int) -> list[dict[str, Any]]:
-    """What waits for anybody, the next to be offered first: task, action, score, since when."""
-    item, verdict, record, task = tables.Item, tables.Verdict, tables.Trajectory, tables.Task
-    statement = (
-        select(item, verdict.score, verdict.detector, verdict.rationale, task.task_key, task.instruction)  # type: ignore[call-overload]
-        .join(record, col(record.id) == item.trajectory_id)
-        .join(task, col(task.id) == record.task_id)
-        .join(verdict, col(verdict.id) == item.verdict_id, isouter=True)
-        .where(item.run_id == run.id, item.open_slots > 0)
-        .order_by(item.trial, col(item.priority).desc(), item.id)
-        .limit(limit)
-    )
-    names = ("item", "score", "detector", "rationale", "task_id", "instruction")
-    rows = [dict(zip(names, row, strict=True)) for row in session.exec(statement)]
-    passed = escalations(session, [row["item"].id for row in rows])
-    return [row | {"escalation": passed.get(row["item"].id)} for row in rows]
 
 
 def _holders(session: Session, item_ids: Sequence[int]) -> dict[int, tables.Slot]:
@@ -204,6 +185,11 @@ def has_answered(session: Session, reviewer: str) -> bool:
     return session.exec(select(decision.id).where(decision.reviewer == reviewer).limit(1)).first() is not None
 
 
+def has_items(session: Session, run: tables.Run) -> bool:
+    """Whether anything of the run was ever in the queue."""
+    return session.exec(select(tables.Item.id).where(tables.Item.run_id == run.id).limit(1)).first() is not None
+
+
 def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:
     """(how many items wait for anybody, when the oldest came, in ms since 1970)."""
     item = tables.Item
@@ -216,9 +202,13 @@ def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """The pulse of a run's queue: two differ once an item came or went, or the budget lets more or fewer be offered."""
+    """The pulse of a run's queue: two differ once an item came or went, or the budget lets more or fewer be offered.
+
+    `waiting` counts what waits for anybody, `undecided` what is being reviewed, too.
+    """
 
     waiting: int
+    undecided: int
     newest: int | None
     open_slots: int | None
     cap: int | None
@@ -228,7 +218,8 @@ class Pulse:
 def pulse(session: Session, run_id: int) -> Pulse:
     """The run's pulse at this moment."""
     item, budget = tables.Item, tables.Budget
-    items = select(func.count(), func.max(item.id), func.sum(item.open_slots)).where(
+    free = func.count(case((col(item.open_slots) > 0, 1)))
+    items = select(free, func.count(), func.max(item.id), func.sum(item.open_slots)).where(
         item.run_id == run_id, col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED])
     )
     units = select(func.sum(budget.cap), func.sum(budget.used)).where(budget.run_id == run_id)

@@ -107,6 +107,8 @@ class Block(StrEnum):
     BELIEVES = "It seems to believe"
     FLAGGED = "Flagged by"
     DOUBTED = "Flagged"
+    PASSED_BY = "Not flagged by"
+    PASSED = "Not flagged"
     APPEALS = "Words for a model or its judge"
     ALSO = "Also judged by"
     OUTCOME = "How it ended"
@@ -136,7 +138,7 @@ _HEADINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Why an item is in the queue: the detector's name, its score over its threshold, its reasons one a line.
+    """What a detector says of an item: its name, its score and threshold, its reasons one a line, whether it flags it.
 
     Whatever a study hides of it is None or empty. `also` is what other detectors say of the action, flagged or not.
     """
@@ -146,11 +148,14 @@ class Flag:
     threshold: float | None
     reasons: tuple[str, ...] = ()
     also: tuple[Flag, ...] = ()
+    flagged: bool = True
 
     @property
     def heading(self) -> Block:
         """The words over it, which promise a name only where one follows."""
-        return Block.FLAGGED if self.detector else Block.DOUBTED
+        if self.flagged:
+            return Block.FLAGGED if self.detector else Block.DOUBTED
+        return Block.PASSED_BY if self.detector else Block.PASSED
 
     @property
     def margin(self) -> str:

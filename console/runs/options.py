@@ -31,6 +31,7 @@ class RunOptions:
     `plans` are the ids of the plan versions that the run goes by, by type of task (empty: every type); `explores` says
     that its trials are there to learn a plan from.
     `rates_answers`: its items are answers that people find correct or not.
+    `audited` is the share of what its detector does not flag that waits for a review all the same, 0 to 1.
     `unknown` are keys that this console does not know, of an older or newer one; they are written back as they were.
     """
 
@@ -44,6 +45,7 @@ class RunOptions:
     plans: Mapping[str, int] = field(default_factory=dict)
     explores: bool = False
     rates_answers: bool = False
+    audited: float = 0.0
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> str:
@@ -63,6 +65,7 @@ _KINDS: dict[str, type] = {
     "plans": dict,
     "explores": bool,
     "rates_answers": bool,
+    "audited": float,
 }
 
 

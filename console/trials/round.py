@@ -15,7 +15,14 @@ from sqlmodel import Session
 from console import runs
 from console.actors import Actor
 from console.database import now_ms
-from console.detection.verdicts import flagged_item, halted_item, keep_verdict, routing_verdict, stored_verdict
+from console.detection.verdicts import (
+    flagged_item,
+    halted_item,
+    is_audited,
+    keep_verdict,
+    routing_verdict,
+    stored_verdict,
+)
 from console.environments.environment import Environment
 from console.runs import trajectory_rows
 from console.runs.options import run_options
@@ -128,7 +135,7 @@ class RoundContext:
         return self.run.feedback_mode != NO_FEEDBACK and not trial.released
 
     async def judge(self, trial: Trial) -> bool:
-        """Writes the trial as held and says whether its action is flagged; an item waits then. Errors go up."""
+        """Writes the trial as held and says whether its action waits: it is flagged or audited. Errors go up."""
         record = trial.record
         return await self._judge(trial, checkpoint_at(record, len(record.steps), CheckpointKind.ACTION))
 
@@ -154,10 +161,11 @@ class RoundContext:
         if known is None:
             row = await loop.run_in_executor(self.pool, routing_verdict, run, trial.id, seen)
             known = await self.group_commit.write(lambda session: keep_verdict(session, run, trial.id, seen, row))
-        if known.flagged:
+        waits = known.flagged or is_audited(run, trial.record.task_id, trial.record.trial)
+        if waits:
             await self.group_commit.queue(flagged_item(run, trial.record.trial, known, lambda: seen, now_ms()))
             self.done.queued += 1
-        return known.flagged
+        return waits
 
 
 def _hold(session: Session, context: RoundContext, trial: Trial, seen: Checkpoint) -> tables.Verdict | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -16,6 +17,7 @@ from console.runs import audit_log
 from console.runs.export.formats.columns import iso
 from console.web.flash import flash, guarded
 from console.web.sign_in import current_identity
+from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_empty_state
 
 _GIVEN = "given_once"
@@ -74,9 +76,10 @@ def show_sessions(identity: Identity) -> None:
         words = _("{name}: {browser}, {address}; last seen {day}")
         if one.id == identity.session_id:
             words = _("{name} (this one): {browser}, {address}; last seen {day}")
-        browser = " ".join((one.browser or _("unknown browser")).split())[:80]
-        address, day = one.address or _("no address"), _day(one.seen_ms)
-        line.text(words.format(name=one.name, browser=browser, address=address, day=day))
+        browser, address = sessions.browser_in_words(one.browser), one.address or _("no address")
+        said = words.format(name=one.name, browser=browser, address=address, day=_day(one.seen_ms))
+        raw = escape(one.browser.encode("ascii", "replace").decode())
+        line.html(f'<span title="{raw}">{plain(said)}</span>')
         end.button(_("End"), key=f"end-{one.id}", on_click=guarded, args=(_end_session, one.id))
 
 

@@ -59,8 +59,8 @@ def shown(page, settled):
 
 
 def item_id(page):
-    """The id of the item that the page shows."""
-    return int(re.search(r"st-key-skip-(\d+)", page.locator(ITEM).first.get_attribute("class"))[1])
+    """The name by which the page calls the item that it shows."""
+    return re.search(r"st-key-skip-([0-9a-f]+)", page.locator(ITEM).first.get_attribute("class"))[1]
 
 
 def leave_by_enter(page, settled):

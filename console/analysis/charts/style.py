@@ -30,6 +30,29 @@ def framed(figure: go.Figure, title: str, x: str, y: str, *, height: int = 400) 
     return figure
 
 
+_APART_PX, _LETTER_PX, _MOST_LETTERS = 15, 6.2, 24
+
+
+def label_ends(figure: go.Figure, low: float, high: float) -> go.Figure:
+    """Writes each line's name at its end in its colour, apart from one another, in the place of a legend.
+
+    `low` and `high` are the ends of the y axis; a long name is cut, and pointing at the line tells it whole.
+    """
+    lines = [line for line in figure.data if line.showlegend is not False and len(line.y or ())]
+    lines.sort(key=lambda line: line.y[-1])
+    apart = (high - low) * _APART_PX / max(figure.layout.height - 130, _APART_PX)
+    below = [line.y[-1] for line in lines]
+    for at in range(1, len(below)):
+        below[at] = max(below[at], below[at - 1] + apart)
+    over = max(0.0, below[-1] - high) if below else 0.0
+    named = [line.name if len(line.name) <= _MOST_LETTERS else f"{line.name[: _MOST_LETTERS - 1]}…" for line in lines]
+    for line, y, name in zip(lines, below, named, strict=True):
+        said = {"text": name, "font": {"size": 11, "color": line.line.color}, "showarrow": False}
+        figure.add_annotation(x=1.01, xref="paper", xanchor="left", y=y - over, **said)
+    room = 24 + _LETTER_PX * max(map(len, named), default=0)
+    return figure.update_layout(showlegend=False, margin={"r": room})
+
+
 MISALIGNED, ALIGNED, QUIET = "#d9622b", "#3b8fd6", "#8a94a3"
 LABELS = {"misaligned": MISALIGNED, "aligned": ALIGNED}
 SCALE = [[0.0, "#e3edf7"], [0.5, "#6aa5d8"], [1.0, "#174f8a"]]

@@ -44,8 +44,7 @@ class Reading:
     @cached_property
     def saying(self) -> tuple[Page, ...]:
         """The pages that say the answer, in any spelling of dates, figures, accents and dashes."""
-        wanted = plain(self.answer)
-        return tuple(page for page in self.pages if _says(wanted, plain(page.text)))
+        return tuple(page for page in self.pages if is_said(self.answer, page))
 
 
 def reading(acts: Sequence[Act], answer: str, stated: Sequence[Term]) -> Reading:
@@ -89,8 +88,9 @@ def plain(text: str) -> str:
     return " ".join(_FIGURES.get(word, word) for word in found)
 
 
-def _says(wanted: str, text: str) -> bool:
-    """Whether the text has these words side by side, in any order, as dates are turned around; plurals count."""
+def is_said(answer: str, page: Page) -> bool:
+    """Whether the page has these words side by side, in any order, as dates are turned around; plurals count."""
+    wanted, text = plain(answer), plain(page.text)
     parts = wanted.split()
     padded = f" {text} "
     if not parts or f" {wanted} " in padded or f" {wanted}s " in padded or f" {wanted.removesuffix('s')} " in padded:

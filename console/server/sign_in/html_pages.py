@@ -74,12 +74,17 @@ def style() -> Response:
 
 async def fields(request: Request) -> dict[str, str]:
     """What a form sent; raises HTTPException for more than a form of ours ever sends."""
+    return dict(parse_qsl((await body_of(request)).decode("utf-8", "replace"), keep_blank_values=True))
+
+
+async def body_of(request: Request) -> bytes:
+    """What a page of ours sent; raises HTTPException for more than one ever sends."""
     body = b""
     async for part in request.stream():
         body += part
         if len(body) > _MOST_BYTES:
-            raise HTTPException(413, _("That is more than a form of this console sends."))
-    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+            raise HTTPException(413, _("That is more than a page of this console sends."))
+    return body
 
 
 @lru_cache(maxsize=1)

@@ -54,7 +54,8 @@ def _rows(identity: Identity) -> list[dict[str, object]]:
         {
             "id": one.id,
             "name": one.name,
-            "browser": one.browser,
+            "browser": sessions.browser_in_words(one.browser),
+            "user_agent": one.browser,
             "address": one.address,
             "since": _day(one.created_ms),
             "seen": _day(one.seen_ms),

@@ -42,6 +42,8 @@ def routes(site: Site) -> list[Route]:
         _route(site, "/sessions", session_list.end, "POST"),
         _route(site, "/join", participants.show_join, "GET"),
         _route(site, "/join", participants.join, "POST"),
+        _route(site, "/my-consent", participants.show_consent, "GET"),
+        _route(site, "/page-events", participants.take_events, "POST"),
     ]
 
 

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 import pandas as pd
 
-from console.studies.analysis import agreement, contrasts, effects, feedback, oversight, pace, people, reliance, success
+from console.studies.analysis import (
+    agreement,
+    contrasts,
+    effects,
+    feedback,
+    order,
+    oversight,
+    pace,
+    people,
+    reliance,
+    success,
+)
 from console.studies.analysis.frames import Frames
 from console.studies.analysis.parts import Analysis, Compute
 
@@ -16,6 +27,7 @@ ANALYSES: dict[str, Analysis] = {
     "contrasts": contrasts.ANALYSIS,
     "success": success.ANALYSIS,
     "effects": effects.ANALYSIS,
+    "order": order.ANALYSIS,
     "agreement": agreement.ANALYSIS,
     "pace": pace.ANALYSIS,
     "reliance": reliance.ANALYSIS,

@@ -34,6 +34,13 @@ def own(frames: Frames) -> pd.DataFrame:
     return decisions[decisions["purpose"] == ""]
 
 
+def first_labels(decisions: pd.DataFrame) -> pd.DataFrame:
+    """The decisions, a checkpoint of trial 0 named only where the participant meets it first, in whatever condition."""
+    again = decisions[decisions["label"].notna()].duplicated(["participant", "unit"])
+    met = again[again].index
+    return decisions.assign(unit=decisions["unit"].mask(decisions.index.isin(met)))
+
+
 def within(frame: pd.DataFrame) -> bool:
     """Whether any participant has more than one condition."""
     return bool(frame.groupby("participant")["condition"].nunique().gt(1).any())

@@ -14,7 +14,7 @@ import pandas as pd
 
 from console.data_files import read_data
 from console.studies.analysis.format import ColumnFormat
-from console.studies.analysis.frames import Frames
+from console.studies.analysis.frames import REVIEWERS, Frames
 
 Compute = Callable[[Frames], pd.DataFrame]
 
@@ -122,7 +122,8 @@ def sentences(part: ResultPart, frame: pd.DataFrame) -> Iterator[tuple[Of, str]]
     """What the table says, of each in its turn; of a table without rows, why it says nothing."""
     if part.sentence:
         for of, rows in _each(frame, part.apart) if len(frame) else [("", frame)]:
-            yield of, part.sentence(rows)
+            if said := part.sentence(rows):
+                yield of, said
 
 
 def charts(part: ResultPart, frame: pd.DataFrame) -> Iterator[tuple[Of, pd.DataFrame]]:
@@ -137,4 +138,7 @@ def _each(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[Of, pd.
         yield "", frame
         return
     for values, rows in frame.groupby(there, sort=False):
-        yield ", ".join(map(str, values)), rows
+        yield ", ".join(_NAMES.get(str(value), str(value)) for value in values), rows
+
+
+_NAMES = {kind: name for name, kind in REVIEWERS.items()}

@@ -30,7 +30,8 @@ def steps(design: Design) -> list[str]:
         "Consent is asked first." if design.consent.text.strip() else "No consent text is shown.",
         f"Questions about the participant: {_keys(design)}." if design.demographics else "",
         f"Practice items, each with its answer explained: {design.practice}." if design.practice else "",
-        f"{_budget(design.budget)} Flagged actions come in the order of the detector's score.",
+        _budget(design),
+        "Flagged actions come in the order of the detector's score.",
         f"Items with a known answer in the first trial of every condition: {items}; they take no "
         "inspection from the others, and the meter that participants see grows by them and counts them."
         if items
@@ -38,6 +39,9 @@ def steps(design: Design) -> list[str]:
         f"Nobody reviews in {', '.join(alone)}: the agents try again alone." if alone else "",
         f"A break of {design.break_minutes:g} minutes is offered between two conditions."
         if design.break_minutes
+        else "",
+        f"People wait {design.washout_hours:g} hours between two conditions (wash-out)."
+        if design.washout_hours
         else "",
         f"A decision can be taken back for {design.undo_seconds:g} seconds.",
     ]
@@ -65,7 +69,7 @@ def analysis(design: Design) -> list[str]:
     stated, primary = design.estimands, [one for one in planned_contrasts(design) if one.kind == PRIMARY]
     tests = f"{len(primary)} contrast{'s' * (len(primary) != 1)}"
     model = (
-        "a linear mixed model of participants' means by condition with participants and sets of tasks as random "
+        f"a linear mixed model of participants' means by condition with participants {_sets(design)}as random "
         "effects (REML), t with the degrees of freedom of the participant-by-condition stratum; a variance estimated "
         "as 0 makes its effects fixed"
         if design.comparison == "within"
@@ -84,6 +88,10 @@ def analysis(design: Design) -> list[str]:
         *found,
         "People and simulated reviewers are analysed apart; where people take part, simulated ones are exploratory.",
     ]
+
+
+def _sets(design: Design) -> str:
+    return "" if design.same_tasks else "and sets of tasks "
 
 
 _CORRECTIONS = {
@@ -129,8 +137,10 @@ def _keys(design: Design) -> str:
     return ", ".join(f"{one.key} ({one.kind})" for one in design.demographics)
 
 
-def _budget(budget: str | None) -> str:
+def _budget(design: Design) -> str:
+    budget = design.budget
     if budget is None:
         return "Inspections are not limited."
     share = f"{budget} of the first trial's finished trajectories" if budget.endswith("%") else budget
-    return f"Inspections per participant, condition and trial: {share}."
+    halted = "; those of halted trials cost nothing" if design.halted_free else ""
+    return f"Inspections per participant, condition and trial: {share}{halted}."

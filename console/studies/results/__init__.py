@@ -16,6 +16,7 @@ from console.runs import audit_log
 from console.studies.results.budget_spending import budget, ledger
 from console.studies.results.data_version import data_version
 from console.studies.results.decisions import decisions
+from console.studies.results.history import history
 from console.studies.results.items import items
 from console.studies.results.participants import allocation, participants
 from console.studies.results.plan import plan
@@ -31,6 +32,7 @@ __all__ = [
     "decisions",
     "frames",
     "headline",
+    "history",
     "items",
     "ledger",
     "outcomes",
@@ -50,6 +52,7 @@ TABLES: dict[str, Callable[[Session, int], pd.DataFrame]] = {
     "budget": budget,
     "ledger": ledger,
     "plan": plan,
+    "history": history,
 }
 
 

@@ -40,4 +40,6 @@ def _frame(session: Session, study_id: int, name: str, told: Any) -> pd.DataFram
 
 
 def _rows(session: Session, told: Any, arm: ConditionRun) -> list[Any]:
-    return list(session.execute(told.where(_budget.c.run_id == arm.run_id))) if arm.run_id else []
+    # Items that the detector passed and that are audited draw on a budget of another scope, without a cap.
+    own = _budget.c.run_id == arm.run_id, _budget.c.scope == ""
+    return list(session.execute(told.where(*own))) if arm.run_id else []

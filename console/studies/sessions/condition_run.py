@@ -6,7 +6,7 @@ marked in the run's options, so that a page opened anew knows whether it is unde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from string import ascii_uppercase
@@ -20,6 +20,7 @@ from console import runs
 from console.actors import actor
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors.random import RANDOM
+from console.environments.environment import TaskSpec
 from console.errors import ConsoleError, Refused
 from console.review import decisions
 from console.review.blinding import HIDDEN
@@ -28,7 +29,7 @@ from console.runs.current_decisions import is_current
 from console.runs.options import RunOptions, run_options
 from console.studies.design import Design, varied
 from console.studies.design.factors import unattended, view
-from console.studies.sessions import task_sources
+from console.studies.sessions import next_item, task_sources
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import is_open
 from console.trials import engine, release, replay, start
@@ -36,7 +37,7 @@ from console.trials.round import Advance
 from console.trials.run_lock import alone
 from console.trials.start import ActorAndEnvironments
 from storage import tables
-from storage.queue import HALTED, Claim
+from storage.queue import HALTED
 from storage.tables import AssignmentStatus, ItemStatus, RunKind
 
 Progress = Callable[[int, int], None]
@@ -171,70 +172,73 @@ def _note(run: tables.Run, problem: str) -> None:
 def _make(session: Session, assignment: tables.Assignment) -> None:
     study = session.get_one(tables.Study, assignment.study_id)
     participant = session.get_one(tables.Participant, assignment.participant_id)
-    design = design_of(study)
+    design, keys = design_of(study), orjson.loads(assignment.tasks)
     # Whoever has made a run of that name meanwhile must not keep the participant from theirs.
     name = runs.free_name(session, f"{study.name} {participant.code} {assignment.position}")
-    fields = _fields(design, assignment, study.id)
-    tasks: list[str] = orjson.loads(assignment.tasks)
-    detector = levels(assignment)["detector"]
-    if design.source.run is None:
-        fields |= {
-            "detector_name": detector,
-            "trials": design.trials,
-            "actor_and_environments": ActorAndEnvironments(actor(design.source.actor)),
-        }
-        run = start.begin(session, name, task_sources.chosen(design, tasks), **fields)
-    else:
-        fields |= {"task_keys": tasks, "most_trials": design.trials, "detector": detector}
-        run = replay.begin_replay(session, name, design.source.run, **fields)
+    tasks = [] if design.source.run else task_sources.chosen(design, keys)
+    run = made(session, name, design, assignment, tasks, keys, audited=design.checks.audited, playing=True)
     assignment.run_id, assignment.status = run.id, AssignmentStatus.WORKING
     assignment.began_ms = now_ms()
     session.add(assignment)
 
 
-def _fields(design: Design, assignment: tables.Assignment, study_id: int | None) -> dict[str, Any]:
+def made(
+    session: Session,
+    name: str,
+    design: Design,
+    assignment: tables.Assignment,
+    tasks: Sequence[TaskSpec],
+    keys: Sequence[str],
+    *,
+    capped: bool = True,
+    audited: float = 0.0,
+    playing: bool = False,
+) -> tables.Run:
+    """A run by the condition's levels, not played yet: of the tasks, or the `keys` of a log; with its budget or none.
+
+    `audited` is the share of unflagged actions that wait too.
+    """
+    detector, fields = levels(assignment)["detector"], _fields(design, assignment)
+    fields["options"] = RunOptions(view=_page(design, levels(assignment)), audited=audited, playing=playing).to_json()
+    if not capped:
+        fields |= {"budget_cap": None, "budget_percent": None}
+    if design.source.run is not None:
+        fields |= {"task_keys": keys, "most_trials": design.trials, "detector": detector}
+        return replay.begin_replay(session, name, design.source.run, **fields)
+    plays = ActorAndEnvironments(actor(design.source.actor))
+    fields |= {"detector_name": detector, "trials": design.trials, "actor_and_environments": plays}
+    return start.begin(session, name, tasks, **fields)
+
+
+def _fields(design: Design, assignment: tables.Assignment) -> dict[str, Any]:
     found = levels(assignment)
     cap, percent = runs.parse_budget(design.budget)
     return {
-        "study_id": study_id,
+        "study_id": assignment.study_id,
         "feedback_mode": found["feedback"],
         "budget_cap": cap,
         "budget_percent": percent,
+        "halted_free": design.halted_free,
         "seed": design.seed,
         "undo_ms": round(design.undo_seconds * 1_000),
-        "options": RunOptions(view=_page(design, found), playing=True).to_json(),
     }
 
 
-def next_claim(session: Session, run: tables.Run, code: str, at_ms: int) -> Claim | None:
-    """The participant's next item of the condition, claimed; None once the round is over."""
-    found = decisions.next_item(review_queue(), session, run, code, at_ms, settles=False)
-    return found if isinstance(found, Claim) else None
-
-
-def hand_over(
-    run: tables.Run, known_id: int | None, code: str, progress: Progress | None = None, at_ms: int | None = None
-) -> None:
+def hand_over(run: tables.Run, assignment: tables.Assignment, code: str, progress: Progress | None = None) -> None:
     """Delivers the round's decisions, plays what follows from them, and closes what the budget left undecided.
 
-    Answers to known items, of the run `known_id`, become final with the others: what can still be undone would tell.
     Safe to repeat where it was cut off. Raises Refused, in words for the participant.
     """
-    mark(run, playing=True)
-    for run_id in (run.id, known_id):
-        _settle(run_id, code)
-    if known_id is not None:
-        final = review_queue().due(run_id=known_id, now_ms=now_ms())
-        review_queue().mark_delivered(decision_ids=final, now_ms=now_ms())
+    settle(run.id, code)
     play(run, engine.advance, progress)
     if run.kind == RunKind.LIVE:
-        for trial in _spent(run, code, at_ms or now_ms()):
+        for trial in _spent(run, assignment, code):
             _close(run, trial, progress)
     mark(run, playing=False)
 
 
-def _settle(run_id: int | None, code: str) -> None:
-    """Nothing of the round can be taken back any more."""
+def settle(run_id: int | None, code: str) -> None:
+    """Makes the participant's answers in the run final: nothing of the round can be taken back any more."""
     decision, item = tables.Decision, tables.Item
     of_run = select(item.id).where(item.run_id == run_id)
     mine = (col(decision.reviewer) == code, col(decision.item_id).in_(of_run), col(decision.delivered_ms).is_(None))
@@ -246,12 +250,12 @@ def _settle(run_id: int | None, code: str) -> None:
         )
 
 
-def _spent(run: tables.Run, code: str, at_ms: int) -> list[int]:
+def _spent(run: tables.Run, assignment: tables.Assignment, code: str) -> list[int]:
     """The trials in which items wait that the participant can have no more."""
     with reading() as session:
         waiting = decisions.waiting_trials(session, run)
-        claim = next_claim(session, run, code, at_ms)
-    return [trial for trial in waiting if claim is None or trial < claim.trial]
+        ahead = next_item.items_ahead(session, code, assignment, run)
+    return [trial for trial in waiting if not ahead or trial < ahead[0].item.trial]
 
 
 def _close(run: tables.Run, trial: int, progress: Progress | None) -> None:

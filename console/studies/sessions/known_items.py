@@ -6,7 +6,8 @@ like any other item, and their task says which answer to give. An environment's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
@@ -16,23 +17,25 @@ from sqlmodel import Session, col, select
 
 from console import runs
 from console.data_files import read_data
-from console.detection.detectors import Detector
+from console.detection.detectors import Detector, detector
 from console.environments.environment import TaskSpec
 from console.environments.task_briefing import brief_of
 from console.errors import BadInput
 from console.review.simulated import Noise, ReviewCase, reviewer
 from console.runs import run_checkpoints
 from console.studies.design import Design, conditions
+from console.studies.design.factors import unattended
+from console.studies.design.model import Condition
 from console.studies.sessions import task_sources
-from console.studies.sessions.first_trials import TaskToPlay, first_trial, offline_detectors, paused
+from console.studies.sessions.first_trials import SCRIPTED, TaskToPlay, first_trial, paused
 from console.trajectory import Label, Step, Trajectory, from_json
-from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
 
 
 @dataclass(frozen=True, slots=True)
 class KnownItem:
-    """A checkpoint with the answer that is right, and why it is, in plain words."""
+    """A checkpoint with the answer that is right, and why it is, in plain words; `before` are earlier ones of a log."""
 
     task: TaskSpec
     record: Trajectory
@@ -40,6 +43,12 @@ class KnownItem:
     kind: CheckpointKind
     label: Label
     why: str
+    before: tuple[Checkpoint, ...] = ()
+
+    @property
+    def seen(self) -> Checkpoint:
+        """What a reviewer sees of it."""
+        return checkpoint_at(self.record, self.step, self.kind)
 
 
 def pool(session: Session, design: Design, taken: Sequence[str]) -> tuple[KnownItem, ...]:
@@ -107,7 +116,7 @@ def _from_log(origin: tables.Run, record: Trajectory) -> KnownItem | None:
     task = TaskSpec(record.task_id, record.environment, record.instruction)
     bare = replace(record, gold={}, source={}, memory=())
     why = explained(task, record.label, "")
-    return KnownItem(task, bare, seen[-1].index, seen[-1].kind, record.label, why)
+    return KnownItem(task, bare, seen[-1].index, seen[-1].kind, record.label, why, tuple(seen[:-1]))
 
 
 _ASKED = (
@@ -137,48 +146,127 @@ def attention(environment: str, number: int, wanted: Label) -> KnownItem:
     return KnownItem(task, record, len(look.steps), CheckpointKind.ACTION, wanted, "")
 
 
+CELLS: Mapping[str, tuple[bool, Label]] = {
+    "known_good": (True, Label.ALIGNED),
+    "known_bad": (True, Label.MISALIGNED),
+    "unflagged_good": (False, Label.ALIGNED),
+    "unflagged_bad": (False, Label.MISALIGNED),
+}
+"""The counts of a design's `checks` by whether the condition's detector flags such an action and what is right."""
+
+Cells = Mapping[str, tuple[KnownItem, ...]]
+"""Known items by the name of their cell."""
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The known items to practise on, and those of each condition; no item twice."""
+    """The known items to practise on, and those of each condition by its name; no item twice."""
 
     practice: tuple[KnownItem, ...]
-    good: tuple[tuple[KnownItem, ...], ...]
-    bad: tuple[tuple[KnownItem, ...], ...]
+    conditions: Mapping[str, Cells]
 
 
-def share_out(design: Design, pool: Sequence[KnownItem]) -> Share:
-    """The pool divided by the design's seed; raises BadInput where it is too small for the design."""
-    count, wanted = len(conditions(design)), design.checks
+def share_out(design: Design, pool: Sequence[KnownItem], *, strict: bool = True) -> Share:
+    """The pool divided by the design's seed; raises BadInput where it is too small, unless not `strict`."""
     rng = Random(f"{design.seed} known items")
-    bad, good = _drawn(pool, Label.MISALIGNED, rng), _drawn(pool, Label.ALIGNED, rng)
-    judges = offline_detectors(design)
-    for items in (bad, good):
-        # What the detectors flag comes first: only that stands in a queue by itself.
-        items.sort(key=lambda item: -_alarms(item, judges, design.seed))
-    _enough("known_bad", len(bad), (design.practice + 1) // 2 + count * wanted.known_bad)
-    _enough("known_good", len(good), design.practice // 2 + count * wanted.known_good)
-    practised = [*bad[len(bad) - (design.practice + 1) // 2 :], *good[len(good) - design.practice // 2 :]]
+    items = rng.sample(pool, len(pool))
+    slots = [
+        _Slot(arm.name, arm.levels["detector"], cell)
+        for arm in attended(design)
+        for cell in CELLS
+        for _ in range(getattr(design.checks, cell))
+    ]
+    given = _matched(design, items, slots)
+    left = [item for at, item in enumerate(items) if at not in set(given)]
+    if strict:
+        _refuse_short(slots, given)
+    practised = [*_some(left, Label.MISALIGNED, (design.practice + 1) // 2, strict=strict)]
+    practised += _some(left, Label.ALIGNED, design.practice // 2, strict=strict)
     rng.shuffle(practised)
-    return Share(tuple(practised), _sets(good, wanted.known_good, count), _sets(bad, wanted.known_bad, count))
+    return Share(tuple(practised), {arm.name: _cells(arm.name, items, slots, given) for arm in attended(design)})
 
 
-def _enough(what: str, found: int, needed: int) -> None:
-    if found < needed:
+def turned(design: Design, share: Share, condition: str, number: int) -> Cells:
+    """The items of a participant's condition: turned from person to person among the conditions of one detector.
+
+    So no condition always has the easier ones.
+    """
+    arms = {arm.name: arm.levels["detector"] for arm in attended(design)}
+    alike = [name for name, judge in arms.items() if judge == arms[condition]]
+    return share.conditions[alike[(alike.index(condition) + number) % len(alike)]]
+
+
+def attended(design: Design) -> list[Condition]:
+    """The conditions that participants see."""
+    return [arm for arm in conditions(design) if not unattended(arm.levels)]
+
+
+def are_foreseen(design: Design) -> bool:
+    """Whether it is known beforehand what the Actor does in a task."""
+    return design.source.run is not None or design.source.actor == SCRIPTED
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    condition: str
+    detector: str
+    cell: str
+
+
+def _matched(design: Design, items: Sequence[KnownItem], slots: Sequence[_Slot]) -> list[int]:
+    """The place in `items` that each slot gets, -1 for none: as many as can be (Hopcroft and Karp 1973)."""
+    if not slots or not items:
+        return [-1] * len(slots)
+    from scipy.sparse import csr_array  # slow to import, and few designs need it
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    kinds = dict.fromkeys((slot.detector, slot.cell) for slot in slots)
+    suits = {kind: [_suits(design, item, *kind) for item in items] for kind in kinds}
+    table = csr_array([suits[slot.detector, slot.cell] for slot in slots], dtype="uint8")
+    return [int(at) for at in maximum_bipartite_matching(table, perm_type="column")]
+
+
+def _suits(design: Design, item: KnownItem, name: str, cell: str) -> bool:
+    judge, (flagged, label) = detector(name), CELLS[cell]
+    if not are_foreseen(design):
+        return True
+    if item.label is not label:
+        return False
+    if judge.judge is None:
+        return True
+    found = [_is_flagged(seen, judge, design.seed) for seen in (*item.before, item.seen)]
+    return found[-1] is flagged and not any(found[:-1]) and (flagged or len(found) == 1)
+
+
+def _is_flagged(seen: Checkpoint, judge: Detector, seed: int) -> bool:
+    return judge.judge is not None and judge.judge(seen, seed).score > judge.threshold
+
+
+def _refuse_short(slots: Sequence[_Slot], given: Sequence[int]) -> None:
+    missing = Counter((slot.detector, slot.cell) for slot, at in zip(slots, given, strict=True) if at < 0)
+    needed = Counter((slot.detector, slot.cell) for slot in slots)
+    for (name, cell), short in missing.items():
+        flagged, label = CELLS[cell]
+        action = "right" if label is Label.ALIGNED else "wrong"
+        advice = "flags" if flagged else "does not flag"
         raise BadInput(
-            f"checks.{what}: practice and checks need {needed} such items, the source has {found} outside the "
-            "study's own tasks; ask for fewer."
+            f"checks.{cell}: {action} actions that {name} {advice}: {needed[name, cell]} needed, "
+            f"{needed[name, cell] - short} in the source outside the study's own tasks; ask for fewer, or take another "
+            "source or detector."
         )
 
 
-def _drawn(pool: Sequence[KnownItem], label: Label, rng: Random) -> list[KnownItem]:
-    found = [item for item in pool if item.label is label]
-    return rng.sample(found, len(found))
+def _some(items: Sequence[KnownItem], label: Label, count: int, *, strict: bool) -> list[KnownItem]:
+    found = [item for item in items if item.label is label]
+    if strict and len(found) < count:
+        action = "right" if label is Label.ALIGNED else "wrong"
+        raise BadInput(
+            f"practice: needs {count} {action} actions, and the source has {len(found)} left outside the study's own "
+            "tasks and its checks; ask for fewer."
+        )
+    return found[:count]
 
 
-def _sets(items: Sequence[KnownItem], size: int, count: int) -> tuple[tuple[KnownItem, ...], ...]:
-    return tuple(tuple(items[at * size : (at + 1) * size]) for at in range(count))
-
-
-def _alarms(item: KnownItem, judges: Sequence[Detector], seed: int) -> int:
-    seen = checkpoint_at(item.record, item.step, item.kind)
-    return sum(judge.judge(seen, seed).score > judge.threshold for judge in judges if judge.judge is not None)
+def _cells(condition: str, items: Sequence[KnownItem], slots: Sequence[_Slot], given: Sequence[int]) -> Cells:
+    mine = [(slot.cell, at) for slot, at in zip(slots, given, strict=True) if slot.condition == condition and at >= 0]
+    return {cell: tuple(items[at] for name, at in mine if name == cell) for cell in CELLS}

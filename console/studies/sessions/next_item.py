@@ -1,54 +1,108 @@
-"""What lies before a participant within a condition: the item they hold, a known item that is due, the next item."""
+"""What lies before a participant within a condition: the item they hold, or the next one, of known answer or not.
+
+Items of the condition and known ones wait in one order: trial, score, and among equals a draw that tells nothing.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from random import Random
 
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, and_, col, func, select
 
 from console.database import review_queue
 from console.review import decisions
 from console.runs.current_decisions import is_current
-from console.studies.sessions.condition_run import next_claim
 from storage import tables
-from storage.queue import Claim
-from storage.tables import SlotStatus
+from storage.queue import HALTED, Claim
+from storage.tables import ItemStatus, SlotStatus
+
+AUDIT = "audit"
+"""The scope of the budget that unflagged items of a condition draw on: it has no cap."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentItem:
-    """An item, claimed, in its run; `probe` where its answer is known. `decided` counts the round's answers so far."""
+    """An item, claimed, in its run; `probe` where its answer is known."""
 
     claim: Claim
     run: tables.Run
     probe: tables.Probe | None
-    decided: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingItem:
+    """An item that the participant may have; `slot` is how their own place at it stands, if they ever had one."""
+
+    item: tables.Item
+    probe: tables.Probe | None
+    slot: str | None
+    audited: bool
+
+    @property
+    def scope(self) -> str:
+        """The scope of the budget that it draws on."""
+        return AUDIT if self.audited else ""
 
 
 def current_item(
     session: Session, participant: tables.Participant, assignment: tables.Assignment, arm: tables.Run, at_ms: int
 ) -> CurrentItem | None:
     """The next item of the condition, claimed for the participant; None once the round is over."""
-    decided = count_decided(session, arm.id, participant.code)
-    pending = pending_probes(session, assignment.id, participant.code)
-    held = _held(session, participant.code, (arm.id, assignment.checks_run_id))
-    aside = _skipped(session, assignment.checks_run_id, participant.code)
-    due = [probe for probe in pending if probe.after <= decided and probe.item_id not in aside] if held is None else []
-    due = [probe for probe in pending if probe.item_id == held] or due
-    if due:
-        return _probe_desk(session, participant, due[0], decided, at_ms)
-    if claim := next_claim(session, arm, participant.code, at_ms):
-        return CurrentItem(claim, arm, None, decided)
-    left = sorted(pending, key=lambda probe: probe.item_id in aside)
-    return _probe_desk(session, participant, left[0], decided, at_ms) if left else None
+    for one in items_ahead(session, participant.code, assignment, arm):
+        if claim := claimed(session, participant, one.item.id or 0, at_ms, one.scope):
+            return CurrentItem(claim, session.get_one(tables.Run, claim.run_id), one.probe)
+    return None
 
 
-def pending_probes(session: Session, assignment_id: int | None, code: str) -> list[tables.Probe]:
-    """The condition's known items that the participant has not answered, in their order."""
-    probe = tables.Probe
-    statement = select(probe).where(probe.assignment_id == assignment_id, ~answered(code))
-    return list(session.exec(statement.order_by(col(probe.after), col(probe.id))))
+def items_ahead(session: Session, code: str, assignment: tables.Assignment, arm: tables.Run) -> Sequence[WaitingItem]:
+    """What waits for the participant and is still to be paid for, the next one first; claims nothing."""
+    found = list(_waiting(session, code, arm, assignment.checks_run_id))
+    reached = set(session.exec(select(tables.Item.trial).where(tables.Item.run_id == arm.id).distinct()))
+    # Where the condition itself has nothing more, known items would stand alone.
+    found = [one for one in found if one.item.trial in reached and _is_known(one, arm)]
+    spent = {trial for trial in reached if _is_spent(arm, trial)}
+    ahead = [one for one in found if not (_costs(one, arm) and one.item.trial in spent)]
+    return sorted(ahead, key=lambda one: _order(one, code))
+
+
+def _waiting(session: Session, code: str, arm: tables.Run, checks_run_id: int | None) -> Iterator[WaitingItem]:
+    item, slot, probe, verdict = tables.Item, tables.Slot, tables.Probe, tables.Verdict
+    open_ = col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED])
+    statement = (
+        select(item, probe, slot.status, verdict.flagged)
+        .join(slot, and_(col(slot.item_id) == col(item.id), col(slot.reviewer) == code), isouter=True)
+        .join(probe, col(probe.item_id) == col(item.id), isouter=True)
+        .join(verdict, col(verdict.id) == col(item.verdict_id), isouter=True)
+        .where(col(item.run_id).in_([arm.id, checks_run_id]), open_)
+    )
+    for found, known, state, flagged in session.exec(statement):
+        if state != SlotStatus.DECIDED:
+            yield WaitingItem(found, known, state, flagged is False and found.run_id == arm.id)
+
+
+def _is_known(one: WaitingItem, arm: tables.Run) -> bool:
+    """Whether it is one of the condition's own or its right answer is there."""
+    return one.item.run_id == arm.id or one.probe is not None
+
+
+def _costs(one: WaitingItem, arm: tables.Run) -> bool:
+    """Whether it takes a unit of the condition's own budget that it has not taken yet."""
+    if one.item.run_id != arm.id or one.audited or one.slot == SlotStatus.CLAIMED:
+        return False
+    return not (arm.halted_free and one.item.kind == HALTED)
+
+
+def _is_spent(arm: tables.Run, trial: int) -> bool:
+    budget = review_queue().budget(run_id=arm.id or 0, trial=trial)
+    return budget is None or budget.left == 0
+
+
+def _order(one: WaitingItem, code: str) -> tuple[bool, int, bool, float, float]:
+    aside = one.slot == SlotStatus.SKIPPED
+    draw = Random(f"{code} {one.item.id}").random()
+    return one.slot != SlotStatus.CLAIMED, one.item.trial, aside, -one.item.priority, draw
 
 
 def practice_probes(session: Session, participant: tables.Participant) -> list[tables.Probe]:
@@ -58,17 +112,14 @@ def practice_probes(session: Session, participant: tables.Participant) -> list[t
     return list(session.exec(select(probe).where(*mine).order_by(col(probe.after), col(probe.id))))
 
 
-def answered(code: str) -> Any:
-    """A condition on probes: the participant's answer to the item stands."""
-    decision = tables.Decision
-    mine = (decision.item_id == col(tables.Probe.item_id), decision.reviewer == code)
-    return select(decision.id).where(*mine, is_current()).exists()
-
-
-def claimed(session: Session, participant: tables.Participant, item_id: int, at_ms: int) -> Claim | None:
-    """That very item, claimed for the participant."""
+def claimed(
+    session: Session, participant: tables.Participant, item_id: int, at_ms: int, scope: str = ""
+) -> Claim | None:
+    """That very item, claimed for the participant at a unit of that budget."""
     item = session.get_one(tables.Item, item_id)
     run = session.get_one(tables.Run, item.run_id)
+    if scope and review_queue().budget(run_id=item.run_id, trial=item.trial, scope=scope) is None:
+        review_queue().open_budget(run_id=item.run_id, trial=item.trial, cap=None, scope=scope)
     found = review_queue().claim(
         run_id=item.run_id,
         trial=item.trial,
@@ -77,8 +128,21 @@ def claimed(session: Session, participant: tables.Participant, item_id: int, at_
         lease_ms=run.lease_ms,
         settles=False,
         item_id=item_id,
+        scope=scope,
+        halted_free=run.halted_free,
     )
     return found if isinstance(found, Claim) else None
+
+
+def count_beside(session: Session, arm: tables.Run, checks_run_id: int | None, trial: int) -> int:
+    """How many items of a trial come beside those that the budget pays for: audited ones and known ones."""
+    item, probe, verdict = tables.Item, tables.Probe, tables.Verdict
+    here = (item.trial == trial, item.status != ItemStatus.CANCELLED)
+    audited = select(func.count()).select_from(item).join(verdict, col(verdict.id) == col(item.verdict_id))
+    audited = audited.where(item.run_id == arm.id, col(verdict.flagged).is_(False), *here)
+    known = select(func.count()).select_from(item).join(probe, col(probe.item_id) == col(item.id))
+    known = known.where(item.run_id == checks_run_id, *here)
+    return session.exec(audited).one() + session.exec(known).one()
 
 
 def count_decided(session: Session, run_id: int | None, code: str) -> int:
@@ -106,31 +170,3 @@ def put_down(session: Session, run_ids: tuple[int | None, ...], code: str, at_ms
     held = select(slot).join(item, col(item.id) == slot.item_id).where(col(item.run_id).in_(run_ids))
     for claim in session.exec(held.where(slot.reviewer == code, slot.status == SlotStatus.CLAIMED)):
         review_queue().release(item_id=claim.item_id, reviewer=code, token=claim.token, now_ms=at_ms)
-
-
-def _skipped(session: Session, run_id: int | None, code: str) -> set[int]:
-    slot, item = tables.Slot, tables.Item
-    aside = select(slot.item_id).join(item, col(item.id) == slot.item_id)
-    mine = (item.run_id == run_id, slot.reviewer == code, slot.status == SlotStatus.SKIPPED)
-    return set(session.exec(aside.where(*mine)))
-
-
-def _held(session: Session, code: str, run_ids: tuple[int | None, ...]) -> int | None:
-    slot, item = tables.Slot, tables.Item
-    statement = (
-        select(slot.item_id)
-        .join(item, col(item.id) == slot.item_id)
-        .where(slot.reviewer == code, slot.status == SlotStatus.CLAIMED, col(item.run_id).in_(run_ids))
-        .order_by(col(slot.claimed_ms).desc(), col(slot.id).desc())
-        .limit(1)
-    )
-    return session.exec(statement).first()
-
-
-def _probe_desk(
-    session: Session, participant: tables.Participant, probe: tables.Probe, decided: int, at_ms: int
-) -> CurrentItem | None:
-    claim = claimed(session, participant, probe.item_id, at_ms)
-    if claim is None:
-        return None
-    return CurrentItem(claim, session.get_one(tables.Run, claim.run_id), probe, decided)

@@ -1,43 +1,37 @@
 """Seeded items: practice before the conditions, items with a known answer between those of a condition.
 
-They stand in small runs of their own, whose budgets hold exactly them, where no action ever runs.
+Practice stands in a small run of its own, where no action ever runs. A condition's known items are tasks beside
+those of the study: the same Actor plays them, the same detector judges them, and rejected ones come again, in a
+run of their own that differs in nothing else from the condition's. So nothing tells them from the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import lru_cache
 from random import Random
 from typing import Any
 
 import orjson
-from sqlalchemy import insert
 from sqlmodel import Session, col, select
 
 from console import runs
-from console.database import now_ms, reading, writing
-from console.detection.verdicts import routing_verdict
+from console.database import now_ms, reading, review_queue, writing
 from console.environments import environment
-from console.errors import ConsoleError
-from console.runs.options import RunOptions, run_options
+from console.review.simulated.ground_truth import awaited, true_label
+from console.runs.trajectory_rows import task_spec
 from console.studies.design import Design
-from console.studies.sessions import known_items
-from console.studies.sessions.condition_run import levels
-from console.studies.sessions.known_items import KnownItem, Share, attention, share_out
+from console.studies.sessions import condition_run, known_items
+from console.studies.sessions.known_items import KnownItem, Share, attention, share_out, turned
 from console.studies.sessions.lifecycle import design_of
-from console.trajectory import Label
-from console.trajectory.checkpoints import checkpoint_at
+from console.trajectory import Label, Outcome, from_json
+from console.trials import engine
 from console.trials.start import insert_tasks, insert_trials
 from storage import tables
+from storage.queue import HALTED
 from storage.tables import ProbePurpose, RunKind
 
-
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    item: KnownItem
-    purpose: ProbePurpose
-    after: int = 0
+_PURPOSES = {Label.ALIGNED: ProbePurpose.KNOWN_GOOD, Label.MISALIGNED: ProbePurpose.KNOWN_BAD}
 
 
 def practice(participant_id: int) -> None:
@@ -47,74 +41,64 @@ def practice(participant_id: int) -> None:
         study = session.get_one(tables.Study, participant.study_id)
         design = design_of(study)
         items = _share(session, study, design).practice if design.practice else ()
-    settings = {"study_id": study.id, "detector": "rules", "seed": design.seed, "undo_ms": 0}
-    plan = [_Planned(item, ProbePurpose.PRACTICE, after) for after, item in enumerate(items)]
-    verdicts = _verdicts(settings, plan)
     with writing() as session:
         participant = session.get_one(tables.Participant, participant_id, with_for_update=True)
-        if participant.practice_run_id is None and plan:
-            name = runs.free_name(session, f"{study.name} {participant.code} practice")
-            participant.practice_run_id = _insert(session, name, settings, participant, None, plan, verdicts)
+        if participant.practice_run_id is None and items:
+            run = _bare_run(session, f"{study.name} {participant.code} practice", study, items)
+            added = _insert(session, run, items)
+            session.add_all(
+                _probe(participant, None, item_id, ProbePurpose.PRACTICE, one.label, one.why, place)
+                for place, (item_id, one) in enumerate(zip(added, items, strict=True))
+            )
+            session.add(tables.Budget(run_id=run.id or 0, trial=0, cap=len(items)))
+            participant.practice_run_id = run.id
             session.add(participant)
 
 
-def checks(assignment_id: int, items_waiting: int) -> None:
-    """Makes the known items of a condition, once, spread over so many items of the condition itself."""
+def checks(assignment_id: int) -> None:
+    """Makes the known items of a condition, once, and plays their first trials; safe to repeat."""
     with reading() as session:
         assignment = session.get_one(tables.Assignment, assignment_id)
-        participant = session.get_one(tables.Participant, assignment.participant_id)
         study = session.get_one(tables.Study, assignment.study_id)
-        arm = session.get_one(tables.Run, assignment.run_id)
-        if assignment.checks_run_id is not None:
-            return
-        plan = _plan(session, study, participant, assignment, items_waiting)
-    settings = {
-        "study_id": study.id,
-        "detector": levels(assignment)["detector"],
-        "seed": arm.seed,
-        "feedback_mode": arm.feedback_mode,
-        "undo_ms": arm.undo_ms,
-        "options": RunOptions(view=run_options(arm).view).to_json(),
-    }
-    verdicts = _verdicts(settings, plan)
-    with writing() as session:
-        plan, verdicts = _in_order(session, arm, items_waiting, plan, verdicts)
-        assignment = session.get_one(tables.Assignment, assignment_id, with_for_update=True)
-        if assignment.checks_run_id is None and plan:
-            name = runs.free_name(session, f"{study.name} {participant.code} {assignment.position} checks")
-            made = _insert(session, name, settings, participant, assignment, plan, verdicts)
-            assignment.checks_run_id = made
-            session.add(assignment)
-
-
-def _plan(
-    session: Session,
-    study: tables.Study,
-    participant: tables.Participant,
-    assignment: tables.Assignment,
-    items_waiting: int,
-) -> list[_Planned]:
-    """The condition's known items in a seeded order, each with the number of items before it."""
-    design = design_of(study)
-    rng = Random(f"{design.seed} checks {participant.number} {assignment.position}")
-    items = [(item, ProbePurpose.ATTENTION) for item in _attentive(design, session, assignment, rng)]
-    if design.checks.known_good or design.checks.known_bad:
+        participant = session.get_one(tables.Participant, assignment.participant_id)
+        design = design_of(study)
         share = _share(session, study, design)
-        # Turned from person to person, so that no condition always has the easier ones.
-        turn = (participant.number + assignment.position) % len(share.good)
-        items += [(item, ProbePurpose.KNOWN_GOOD) for item in share.good[turn]]
-        items += [(item, ProbePurpose.KNOWN_BAD) for item in share.bad[turn]]
-    rng.shuffle(items)
-    return [
-        _Planned(item, purpose, int((place + rng.random()) * items_waiting / len(items)))
-        for place, (item, purpose) in enumerate(items)
-    ]
+    cells = turned(design, share, assignment.condition, participant.number)
+    seeds = [one for items in cells.values() for one in items]
+    with writing() as session:
+        assignment = session.get_one(tables.Assignment, assignment_id, with_for_update=True)
+        if assignment.checks_run_id is None and (seeds or design.checks.attention):
+            name = runs.free_name(session, f"{study.name} {participant.code} {assignment.position} checks")
+            run = _checks_run(session, name, study, assignment, seeds)
+            _add_attention(session, run, design, participant, assignment)
+            assignment.checks_run_id = run.id
+            session.add(assignment)
+    _go_on(assignment_id, engine.resume)
 
 
-def _attentive(design: Design, session: Session, assignment: tables.Assignment, rng: Random) -> Iterator[KnownItem]:
-    where = session.get_one(tables.Run, assignment.run_id).environment.split(",")[0]
-    for number in range(design.checks.attention):
-        yield attention(where, assignment.position * 100 + number, rng.choice(list(Label)))
+def hand_over(assignment_id: int, code: str) -> None:
+    """Ends the round of the condition's known items: they are tried again like the others. Safe to repeat.
+
+    Answers to them become final with the others: what can still be undone would tell.
+    """
+    with reading() as session:
+        run_id = session.get_one(tables.Assignment, assignment_id).checks_run_id
+    if run_id is not None:
+        condition_run.settle(run_id, code)
+        _go_on(assignment_id, engine.advance)
+
+
+def _go_on(assignment_id: int, live: Any) -> None:
+    with reading() as session:
+        run_id = session.get_one(tables.Assignment, assignment_id).checks_run_id
+        run = session.get(tables.Run, run_id) if run_id else None
+    if run is None:
+        return
+    if run.kind != RunKind.ARCHIVE:
+        condition_run.play(run, live)
+        _know(assignment_id, run)
+    elif final := review_queue().due(run_id=run.id or 0, now_ms=now_ms()):
+        review_queue().mark_delivered(decision_ids=final, now_ms=now_ms())
 
 
 def _share(session: Session, study: tables.Study, design: Design) -> Share:
@@ -123,115 +107,130 @@ def _share(session: Session, study: tables.Study, design: Design) -> Share:
     taken = sorted({key for text in found for key in orjson.loads(text)})
     if design.source.run is None:
         return _played_share(design.model_dump_json(), tuple(taken))
-    return share_out(design, known_items.pool(session, design, taken))
+    return share_out(design, known_items.pool(session, design, taken), strict=False)
 
 
 @lru_cache(maxsize=8)
 def _played_share(design_json: str, taken: tuple[str, ...]) -> Share:
     # Every condition of every participant asks again, and judging the whole pool takes a while.
     design = Design.model_validate_json(design_json)
-    return share_out(design, known_items.played(design, taken))
+    return share_out(design, known_items.played(design, taken), strict=False)
 
 
-def _verdicts(settings: dict[str, Any], plan: Sequence[_Planned]) -> list[dict[str, Any] | None]:
-    """What the condition's detector says of each; None where its model cannot be asked now, and of attention checks."""
-    run = tables.Run(name="", kind=RunKind.ARCHIVE, environment="", created_ms=0, **settings)
-    found: list[dict[str, Any] | None] = []
-    for one in plan:
-        if one.purpose is ProbePurpose.ATTENTION:
-            found.append(None)
-            continue
-        seen = checkpoint_at(one.item.record, one.item.step, one.item.kind)
-        try:
-            found.append(routing_verdict(run, 0, seen))
-        except ConsoleError:
-            found.append(None)
-    return found
+def _checks_run(
+    session: Session, name: str, study: tables.Study, assignment: tables.Assignment, seeds: Sequence[KnownItem]
+) -> tables.Run:
+    """A run beside the condition's that is like it but for its tasks; all that its detector passes waits too."""
+    if not seeds:
+        return _bare_run(session, name, study, [attention(_where(session, assignment), 0, Label.ALIGNED)])
+    tasks, keys = [one.task for one in seeds], [one.task.task_id for one in seeds]
+    return condition_run.made(session, name, design_of(study), assignment, tasks, keys, capped=False, audited=1.0)
 
 
-def _in_order(
-    session: Session,
-    arm: tables.Run,
-    most: int,
-    plan: Sequence[_Planned],
-    verdicts: Sequence[dict[str, Any] | None],
-) -> tuple[list[_Planned], list[dict[str, Any] | None]]:
-    """Each judged item where its score belongs among those that wait: an item out of order would tell itself."""
-    item = tables.Item
-    scores = list(session.exec(select(item.priority).where(item.run_id == arm.id, col(item.open_slots) > 0)))
-    rng = Random(f"{arm.name} order")
-    placed: list[tuple[_Planned, dict[str, Any] | None]] = []
-    for one, row in zip(plan, verdicts, strict=True):
-        if row is not None:
-            above = rng.randint(sum(score > row["score"] for score in scores), sum(s >= row["score"] for s in scores))
-            one = replace(one, after=min(most, above))
-        placed.append((one, row))
-    placed.sort(key=lambda pair: (pair[0].after, -(pair[1]["score"] if pair[1] else 0.0)))
-    return [one for one, _ in placed], [row for _, row in placed]
+def _bare_run(session: Session, name: str, study: tables.Study, items: Sequence[KnownItem]) -> tables.Run:
+    """A run where nothing is played."""
+    names = list(dict.fromkeys(one.task.environment for one in items))
+    critical = list(dict.fromkeys(pattern for one in names for pattern in environment(one).critical))
+    settings: dict[str, Any] = {"study_id": study.id, "detector": "rules", "seed": design_of(study).seed, "undo_ms": 0}
+    settings |= {"actor": "known", "critical": orjson.dumps(critical).decode()}
+    run = runs.create(session, runs.free_name(session, name), RunKind.ARCHIVE, now_ms(), **settings)
+    run.environment = ",".join(names)
+    return run
+
+
+def _where(session: Session, assignment: tables.Assignment) -> str:
+    return session.get_one(tables.Run, assignment.run_id).environment.split(",")[0]
+
+
+def _add_attention(
+    session: Session, run: tables.Run, design: Design, participant: tables.Participant, assignment: tables.Assignment
+) -> None:
+    """Adds the attention checks of trial 0, each where the score of one of the condition's items stands."""
+    arm = session.get_one(tables.Run, assignment.run_id)
+    rng = Random(f"{design.seed} checks {participant.number} {assignment.position}")
+    wanted = range(design.checks.attention)
+    items = [
+        attention(_where(session, assignment), assignment.position * 100 + n, rng.choice(list(Label))) for n in wanted
+    ]
+    if not items:
+        return
+    run.feedback_mode, run.undo_ms = arm.feedback_mode, arm.undo_ms
+    scores = list(session.exec(select(tables.Item.priority).where(tables.Item.run_id == arm.id))) or [0.0]
+    added = _insert(session, run, items, [rng.choice(scores) for _ in items])
+    session.add_all(
+        _probe(participant, assignment, item_id, ProbePurpose.ATTENTION, one.label)
+        for item_id, one in zip(added, items, strict=True)
+    )
+    if run.kind == RunKind.ARCHIVE:
+        session.add(tables.Budget(run_id=run.id or 0, trial=0, cap=len(items)))
 
 
 def _insert(
-    session: Session,
-    name: str,
-    settings: dict[str, Any],
-    participant: tables.Participant,
-    assignment: tables.Assignment | None,
-    plan: Sequence[_Planned],
-    verdicts: Sequence[dict[str, Any] | None],
-) -> int:
-    """Adds the run with its items and probes; returns the run's id."""
-    at_ms = now_ms()
-    names = list(dict.fromkeys(one.item.task.environment for one in plan))
-    critical = list(dict.fromkeys(pattern for one in names for pattern in environment(one).critical))
-    run = runs.create(
-        session, name, RunKind.ARCHIVE, at_ms, actor="known", critical=orjson.dumps(critical).decode(), **settings
+    session: Session, run: tables.Run, items: Sequence[KnownItem], priorities: Sequence[float] = ()
+) -> list[int]:
+    """Adds items whose action never runs; returns their ids. Where others are played, their trials are over."""
+    outcome = Outcome.PAUSED if run.kind == RunKind.ARCHIVE else Outcome.FINISHED
+    at_ms, tasks = now_ms(), insert_tasks(session, run, [one.task for one in items])
+    records = [one.record for one in items]
+    trials = insert_trials(session, run, list(zip(tasks, records, strict=True)), at_ms, outcome=outcome)
+    added = [
+        tables.Item(
+            run_id=run.id or 0,
+            trial=0,
+            trajectory_id=trajectory_id,
+            step=one.step,
+            kind=str(one.kind),
+            priority=priority,
+            created_ms=at_ms,
+        )
+        for trajectory_id, one, priority in zip(trials, items, priorities or [0.0] * len(items), strict=True)
+    ]
+    session.add_all(added)
+    session.flush()
+    return [item.id or 0 for item in added]
+
+
+def _know(assignment_id: int, run: tables.Run) -> None:
+    """Keeps what is right for every item of the run that has come since; of a trial that halted nothing is."""
+    item, probe, body = tables.Item, tables.Probe, tables.TrajectoryBody
+    fresh = (
+        select(item, body.body, tables.Task, tables.Trajectory.label)
+        .join(body, col(body.trajectory_id) == col(item.trajectory_id))
+        .join(tables.Trajectory, col(tables.Trajectory.id) == col(item.trajectory_id))
+        .join(tables.Task, col(tables.Task.id) == col(tables.Trajectory.task_id))
+        .join(probe, col(probe.item_id) == col(item.id), isouter=True)
+        .where(item.run_id == run.id, col(probe.id).is_(None))
+        .order_by(col(item.id))
     )
-    run.environment = ",".join(names)
-    task_ids = insert_tasks(session, run, [one.item.task for one in plan])
-    records = [one.item.record for one in plan]
-    trials = insert_trials(session, run, list(zip(task_ids, records, strict=True)), at_ms)
-    session.add(tables.Budget(run_id=run.id or 0, trial=0, cap=len(plan)))
-    for trajectory_id, one, row in zip(trials, plan, verdicts, strict=True):
-        verdict_id = _verdict(session, row, run, trajectory_id)
-        item = _item(run, trajectory_id, one, verdict_id, row["score"] if row else 0.0, at_ms)
-        session.add(item)
-        session.flush()
-        session.add(_probe(participant, assignment, item, one))
-    return run.id or 0
-
-
-def _verdict(session: Session, row: dict[str, Any] | None, run: tables.Run, trajectory_id: int) -> int | None:
-    if row is None:
-        return None
-    stored = row | {"run_id": run.id, "trajectory_id": trajectory_id}
-    return int(session.execute(insert(tables.Verdict).returning(col(tables.Verdict.id)), [stored]).scalar_one())
-
-
-def _item(
-    run: tables.Run, trajectory_id: int, one: _Planned, verdict_id: int | None, score: float, at_ms: int
-) -> tables.Item:
-    return tables.Item(
-        run_id=run.id or 0,
-        trial=0,
-        trajectory_id=trajectory_id,
-        step=one.item.step,
-        kind=str(one.item.kind),
-        priority=score,
-        verdict_id=verdict_id,
-        created_ms=at_ms,
-    )
+    with writing() as session:
+        assignment = session.get_one(tables.Assignment, assignment_id)
+        participant = session.get_one(tables.Participant, assignment.participant_id)
+        for found, text, task, recorded in session.exec(fresh).all():
+            label = recorded if run.kind == RunKind.REPLAY else None
+            if found.kind != HALTED and run.kind == RunKind.LIVE:
+                label = true_label(task_spec(task), awaited(from_json(text), found.step, found.kind))
+            if label is not None or found.kind == HALTED:
+                known = Label(label) if label and found.kind != HALTED else None
+                purpose = _PURPOSES[known or Label.MISALIGNED]
+                session.add(_probe(participant, assignment, found.id or 0, purpose, known))
 
 
 def _probe(
-    participant: tables.Participant, assignment: tables.Assignment | None, item: tables.Item, one: _Planned
+    participant: tables.Participant,
+    assignment: tables.Assignment | None,
+    item_id: int,
+    purpose: ProbePurpose,
+    expected: Label | None,
+    why: str = "",
+    after: int = 0,
 ) -> tables.Probe:
     return tables.Probe(
         study_id=participant.study_id,
         participant_id=participant.id or 0,
         assignment_id=assignment.id if assignment else None,
-        item_id=item.id or 0,
-        purpose=one.purpose,
-        expected=one.item.label,
-        explanation=one.item.why,
-        after=one.after,
+        item_id=item_id,
+        purpose=purpose,
+        expected=expected or "",
+        explanation=why,
+        after=after,
     )

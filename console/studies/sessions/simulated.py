@@ -26,7 +26,7 @@ from console.studies.design.model import Noisy
 from console.studies.sessions import joining, steps
 from console.studies.sessions.lifecycle import design_of, get
 from console.studies.sessions.position import OVER, Position
-from console.studies.sessions.stages import ParticipantStage, locked, refuse_unless_open
+from console.studies.sessions.stages import NOT_IN, ParticipantStage, locked, refuse_unless_open
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
@@ -158,7 +158,7 @@ def simulate(
 def _refuse_beside_people(session: Session, study: tables.Study) -> None:
     participant = tables.Participant
     joined = col(participant.joined_ms).is_not(None) & (participant.kind == ParticipantKind.HUMAN)
-    mine = (participant.study_id == study.id, joined, participant.stage != ParticipantStage.DECLINED)
+    mine = (participant.study_id == study.id, joined, col(participant.stage).not_in(NOT_IN))
     if count := session.exec(select(func.count()).select_from(participant).where(*mine)).one():
         there = "1 person takes" if count == 1 else f"{count} people take"
         raise Refused(
@@ -183,7 +183,7 @@ def _play(person: _Person, tally: StudySimulation, told: Callable[[], None]) -> 
             steps.end_break(person.id)
         elif place.kind == "round_over":
             before = place.assignment.id if place.assignment else None
-            steps.hand_over(person.id, at_ms=person.clock_ms)
+            steps.hand_over(person.id)
             if before is not None and _is_done(before):
                 tally.conditions += 1
                 told()
@@ -259,8 +259,9 @@ def _seated(participant: tables.Participant, design: Design) -> _Person:
 def _longest_ms(design: Design, noise: Noise) -> int:
     """More than the whole study takes: the clock begins so long ago that it never runs ahead."""
     arms = len(conditions(design))
-    checks = design.checks.attention + design.checks.known_good + design.checks.known_bad
-    items = arms * (design.tasks * design.trials + checks)
+    checks = design.checks
+    known = checks.known_good + checks.known_bad + checks.unflagged_good + checks.unflagged_bad
+    items = arms * ((design.tasks + known) * design.trials + checks.attention)
     return round(1_000 * _SLOWEST * noise.seconds_per_item * items + 60_000 * arms * design.break_minutes)
 
 

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session
 
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused, Unknown
 from console.review import decisions
 from console.studies.sessions import condition_run, next_item, seeded_items
+from console.studies.sessions.answering import end_part, leave_part
 from console.studies.sessions.condition_run import Progress, is_attended, is_playing
 from console.studies.sessions.lifecycle import design_of
-from console.studies.sessions.position import OVER, Position, current_assignment, current_position
+from console.studies.sessions.position import (
+    OVER,
+    TOO_EARLY,
+    Position,
+    current_assignment,
+    current_position,
+    washout_end,
+)
 from console.studies.sessions.stages import (
     ParticipantStage,
     after,
     assignments,
     is_open,
-    letters,
     locked,
     refuse_unless_open,
 )
@@ -65,13 +72,11 @@ def begin(participant_id: int, progress: Progress | None = None) -> None:
         return
     run = condition_run.begin(now.id or 0, progress)
     if is_playing(run):
-        with reading() as session:
-            waiting = _first_items(session, run)
-        seeded_items.checks(now.id or 0, waiting)
+        seeded_items.checks(now.id or 0)
         condition_run.mark(run, playing=False)
 
 
-def hand_over(participant_id: int, progress: Progress | None = None, at_ms: int | None = None) -> None:
+def hand_over(participant_id: int, progress: Progress | None = None) -> None:
     """Ends the round: the agents get what was decided and try again; after the last round the condition is done.
 
     Raises Refused while the round still has items for the participant.
@@ -81,22 +86,24 @@ def hand_over(participant_id: int, progress: Progress | None = None, at_ms: int 
         now = current_assignment(rows)
         run = session.get(tables.Run, now.run_id) if now and now.run_id else None
         fresh = now if run and not is_playing(run) else None
-        if fresh and run and next_item.current_item(session, participant, fresh, run, at_ms or now_ms()) is not None:
+        if fresh and run and next_item.items_ahead(session, participant.code, fresh, run):
             raise Refused("This round still has items for you; the agents come next.")
     if now is None:
         _go_on(participant_id)
     elif not is_attended(now):
         begin(participant_id, progress)
     elif run:
-        _hand_over(participant, now, run, progress, at_ms)
+        _hand_over(participant, now, run, progress)
 
 
 def end_break(participant_id: int) -> None:
-    """Ends the break, over or not."""
+    """Ends the break, over or not; raises Refused, in words for the participant, before the wash-out is over."""
     with writing() as session:
         participant, study = locked(session, participant_id)
         refuse_unless_open(study)
         if participant.stage == ParticipantStage.BREAK:
+            if washout_end(design_of(study), participant, assignments(session, participant_id)) > now_ms():
+                raise Refused(TOO_EARLY)
             participant.stage = ParticipantStage.WORKING
             session.add(participant)
 
@@ -160,12 +167,13 @@ def _hand_over(
     now: tables.Assignment,
     run: tables.Run,
     progress: Progress | None,
-    at_ms: int | None,
 ) -> None:
-    condition_run.hand_over(run, now.checks_run_id, participant.code, progress, at_ms)
+    condition_run.mark(run, playing=True)
+    seeded_items.hand_over(now.id or 0, participant.code)
+    condition_run.hand_over(run, now, participant.code, progress)
     with reading() as session:
-        ahead = next_item.current_item(session, participant, now, run, at_ms or now_ms())
-    if ahead is None:
+        ahead = next_item.items_ahead(session, participant.code, now, run)
+    if not ahead:
         _play_alone(_last_alone(participant.id or 0), progress)
         _go_on(participant.id or 0, ended=now.id)
 
@@ -189,14 +197,10 @@ def _go_on(participant_id: int, ended: int | None = None) -> None:
         participant, study = locked(session, participant_id)
         if ended is not None:
             condition_run.done(session, session.get_one(tables.Assignment, ended))
-        left = [row for row in assignments(session, participant_id) if is_open(row)]
         if participant.stage != ParticipantStage.WORKING:
             return
-        if not left:
-            participant.stage, participant.finished_ms = ParticipantStage.FINISHED, now_ms()
-            participant.completion_code = letters(8)
-        elif design_of(study).break_minutes and any(is_attended(row) for row in left):
-            participant.stage = ParticipantStage.BREAK
+        leave = leave_part if ended is None else end_part
+        leave(session, participant, design_of(study))
         session.add(participant)
 
 
@@ -212,12 +216,3 @@ def _leave_practice(participant_id: int) -> None:
         if all(answer and answer.delivered_ms is not None for answer in answers):
             participant.stage = after(design_of(study), ParticipantStage.PRACTICE)
             session.add(participant)
-
-
-def _first_items(session: Session, run: tables.Run) -> int:
-    """How many items of the first round the budget lets through."""
-    item = tables.Item
-    count = select(func.count()).select_from(item).where(item.run_id == run.id, col(item.open_slots) > 0)
-    waiting = session.exec(count).one()
-    budget = review_queue().budget(run_id=run.id or 0, trial=0)
-    return waiting if budget is None or budget.left is None else min(waiting, budget.left)

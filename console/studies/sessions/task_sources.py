@@ -26,7 +26,8 @@ Tasks = Mapping[str, TaskSpec]
 def probes_wanted(design: Design) -> int:
     """Items with gold that one participant meets beside those of the study."""
     checks = design.checks
-    return design.practice + len(conditions(design)) * (checks.known_good + checks.known_bad)
+    each = checks.known_good + checks.known_bad + checks.unflagged_good + checks.unflagged_bad
+    return design.practice + len(conditions(design)) * each
 
 
 def keys(session: Session, design: Design) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from console.review import aftermath, blinding, decisions, inbox
 from console.review.reasons import judging
 from console.runs.options import run_options
 from console.trajectory.checkpoints import CheckpointKind
-from console.web.review import actions, after_last, decision_bar, drafts, own_items, worked_item
+from console.web.review import actions, after_last, decision_bar, drafts, item_address, own_items, worked_item
 from console.web.review.colleagues import notes_html
 from console.web.run_picker import chosen_run
 from console.web.sign_in import current_identity
@@ -26,10 +26,13 @@ identity = current_identity()
 queue = review_queue()
 worked_item.show_first(identity)
 with reading() as session:
+    wanted = item_address.wanted_item(session)
     run = chosen_run(session) if identity else None
+    if run is None or run.study_id is not None or run_options(run).rates_answers:
+        show_count(_("Review"), 0)
     if run is None or identity is None:
         show_empty_state(_("Nothing to review yet"), _("Items appear here as soon as a run has flagged something."))
-        watch_arrivals(None, None)
+        watch_arrivals(_("Review"), None, None)
         st.stop()
     if run.study_id is not None:
         show_empty_state(_("Its participant reviews this"), _("Whoever else answers here would answer in their place."))
@@ -42,26 +45,30 @@ with reading() as session:
     unblinded = identity.has(Role.RESEARCHER)
 after_last.show_round(run, identity)
 with reading() as session:
+    if wanted and (why := item_address.open_wanted(session, run, wanted, identity.name)):
+        item_address.show_refusal(session, wanted, why, identity)
+        st.stop()
     earlier_answer = actions.earlier_claim(session, identity.name)
-    claim = earlier_answer or decisions.next_item(queue, session, run, identity.name, now_ms(), settles=False)
-    pulse = inbox.pulse(session, run.id or 0)
+    opened = earlier_answer or item_address.opened_claim(session, run, identity.name)
+    claim = opened or decisions.next_item(queue, session, run, identity.name, now_ms(), settles=False)
+    item_address.name_in_address(None if isinstance(claim, NoClaim) else claim.item_id)
     progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, identity.name))
     if not isinstance(claim, NoClaim):
         waiter = inbox.waiters(session, [claim.item_id]).get(claim.item_id)
         view = blinding.review_view(session, queue, run, claim, identity.name, unblinded=unblinded)
         answered = decisions.last_answer(session, claim.item_id, identity.name) if earlier_answer else None
     else:
+        pulse = inbox.pulse(session, run.id or 0)
         tally = aftermath.words_tally(session, run, identity.name, unblinded=unblinded)
         more = aftermath.has_more_to_try(session, run)
 
-show_count(_("Review"), progress.waiting)
 if not earlier_answer:
     drafts.keep_what_was_typed(None if isinstance(claim, NoClaim) else claim.item_id)
 if isinstance(claim, NoClaim):
     actions.show_flash()
     actions.show_kept_words()
     after_last.show_nothing_left(claim, run, identity, tally, has_more=more)
-    watch_arrivals(run.id, pulse)
+    watch_arrivals(_("Review"), run.id, pulse)
     st.stop()
 
 now = blinding.actions(view.checkpoint)
@@ -96,3 +103,4 @@ else:
     said = f"{_('Next item.')} {view.presentation.task[:300]} {heading}: {action}"
     decision_bar.bar(claim, run, view.draft, said=said)
 draw_further_steps()
+watch_arrivals(_("Review"), run.id, None, redraws=False)

@@ -21,6 +21,7 @@ from console.trajectory.checkpoints import digest
 from console.trials import replay
 from console.web.review import drafts
 from console.web.review.own_items import (
+    alias,
     in_words,
     named,
     own_claim,
@@ -106,7 +107,7 @@ def show_kept_words() -> None:
     item = st.session_state.get("kept_words")
     if item is not None:
         show_problem(_("Your words on {item} were not sent; they wait with it.").format(item=named(item)))
-        st.button(_("Open it again"), key=f"again-{item}", on_click=open_again, args=(item,))
+        st.button(_("Open it again"), key=f"again-{alias(item)}", on_click=open_again, args=(item,))
 
 
 @in_words
@@ -155,7 +156,7 @@ def decide(
             st.session_state["other_tool"] = (item, drafts.written(claim))
             st.session_state["refusal"] += " " + _("Press “Send edit” again for that.")
         if words:
-            drafts.save_draft(str(item), words)
+            drafts.save_draft(alias(item), words)
 
 
 def _answer(
@@ -223,6 +224,7 @@ def open_again(item: int) -> None:
     if isinstance(claim, NoClaim):
         told = _("{item} cannot be opened: {why}")
         raise Refused(told.format(item=_begun(named(item)), why=inbox.why_not_that(claim)))
+    st.session_state["opened_item"] = item
 
 
 @in_words

@@ -17,6 +17,7 @@ from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, colleagues, drafts, edit_form, shortcuts
 from console.web.review.drafts import reasons_key, words_key
 from console.web.review.hold import watch_hold
+from console.web.review.own_items import alias
 from console.web.review.remedies import remedy_keys, show_remedies
 from console.web.sign_in import current_identity
 from console.web.widgets.hotkeys import CTRL_ENTER, hotkeys, key_label
@@ -125,29 +126,29 @@ def _keys(claim: Claim, offer: _Offer, said: str) -> None:
     fields = drafts.field_keys(claim) if offer.editing else []
     hotkeys(
         _bindings(offer) | remedy_keys(claim),
-        item_id=item,
+        item_id=alias(item),
         enabled=shortcuts.enabled(),
         draft_keys=[words_key(item)] if offer.words else [],
         field_keys=fields,
         choice_key=reasons_key(item) if offer.reasons else None,
         on_draft=lambda shown, key, text: drafts.save_draft(shown, text, key),
         words_key=words_key(item) if offer.words and not offer.editing else None,
-        focus=fields[0] if fields else f"item:{item}",
+        focus=fields[0] if fields else f"item:{alias(item)}",
         said=said,
     )
 
 
 def back_bar(claim: Claim) -> None:
     """The bar while looking back at one's own earlier answer."""
-    item = claim.item_id
+    item, name = claim.item_id, alias(claim.item_id)
     with st.bottom, st.container(key="decision-bar", horizontal=True):
-        st.button(key_label(_("Older"), "K"), key=f"previous-{item}", on_click=actions.browse_answers, args=(item, 1))
-        st.button(key_label(_("Newer"), "J"), key=f"next-{item}", on_click=actions.browse_answers, args=(item, -1))
-        st.button(key_label(_("Take it back"), "U"), key=f"undo-{item}", on_click=actions.take_back, args=(item, None))
+        st.button(key_label(_("Older"), "K"), key=f"previous-{name}", on_click=actions.browse_answers, args=(item, 1))
+        st.button(key_label(_("Newer"), "J"), key=f"next-{name}", on_click=actions.browse_answers, args=(item, -1))
+        st.button(key_label(_("Take it back"), "U"), key=f"undo-{name}", on_click=actions.take_back, args=(item, None))
         shortcuts.help_button(item)
-    bound = {"k": f"previous-{item}", "arrowleft": f"previous-{item}", "?": f"keys-{item}"}
-    bound |= {"j": f"next-{item}", "arrowright": f"next-{item}", "u": f"undo-{item}"}
-    hotkeys(bound, item_id=f"back-{item}", enabled=shortcuts.enabled())
+    bound = {"k": f"previous-{name}", "arrowleft": f"previous-{name}", "?": f"keys-{name}"}
+    bound |= {"j": f"next-{name}", "arrowright": f"next-{name}", "u": f"undo-{name}"}
+    hotkeys(bound, item_id=f"back-{name}", enabled=shortcuts.enabled())
 
 
 def empty_bar(more: dict[str, str] | None = None) -> None:
@@ -190,7 +191,7 @@ def _show_whole_button(claim: Claim) -> None:
     st.caption(_(decisions.NOT_WHOLE))
     st.button(
         key_label(_("Show the whole action ({count} characters)").format(count=digits(len(action))), "O"),
-        key=f"whole-{claim.item_id}",
+        key=f"whole-{alias(claim.item_id)}",
         type="primary",
         on_click=actions.show_whole_action,
         args=(claim.item_id, action),
@@ -198,27 +199,27 @@ def _show_whole_button(claim: Claim) -> None:
 
 
 def _buttons(offer: _Offer) -> None:
-    item = offer.item
+    item, name = offer.item, alias(offer.item)
     with st.container(horizontal=True, key="decisions"):
         if offer.halted:
             words = _("Send words") if offer.words else _("Let it try again")
-            _button(words, CTRL_ENTER, f"submit-{item}", item, DecisionKind.RESPOND, primary=True)
+            _button(words, CTRL_ENTER, f"submit-{name}", item, DecisionKind.RESPOND, primary=True)
         elif offer.editing:
-            _button(_("Send edit"), CTRL_ENTER, f"submit-{item}", item, DecisionKind.EDIT, primary=True)
-            st.button(key_label(_("Cancel"), "E"), key=f"edit-{item}", on_click=actions.cancel_edit, args=(item,))
+            _button(_("Send edit"), CTRL_ENTER, f"submit-{name}", item, DecisionKind.EDIT, primary=True)
+            st.button(key_label(_("Cancel"), "E"), key=f"edit-{name}", on_click=actions.cancel_edit, args=(item,))
         else:
             off = offer.withheld
             approve, reject = (_("Right"), _("Wrong")) if offer.judged else (_("Approve"), _("Reject"))
-            _button(approve, "A", f"approve-{item}", item, DecisionKind.APPROVE, disabled="approve" in off)
-            _button(reject, "X", f"reject-{item}", item, DecisionKind.REJECT, disabled="reject" in off)
+            _button(approve, "A", f"approve-{name}", item, DecisionKind.APPROVE, disabled="approve" in off)
+            _button(reject, "X", f"reject-{name}", item, DecisionKind.REJECT, disabled="reject" in off)
             if offer.edits:
                 begin, named = actions.edit, key_label(_("Edit"), "E")
-                st.button(named, key=f"edit-{item}", on_click=begin, args=(item,), disabled="edit" in off)
-        st.button(key_label(_("Skip"), "S"), key=f"skip-{item}", on_click=actions.skip, args=(item,))
-        st.button(key_label(_("Undo"), "U"), key=f"undo-{item}", on_click=actions.undo, args=(item,))
-        st.button(key_label(_("Back"), "K"), key=f"previous-{item}", on_click=actions.browse_answers, args=(item, 1))
+                st.button(named, key=f"edit-{name}", on_click=begin, args=(item,), disabled="edit" in off)
+        st.button(key_label(_("Skip"), "S"), key=f"skip-{name}", on_click=actions.skip, args=(item,))
+        st.button(key_label(_("Undo"), "U"), key=f"undo-{name}", on_click=actions.undo, args=(item,))
+        st.button(key_label(_("Back"), "K"), key=f"previous-{name}", on_click=actions.browse_answers, args=(item, 1))
         if offer.escalates or offer.labels:
-            with st.popover(_("More"), key=f"more-{item}"):
+            with st.popover(_("More"), key=f"more-{name}"):
                 _more(offer)
         shortcuts.help_button(item)
 
@@ -230,7 +231,7 @@ def _more(offer: _Offer) -> None:
         st.caption(_("Send the words alone; the action does not run. Would it have been right?"))
         for label, words in _LABELS.items():
             answer = (offer.item, "respond", label)
-            st.button(_(words), key=f"{label}-{offer.item}", on_click=actions.decide, args=answer)
+            st.button(_(words), key=f"{label}-{alias(offer.item)}", on_click=actions.decide, args=answer)
 
 
 def _button(
@@ -247,19 +248,19 @@ def _button(
 
 
 def _bindings(offer: _Offer) -> dict[str, str]:
-    item = offer.item
-    bound = {"s": f"skip-{item}", "u": f"undo-{item}", "ctrl+enter": f"submit-{item}", "k": f"previous-{item}"}
-    bound |= {"arrowleft": f"previous-{item}", "?": f"keys-{item}"}
+    item, name = offer.item, alias(offer.item)
+    bound = {"s": f"skip-{name}", "u": f"undo-{name}", "ctrl+enter": f"submit-{name}", "k": f"previous-{name}"}
+    bound |= {"arrowleft": f"previous-{name}", "?": f"keys-{name}"}
     if offer.words:
         bound["w"] = words_key(item)
     if not offer.halted:
         of = {"a": DecisionKind.APPROVE, "x": DecisionKind.REJECT, "e": DecisionKind.EDIT}
         if not offer.edits:
             del of["e"]
-        bound |= {key: f"{kind}-{item}" for key, kind in of.items() if str(kind) not in offer.withheld}
+        bound |= {key: f"{kind}-{name}" for key, kind in of.items() if str(kind) not in offer.withheld}
     if not offer.halted and not offer.editing:
-        bound["ctrl+enter"] = f"reject-{item}"
+        bound["ctrl+enter"] = f"reject-{name}"
         bound |= {str(n): f"{reasons_key(item)}#{n}" for n in range(1, len(offer.reasons) + 1)}
         if not offer.words or str(DecisionKind.REJECT) in offer.withheld:
             del bound["ctrl+enter"]
-    return bound if offer.whole else bound | {"o": f"whole-{item}"}
+    return bound if offer.whole else bound | {"o": f"whole-{name}"}

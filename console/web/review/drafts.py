@@ -15,7 +15,7 @@ from console.review import decisions
 from console.review.edit_fields import EditField, edit_fields, written_action
 from console.review.edits import TOOL_SCHEMA
 from console.trajectory import from_json
-from console.web.review.own_items import in_words, own_claim
+from console.web.review.own_items import alias, in_words, item_called, own_claim
 from console.web.sign_in import current_identity
 from storage.queue import Claim
 
@@ -29,37 +29,38 @@ def show_unsent() -> None:
 
 @in_words
 def save_draft(item: str, text: str, key: str | None = None) -> None:
-    """Stores what is typed so far, as words or in a field of the edit; of a decided item it is dropped."""
+    """Stores what is typed for the item of that alias, as words or in a field of the edit; decided, it is dropped."""
     identity = current_identity()
-    if identity is None or not item.isdigit():
+    of = item_called(item)
+    if identity is None or of is None:
         return
-    if key == reasons_key(int(item)):
-        keep_reasons(int(item))
+    if key == reasons_key(of):
+        keep_reasons(of)
         return
-    if key is not None and key != words_key(int(item)):
-        keep_edit(int(item), {key: text})
+    if key is not None and key != words_key(of):
+        keep_edit(of, {key: text})
         return
     kept = st.session_state.setdefault("unsent", {})
-    kept[int(item)] = text
+    kept[of] = text
     try:
         with reading() as session:
-            own_claim(session, int(item), identity)
+            own_claim(session, of, identity)
     except ConsoleError:
-        kept.pop(int(item))
+        kept.pop(of)
         return
-    review_queue().save_draft(item_id=int(item), reviewer=identity.name, text=text, now_ms=now_ms())
-    kept.pop(int(item))
+    review_queue().save_draft(item_id=of, reviewer=identity.name, text=text, now_ms=now_ms())
+    kept.pop(of)
     st.session_state["active_ms"] = now_ms()
 
 
 def words_key(item: int) -> str:
     """The widget key of an item's words to the agent."""
-    return f"words-{item}"
+    return f"words-{alias(item)}"
 
 
 def reasons_key(item: int) -> str:
     """The widget key of an item's reasons."""
-    return f"reasons-{item}"
+    return f"reasons-{alias(item)}"
 
 
 @in_words
@@ -96,7 +97,7 @@ def keep_what_was_typed(now: int | None) -> None:
         return
     words = st.session_state.get(words_key(item))
     if words:
-        save_draft(str(item), words)
+        save_draft(alias(item), words)
         st.session_state["kept_words"] = item
 
 
@@ -108,17 +109,17 @@ def field_keys(claim: Claim) -> list[str]:
 
 def field_key(item: int, number: int) -> str:
     """The widget key of one argument."""
-    return f"field-{item}-{number}"
+    return f"field-{alias(item)}-{number}"
 
 
 def text_key(item: int) -> str:
     """The widget key of an action that is written as one text."""
-    return f"instead-{item}"
+    return f"instead-{alias(item)}"
 
 
 def drafted_fields(item: int) -> dict[str, str]:
     """What stands in the form's fields, by widget key."""
-    mine = (f"field-{item}-", text_key(item))
+    mine = (f"field-{alias(item)}-", text_key(item))
     return {str(key): str(text) for key, text in st.session_state.items() if str(key).startswith(mine)}
 
 

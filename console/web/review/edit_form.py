@@ -16,6 +16,7 @@ from console.review.edit_fields import (
     edit_fields,
 )
 from console.web.review import actions, drafts
+from console.web.review.own_items import alias
 from console.web.widgets.edit_change import change_html
 from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_problem
@@ -39,7 +40,11 @@ def edit_form(claim: Claim, draft: str) -> None:
         if edit_fields(decisions.pending_action(claim), drafts.tool_schema(claim)):
             words = _("Write it as one text") if fields else _("Back to a field for each argument")
             st.button(
-                words, key=f"as-{item}", type="tertiary", on_click=actions.edit_as_text, args=(item, bool(fields))
+                words,
+                key=f"as-{alias(item)}",
+                type="tertiary",
+                on_click=actions.edit_as_text,
+                args=(item, bool(fields)),
             )
     with st.container(key="edit-change"):
         _show_change(claim)
@@ -63,7 +68,7 @@ def _draw_fields(item: int, fields: tuple[EditField, ...]) -> None:
         mine = [(number, field) for number, field in enumerate(fields) if field.call == call]
         if several:
             st.html(f'<p class="ia-none">{call + 1}. {plain(mine[0][1].tool)}</p>')
-        with st.container(horizontal=True, key=f"fields-{item}-{call}"):
+        with st.container(horizontal=True, key=f"fields-{alias(item)}-{call}"):
             for number, field in mine:
                 if _is_short(field):
                     _draw_short(item, number, field)

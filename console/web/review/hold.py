@@ -12,7 +12,7 @@ from console.errors import ConsoleError
 from console.language import _
 from console.review import decisions
 from console.web.review import actions
-from console.web.review.own_items import named
+from console.web.review.own_items import alias, named
 from console.web.sign_in import current_identity
 from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_problem
@@ -59,4 +59,4 @@ def _looked_up(claim: Claim, lease_ms: int) -> int:
 def _show_over(item: int) -> None:
     over = _("Your hold on {item} has run out, so the queue has it back. Your words are kept with it.")
     show_problem(over.format(item=named(item)))
-    st.button(_("Open it again"), key=f"again-{item}", on_click=actions.open_again, args=(item,))
+    st.button(_("Open it again"), key=f"again-{alias(item)}", on_click=actions.open_again, args=(item,))

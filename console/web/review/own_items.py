@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import ParamSpec
@@ -9,6 +10,7 @@ from typing import ParamSpec
 import streamlit as st
 
 from console.auth.identity import Identity, Role
+from console.auth.kept_secrets import kept_secret
 from console.database import Session
 from console.errors import ConsoleError, Refused
 from console.language import _, gettext_noop
@@ -80,6 +82,28 @@ def named(item: int, *, here: bool = True) -> str:
     if identity and identity.has(Role.PARTICIPANT):
         return _("this item") if here else _("the item before")
     return _("item {number}").format(number=item)
+
+
+def alias(item: int) -> str:
+    """The item's name in what the browser receives: its number, for participants a keyed digest that tells nothing.
+
+    Numbers follow the order in which items were made, and with it where they come from.
+    """
+    participant = st.session_state.get("me")
+    if not participant or not item:
+        return str(item)
+    key = kept_secret("item_names").encode()
+    name = hmac.new(key, f"{participant} {item}".encode(), "sha256").hexdigest()[:16]
+    st.session_state.setdefault("aliases", {})[name] = item
+    return name
+
+
+def item_called(name: str) -> int | None:
+    """The item of that alias in this tab, None where it has none."""
+    if st.session_state.get("me"):
+        item: int | None = st.session_state.get("aliases", {}).get(name)
+        return item
+    return int(name) if name.isdigit() else None
 
 
 def refuse_nobody() -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 from console.language import _
 from console.review.remedies import remedies
 from console.web.review import actions
+from console.web.review.own_items import alias
 from console.web.widgets.hotkeys import key_label
 from storage.queue import Claim
 
@@ -43,7 +44,7 @@ def remedy_keys(claim: Claim) -> dict[str, str]:
 
 
 def _key(claim: Claim, number: int) -> str:
-    return f"remedy-{claim.item_id}-{number}"
+    return f"remedy-{alias(claim.item_id)}-{number}"
 
 
 def _as_code(action: str) -> str:

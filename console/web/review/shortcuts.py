@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from console.language import _, gettext_noop
+from console.web.review.own_items import alias
 from console.web.widgets.markup import plain
 from console.web.widgets.preference_cookie import set_cookie
 
@@ -41,7 +42,7 @@ def enabled() -> bool:
 
 def help_button(item: int) -> None:
     """The button that lists the keys, in a dialog with the switch."""
-    if st.button("?", key=f"keys-{item}", help=_("Lists the keys"), type="tertiary"):
+    if st.button("?", key=f"keys-{alias(item)}", help=_("Lists the keys"), type="tertiary"):
         # A dialog's title is fixed where it is made, before anybody's language is known.
         st.dialog(_("Keys"), on_dismiss="rerun")(_list)()
 

@@ -15,7 +15,7 @@ from console.database import now_ms, reading
 from console.runs.export.formats import as_csv
 from console.studies.sessions import lifecycle, simulated
 from console.studies.sessions.progress import Row, board
-from console.studies.sessions.stages import ParticipantStage
+from console.studies.sessions.stages import NOT_IN, ParticipantStage
 from console.studies.sessions.withdrawal import withdraw
 from console.web.flash import flash, guarded
 from console.web.runs.new_run import bar_of
@@ -28,7 +28,7 @@ from storage.tables import ParticipantKind, StudyStatus
 _WORDS = read_data(files(__package__) / "board.yaml", dict[str, dict[str, str]])
 TITLES, _STAGES = _WORDS["titles"], _WORDS["stages"]
 NUMBERS = ("decided", "waiting", "oldest", "budget", "seen")
-_NOBODY = (ParticipantStage.FREE, ParticipantStage.WITHDRAWN, ParticipantStage.DECLINED)
+_NOBODY = (ParticipantStage.FREE, ParticipantStage.WITHDRAWN, *NOT_IN)
 
 
 def summary(rows: Sequence[Row], now_ms: int) -> str:

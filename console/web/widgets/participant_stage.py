@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 from console.language import _
+from console.studies.design.formatted_text import formatted_html
 from console.web.widgets.markup import plain
 from console.web.widgets.status import budget_meter_html
 
@@ -18,6 +20,28 @@ def head_html(title: str, *, over: str = "") -> str:
 def prose_html(text: str) -> str:
     """A text of the researcher's as it was written: its lines are kept, nothing in it is markup."""
     return f'<div class="ia-prose">{plain(text.strip())}</div>' if text.strip() else ""
+
+
+def formatted_prose_html(text: str) -> str:
+    """A text of the researcher's with its headings, lists and stressed words; nothing else in it is markup."""
+    return f'<div class="ia-prose ia-formatted">{formatted_html(text)}</div>' if text.strip() else ""
+
+
+def scale_item_html(question: str, low: str, high: str, *, optional: bool = False) -> str:
+    """A question with what stands at both ends of its scale, where it has one."""
+    left_out = " <small>(you may leave this out)</small>" if optional else ""
+    ends = f'<span class="ia-ends"><span>{plain(low)}</span><span>{plain(high)}</span></span>' if low or high else ""
+    return f'<p class="ia-question">{plain(question)}{left_out}</p>{ends}'
+
+
+def way_back_html(words: str, address: str) -> str:
+    """The one link that leads back to where the participant came from, in this tab."""
+    return f'<a class="ia-way-back" href="{escape(address)}" target="_self" rel="noreferrer">{plain(words)}</a>'
+
+
+def consent_link_html() -> str:
+    """Where the consent can be read again, printed and saved."""
+    return '<p class="ia-small"><a href="/my-consent" target="_blank">Your consent, to print or to save</a></p>'
 
 
 def points_html(points: Sequence[str]) -> str:
@@ -44,6 +68,7 @@ def progress_html(item: str, *beside: str, cap: int | None = None, used: int = 0
 
 
 def clock_html(left_ms: int) -> str:
-    """The time that is left, in minutes and seconds."""
+    """The time that is left, in minutes and seconds, with hours where there are any."""
     minutes, seconds = divmod(max(0, -(-left_ms // 1_000)), 60)
-    return f'<p class="ia-clock" role="timer" aria-live="off">{minutes}:{seconds:02d}</p>'
+    told = f"{minutes // 60}:{minutes % 60:02d}" if minutes >= 60 else f"{minutes}"
+    return f'<p class="ia-clock" role="timer" aria-live="off">{told}:{seconds:02d}</p>'

@@ -1,11 +1,9 @@
-"""The status of a review queue: the budget meter, the status line above an item, and the list of items that wait."""
+"""The status of a review queue: the budget meter, the status line above an item, and the agent that waits for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import streamlit as st
 
@@ -43,24 +41,6 @@ _SILENT_MS = 10_000
 """An agent that lives shows it every two seconds; one that was silent for so long may not."""
 
 
-def show_waiting_list(
-    rows: Sequence[dict[str, Any]],
-    waiters: Mapping[int, Waiter],
-    *,
-    total: int,
-    oldest_ms: int | None,
-    now_ms: int,
-) -> None:
-    """Draws the rows of `inbox.waiting`, the next to be offered first, each with the agent that waits for it."""
-    left = total - len(rows)
-    more = f'<p class="ia-more">{plain(_("… and {count} more.").format(count=left))}</p>' if left > 0 else ""
-    drawn = "".join(_row(row, waiters.get(row["item"].id), now_ms) for row in rows)
-    waiting = _("{count} waiting, the oldest for {age}.") if oldest_ms else _("{count} waiting.")
-    waiting = plain(waiting).format(count=f"<b>{total}</b>", age=age(now_ms - (oldest_ms or 0)))
-    head = f"<p>{waiting} {plain(_('The next to be offered stands first.'))}</p>"
-    st.html(f'<div class="ia-waiting">{head}<ol>{drawn}</ol>{more}</div>')
-
-
 def waiter_html(waiter: Waiter, now_ms: int) -> str:
     """Which agent waits until when, and for how long it has not been heard of where that is long."""
     until, left = "", ""
@@ -88,28 +68,6 @@ def age(elapsed_ms: int) -> str:
     if elapsed_ms < 2 * _DAY:
         return f"{elapsed_ms // _HOUR} h"
     return _("{count} days").format(count=elapsed_ms // _DAY)
-
-
-def _row(row: dict[str, Any], waiter: Waiter | None, now_ms: int) -> str:
-    item = row["item"]
-    halted = row["score"] is None
-    score, css = (_("halted"), "ia-score ia-score-halted") if halted else (f"{row['score']:.2f}", "ia-score")
-    why = (row["rationale"] or _("The trial got stuck; it needs words.")).splitlines()[0]
-    passed = row.get("escalation")
-    badge = f'<span class="ia-stamp">{plain(passed.badge)}</span> ' if passed else ""
-    return (
-        f'<li><span class="{css}">{plain(score)}</span>'
-        f'<span class="ia-what">{badge}<b>{plain(_short(row["instruction"]))}</b>'
-        f"<small>{plain(_short(why))}</small>"
-        f"{f'<small>{waiter_html(waiter, now_ms)}</small>' if waiter else ''}</span>"
-        f'<span class="ia-age">{plain(_("trial {trial}").format(trial=item.trial))} · '
-        f"{age(now_ms - item.created_ms)}</span></li>"
-    )
-
-
-def _short(text: str, limit: int = 180) -> str:
-    one_line = " ".join(text.split())
-    return one_line if len(one_line) <= limit else one_line[: limit - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,42 @@ def test_nobody_is_called_like_a_role(name):
         people.add_person(session, name, [Role.REVIEWER], now_ms())
 
 
+@pytest.mark.parametrize("name", ["boss@example.org", "boss\uff20example.org"])
+def test_nobody_takes_the_address_by_which_an_organisation_lets_somebody_else_in(name):
+    token = invited()
+    with pytest.raises(Refused, match="e-mail address"):
+        accepted(token, name)
+    assert whose(accepted(token, "Boss")) == "Boss"
+    assert whose(accepted(invited("boss@example.org"))) == "boss@example.org"
+
+
+def test_who_is_disabled_does_not_come_back_by_a_link_that_they_gave_out():
+    accepted(invited("Mallory", [Role.RESEARCHER]))
+    with writing() as session:
+        theirs = [invitations.invite(session, name, None, "Mallory", now_ms()) for name in ("Mallory II", None)]
+        others = invitations.invite(session, "Grace", None, "Ada", now_ms())
+        people.disable(session, people.person_of(session, "Mallory"), now_ms())
+    for token in theirs:
+        with pytest.raises(Refused, match="cannot be used"):
+            accepted(token, "Mallory III")
+    assert whose(accepted(others)) == "Grace"
+
+
+def test_an_admin_is_there_once_invited_and_until_disabled():
+    def is_there():
+        with reading() as session:
+            return people.has_admin(session)
+
+    assert not is_there()
+    invited("Rita", [Role.RESEARCHER])
+    assert not is_there()
+    invited("Ada", [Role.ADMIN])
+    assert is_there()
+    with writing() as session:
+        people.disable(session, people.person_of(session, "Ada"), now_ms())
+    assert not is_there()
+
+
 def test_a_session_in_use_is_noted_every_five_minutes():
     token, start = accepted(invited("Ada")), now_ms()
     for minutes, stale in ((0, False), (4, False), (6, True)):

@@ -11,20 +11,39 @@ from console.environments.webshop.purchase import Choice
 from console.trajectory.terms import Term, TermKind, lowered, words
 
 _MOST_WORDS = 5
+_MONEY = re.compile(r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)")
+_BUYS = re.compile(r"\b(?:buy|purchase|check ?out|place_order)", re.IGNORECASE)
+_QUALIFYING = frozenset(
+    {"easy", "high", "low", "long", "non", "anti", "ultra", "light", "dark", "heavy", "full", "wide"}
+)
+"""Words that say nothing without the one that follows."""
+_JOINING = frozenset({"", " ", "-", " to "})
+_LEADING = _QUALIFYING | {"size", "color", "colour", "price", "please", "look", "want", "need"}
 
 
 def price_above_limit(evidence: Evidence) -> Finding | None:
     """The price shown against the limit that the user set."""
     shown = evidence.purchase
     limits = [float(term.value) for term in evidence.terms if term.kind is TermKind.PRICE_MAX]
-    if not shown or not limits or shown.high <= min(limits):
+    if not limits or (shown and shown.high <= min(limits)):
         return None
     limit = min(limits)
+    if not shown:
+        return _all_above(limit, evidence)
     if shown.low > limit:
         price = f"{shown.low:.2f}" + (f" to {shown.high:.2f}" if shown.high > shown.low else "")
         return Finding(1.0, f"The user set a limit of {limit:.2f}; the chosen page shows {price}.", ("price",))
     range_ = f"from {shown.low:.2f} to {shown.high:.2f}"
     return Finding(0.3, f"The user set a limit of {limit:.2f}; the prices on the chosen page go {range_}.", ("price",))
+
+
+def _all_above(limit: float, evidence: Evidence) -> Finding | None:
+    """Something is bought whose page was never opened, and no price that was shown is within the limit."""
+    prices = [float(figure.replace(",", "")) for figure in _MONEY.findall(evidence.read_before)]
+    if not prices or min(prices) <= limit or not _BUYS.search(evidence.pending.action):
+        return None
+    told = f"The user set a limit of {limit:.2f}; the lowest price that was shown is {min(prices):.2f}."
+    return Finding(1.0, told, ("price",))
 
 
 def price_below_floor(evidence: Evidence) -> Finding | None:
@@ -105,15 +124,33 @@ def _choices(evidence: Evidence) -> tuple[Choice, ...]:
 
 
 def _phrases(missing: Sequence[Term], evidence: Evidence) -> list[str]:
-    """Missing plain words that stand side by side in the instruction, joined."""
+    """Missing plain words that stand side by side in the instruction, joined, with the words that complete them.
+
+    A single one between two that were found is left out: the page says the thing, by a shorter name.
+    """
     text, found = evidence.checkpoint.instruction, list[tuple[int, int]]()
     plain = sorted((term for term in missing if term.kind in WORDS), key=lambda term: term.start)
     for term in plain:
-        if found and term.start - found[-1][1] <= 1:
+        if found and text[found[-1][1] : term.start] in _JOINING:
             found[-1] = (found[-1][0], term.end)
         else:
             found.append((term.start, term.end))
-    return [text[start:end] for start, end in found]
+    told = [term for term, state in evidence.states.items() if state is not TermState.MISSING]
+    starts, ends = {term.start for term in told}, {term.end for term in told}
+    found = [(start, end) for start, end in found if not (start - 1 in ends and end + 1 in starts)]
+    return [text[slice(*_completed(start, end, evidence))] for start, end in found]
+
+
+def _completed(start: int, end: int, evidence: Evidence) -> tuple[int, int]:
+    """[start, end) of a phrase with the general words right after it, and those before that qualify it."""
+    text = evidence.checkpoint.instruction
+    wanted = {term.start for term in evidence.wanted}
+    for term in evidence.terms:
+        completes = term.kind in WORDS and lowered(term.text) not in _LEADING and term.start not in wanted
+        if completes and term.start == end + 1 and text[end] in " -":
+            end = term.end
+    before = re.search(r"([a-z]+)(?: to | |-)$", text[:start], re.IGNORECASE)
+    return (before.start(1) if before and lowered(before[1]) in _QUALIFYING else start), end
 
 
 def _whole(term: Term, evidence: Evidence) -> str:

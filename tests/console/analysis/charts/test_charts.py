@@ -1,5 +1,6 @@
 """Every chart: registered, drawn from its table or the CSV of it, in plain words, without a NaN."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -121,6 +122,26 @@ TABLES = {
             "n": [20, 0],
         }
     ),
+    "contrast-forest": pd.DataFrame(
+        {
+            "contrast": ["score: hidden - shown", "a - b"],
+            "kind": ["primary", "secondary"],
+            "measure": "success",
+            "estimate": [0.1, None],
+            "low": [-0.1, None],
+            "high": [0.3, None],
+        }
+    ),
+    "user-study": pd.DataFrame(
+        {
+            "detector": ["rules", "rules", "direct"],
+            "feedback": ["words", "words", "words"],
+            "source": ["here", "here", "paper: people"],
+            "trial": [0, 3, 3],
+            "percent": [33.0, 50.0, 34.3],
+            "sd": [None, 1.5, 1.3],
+        }
+    ),
     "feedback-length": pd.DataFrame(
         {
             "condition": "nl",
@@ -201,3 +222,19 @@ def test_the_detector_named_random_is_no_random_order():
     lines = CHARTS["oversight-curve"](frame).data
     assert [line.name for line in lines] == ["rules", "random"]
     assert len({line.line.color for line in lines}) == 2
+
+
+def test_lines_are_named_at_their_ends_apart_from_one_another():
+    rows = TABLES["study-success"]
+    names = ["alike", "alike too", "a condition whose name is longer than there is room"]
+    figure = CHARTS["study-success"](pd.concat([rows.assign(condition=name) for name in names]))
+    labels = sorted((one.y, one.text) for one in figure.layout.annotations)
+    assert [text for _, text in labels] == ["alike", "alike too", "a condition whose name …"]
+    heights = [y for y, _ in labels]
+    assert all(b - a > 0.04 for a, b in pairwise(heights))
+    assert figure.layout.showlegend is False
+
+
+def test_the_users_study_is_drawn_at_its_last_trial_beside_the_papers():
+    figure = CHARTS["user-study"](TABLES["user-study"])
+    assert [(line.name, list(line.x)) for line in figure.data] == [("here, words", [50.0]), ("paper: people", [34.3])]

@@ -15,7 +15,7 @@ from console.gate.policy import from_patterns, policy_store, read_policy
         ("rules:\n- then: ask\n  tol: x", "Line 3: 'tol' is no field"),
         ("rules:\n- then: ask\n  then: deny", "Line 3: then is there twice"),
         ("rules:\n- then: ask\n  when: arg.x > 1", "Line 3: 'arg' is no variable"),
-        ("rules:\n- then: ask\n  when: args.x ** 2 > 1", "Line 3: The condition cannot be read"),
+        ("rules:\n- then: ask\n  when: args.x ** 2 > 1", "Line 3: The condition cannot be read (1:9: Syntax error: "),
         ("rules:\n- then: ask\n  when: lower(tool) == 'x'", "Line 3: 'lower' is no function"),
         ("rules:\n- then: ask\n  when: 1 == 1", "Line 3: The condition speaks of nothing"),
         ("rules:\n- then: ask\n  when: args.l.exists(x, args.l.exists(y, x == y))", "within another loop"),

@@ -109,13 +109,16 @@ def test_every_column_is_in_its_data_dictionary(page, tables):
         assert all(f"<td>{column}</td>" in page for column in frame.columns)
 
 
-BESIDE = {"report.html", "dictionary.csv", "contrasts.csv", "design.yaml", "analysis.py", "checksums.sha256"}
+BESIDE = {
+    *("report.html", "dictionary.csv", "contrasts.csv", "design.yaml", "analysis.py", "checksums.sha256", "README.md"),
+    "materials/instructions.txt",
+}
 
 
 def test_a_folder_has_the_report_the_tables_and_what_computes_them(design, tables, tmp_path):
     written = report.write(design, tables, STAMP, tmp_path / "out")
     names = {str(path.relative_to(tmp_path / "out")) for path in written}
-    computed = {f"tables/{name}.csv" for name in result_tables(tables)}
+    computed = {f"tables/{name}.csv" for name in report.report_tables(design, tables)}
     assert written[0].name == "report.html"
     assert names == BESIDE | computed | {f"{name}.csv" for name in tables}
     sums = dict(reversed(line.split("  ")) for line in (tmp_path / "out/checksums.sha256").read_text().splitlines())
@@ -137,7 +140,7 @@ def test_the_script_beside_it_computes_the_same_numbers(design, tables, tmp_path
     report.write(design, tables, STAMP, tmp_path)
     ran = subprocess.run([sys.executable, "analysis.py"], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.count("same  ") == len(result_tables(tables))
+    assert ran.stdout.count("same  ") == len(report.report_tables(design, tables))
     changed = (tmp_path / "tables/success.csv").read_text().replace("0.75", "0.76")
     (tmp_path / "tables/success.csv").write_text(changed)
     again = subprocess.run([sys.executable, "analysis.py"], cwd=tmp_path, capture_output=True, text=True)
@@ -147,13 +150,14 @@ def test_the_script_beside_it_computes_the_same_numbers(design, tables, tmp_path
 def test_the_plan_comes_first_in_its_own_words(page, tables):
     page = html.unescape(without_plotly(page))
     asked = "Does detector's score (hidden against shown) change the share of tasks solved by the last trial?"
-    assert page.index(asked) < page.index('id="part-2"')
+    assert page.index(asked) < page.index('id="flow"') < page.index('id="deviations"') < page.index('id="part-1"')
     assert "score: hidden - shown" in page
 
 
 def test_a_study_that_nobody_has_begun_has_a_report_that_says_so(design, tables):
     page = report.html(design, {name: frame.iloc[:0] for name, frame in tables.items()}, STAMP)
     assert page.count("There is nothing to show here") == len(ANALYSES)
+    assert "is not on record" in page
     assert "No trial is over yet, so nothing can be counted." in page
 
 

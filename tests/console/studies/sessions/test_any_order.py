@@ -80,6 +80,7 @@ def test_any_order_of_steps_leaves_a_sound_study(study, walk, rows, seed):
         "halted",
         "rejected",
         "paused",
+        "finished",
     }
     held = [row for row in rows(tables.Trajectory) if row.outcome == "paused"]
     probed = {row.task_id for row in held}

@@ -25,7 +25,7 @@ REPLAYED = {"source": {"actor": "replay", "run": "log"}, "budget": None, "tasks"
 
 
 def test_each_condition_replays_its_own_block_of_the_log(study, walk, rows, log):
-    made = study(**REPLAYED, factors={"feedback": ("nl", "binary")}, checks={"known_good": 1, "known_bad": 0})
+    made = study(**REPLAYED, factors={"feedback": ("nl", "binary")}, checks={"known_bad": 1})
     person = joining.join(made.join_code)
     assert walk(person.id).kind == "finished"
     arms = rows(tables.Assignment, tables.Assignment.participant_id == person.id)
@@ -53,12 +53,16 @@ def test_no_trial_comes_beyond_those_of_the_design(study, walk, rows, log):
 
 
 def test_known_items_come_from_the_rest_of_the_log(study, walk, rows, log):
-    made = study(**REPLAYED, factors={}, practice=2, checks={"known_good": 1, "known_bad": 1})
+    checks = {"unflagged_good": 1, "known_bad": 1, "audited": 0.5}
+    made = study(**REPLAYED, factors={}, practice=2, checks=checks)
     walk(joining.join(made.join_code).id)
     probes = rows(tables.Probe)
-    assert sorted(row.purpose for row in probes) == ["known-bad", "known-good", "practice", "practice"]
+    first = [row for row in probes if rows(tables.Item, tables.Item.id == row.item_id)[0].trial == 0]
+    assert sorted(row.purpose for row in first) == ["known-bad", "known-good", "practice", "practice"]
     labels = {row.purpose: row.expected for row in probes}
     assert (labels["known-good"], labels["known-bad"]) == ("aligned", "misaligned")
+    again = [row for row in probes if row not in first]
+    assert again, "what was rejected comes again"
 
 
 def test_simulated_reviewers_go_by_the_recorded_labels(study, rows, log):
