@@ -7,9 +7,11 @@ from streamlit.navigation.page import StreamlitPage
 
 from console.auth.identity import Identity, Role
 from console.errors import ConsoleError
+from console.language import _
 from console.web.review.drafts import show_unsent
 from console.web.sign_in import identified, sign_in_or_stop
-from console.web.widgets.messages import show_problem
+from console.web.visitor_language import follow_visitors
+from console.web.widgets.messages import refusal_words, show_problem
 from console.web.widgets.styles import load_styles
 from storage.errors import StorageError
 
@@ -20,6 +22,7 @@ def refusing(script: str, pages: Sequence[StreamlitPage]) -> list[StreamlitPage]
 
 
 st.set_page_config(page_icon="🛡️", layout="wide")
+follow_visitors()
 load_styles()
 
 
@@ -28,13 +31,13 @@ def show_page(identity: Identity | None) -> None:
     taking_part = identity is not None and identity.has(Role.PARTICIPANT)
     inbox, study = "console/web/pages/inbox.py", "console/web/pages/participate.py"
     reviewers = [
-        st.Page(inbox, title="Inbox", url_path="home", default=not taking_part),
-        st.Page(inbox, title="Inbox", url_path="inbox", visibility="hidden"),
-        st.Page("console/web/pages/review.py", title="Review", url_path="review"),
-        st.Page("console/web/pages/answers.py", title="My answers", url_path="answers"),
-        st.Page("console/web/pages/ratings.py", title="Answers to judge", url_path="ratings"),
+        st.Page(inbox, title=_("Inbox"), url_path="home", default=not taking_part),
+        st.Page(inbox, title=_("Inbox"), url_path="inbox", visibility="hidden"),
+        st.Page("console/web/pages/review.py", title=_("Review"), url_path="review"),
+        st.Page("console/web/pages/answers.py", title=_("My answers"), url_path="answers"),
+        st.Page("console/web/pages/ratings.py", title=_("Answers to judge"), url_path="ratings"),
     ]
-    handbook = st.Page("console/web/pages/help.py", title="Help", url_path="help")
+    handbook = st.Page("console/web/pages/help.py", title=_("Help"), url_path="help")
     researchers = [
         st.Page("console/web/pages/trajectories.py", title="Trajectories", url_path="trajectories"),
         st.Page("console/web/pages/runs.py", title="Runs", url_path="runs"),
@@ -42,10 +45,10 @@ def show_page(identity: Identity | None) -> None:
         st.Page("console/web/pages/studies.py", title="Studies", url_path="studies"),
         st.Page("console/web/pages/export.py", title="Export", url_path="export"),
     ]
-    sessions = st.Page("console/web/pages/people.py", title="People", url_path="people")
-    takes_part = st.Page(study, title="Study", url_path="participate", visibility="hidden")
+    sessions = st.Page("console/web/pages/people.py", title=_("People"), url_path="people")
+    takes_part = st.Page(study, title=_("Study"), url_path="participate", visibility="hidden")
     if taking_part:
-        home = st.Page(study, title="Study", url_path="study", default=True)
+        home = st.Page(study, title=_("Study"), url_path="study", default=True)
         pages = [
             home,
             takes_part,
@@ -76,5 +79,5 @@ try:
     with identified() as identity:
         show_page(identity)
 except (ConsoleError, StorageError) as refusal:
-    show_problem(str(refusal) or str(type(refusal).__doc__))
+    show_problem(refusal_words(refusal))
     show_unsent()

@@ -11,6 +11,7 @@ from console.auth.identity import Role, as_roles, roles_of, roles_text
 from console.auth.people import add_person, name_key, person_named, refuse_disabled
 from console.auth.tokens import new_token, token_hash
 from console.errors import Refused
+from console.language import _
 from storage import tables
 
 _DAY_MS = 86_400_000
@@ -21,7 +22,7 @@ class UnusableInvitation(Refused):
     """The invitation was used before, has expired, or was never given out; which of these is not said."""
 
     def __init__(self) -> None:
-        super().__init__("This invitation cannot be used: it was used before, has expired, or was never given out.")
+        super().__init__(_("This invitation cannot be used: it was used before, has expired, or was never given out."))
 
 
 @dataclass(frozen=True, slots=True)

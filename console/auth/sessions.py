@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select, update
 from console.auth.identity import Identity, Role, roles_of
 from console.auth.tokens import new_token, token_hash
 from console.errors import Refused, Unknown
+from console.language import _
 from storage import tables
 
 SESSION_DAYS = 30
@@ -133,7 +134,7 @@ def end_session_of(session: Session, session_id: int, by: Identity | None, now_m
     if not found:
         raise Unknown("open session", session_id)
     if by is not None and by.name != found[0].name and not by.has(Role.ADMIN):
-        raise Refused("Only its owner or an admin ends a session.")
+        raise Refused(_("Only its owner or an admin ends a session."))
     row = tables.PersonSession
     session.execute(update(row).where(col(row.id) == session_id).values(ended_ms=now_ms))
     return found[0].name

@@ -17,6 +17,7 @@ from console.environments.acts import Act, acts, answer_given, pending_act
 from console.environments.hotpotqa.reading import Reading, is_spoken_of, reading
 from console.environments.tool_use import TracedCall, tool_calls
 from console.environments.webshop.purchase import EXACT, Purchase, purchase, wanted
+from console.language import gettext_noop
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Effect, effects
 from console.trajectory.provenance import user_words
@@ -27,6 +28,9 @@ LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
 WORDS = frozenset({TermKind.WORD})
 """What a text may well say in other words, so that its absence tells little."""
 _SEEN_LIMIT = 200_000
+ORIGIN = gettext_noop("where from")
+_CHOICES = (gettext_noop("option"), gettext_noop("asked"), gettext_noop("offered"), gettext_noop("chosen last"))
+_ARGUMENTS = (gettext_noop("argument"), gettext_noop("value"), ORIGIN)
 _QUESTION = re.compile(r"\?|^\W*(?:who|what|which|where|when|whose|how|is|are|was|were|do|does|did|in what|in which)\b")
 _PACK = (
     r"(?<!\d){0}[\s-]?(?:packs?|count|ct|pcs|pieces?|bags?|boxes|bottles?|packets?|sets?|pairs?|pk)\b|"
@@ -209,9 +213,9 @@ class Evidence:
     def table(self) -> Table | None:
         """Asked, offered and chosen for a purchase; argument, value and where from for calls; None for others."""
         if self.purchase and self.purchase.choices:
-            return Table(("option", "asked", "offered", "chosen last"), tuple(self._choices()))
+            return Table(_CHOICES, tuple(self._choices()))
         rows = [(one.name, one.value, one.origin) for call in self.pending_calls for one in call.arguments]
-        return Table(("argument", "value", "where from"), tuple(rows)) if rows else None
+        return Table(_ARGUMENTS, tuple(rows)) if rows else None
 
     def _choices(self) -> Iterator[tuple[str, ...]]:
         for choice in self.purchase.choices if self.purchase else ():
@@ -246,4 +250,4 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in _words(text))
 
 
-__all__ = ["EXACT", "LIMITS", "WORDS", "Evidence", "Table", "TermState"]
+__all__ = ["EXACT", "LIMITS", "ORIGIN", "WORDS", "Evidence", "Table", "TermState"]

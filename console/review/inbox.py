@@ -10,6 +10,7 @@ from sqlalchemy import case, func
 from sqlmodel import Session, col, select
 
 from console import runs
+from console.language import _, gettext_noop, ngettext
 from console.runs.current_decisions import is_current
 from storage import tables
 from storage.queue import NoClaim, NoClaimReason
@@ -96,28 +97,30 @@ def waiters(session: Session, item_ids: Sequence[int]) -> dict[int, Waiter]:
     ask = tables.Ask
     statement = select(ask).where(col(ask.item_id).in_(item_ids), col(ask.answer).is_(None)).order_by(col(ask.id))
     return {
-        row.item_id or 0: Waiter(row.asker or "An agent", row.deadline_ms, row.heartbeat_ms if row.beats else None)
+        row.item_id or 0: Waiter(row.asker or _("An agent"), row.deadline_ms, row.heartbeat_ms if row.beats else None)
         for row in session.exec(statement)
     }
 
 
 _WHY = {
-    NoClaimReason.EMPTY: "Nothing waits in this run.",
-    NoClaimReason.BUDGET_SPENT: "The inspection budget is spent",
-    NoClaimReason.ALL_CLAIMED_BY_OTHERS: "Everything that waits is being reviewed by others",
-    NoClaimReason.ALL_REVIEWED_BY_YOU: "You have reviewed everything that waits; it needs another reviewer",
+    NoClaimReason.EMPTY: gettext_noop("Nothing waits in this run."),
+    NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget is spent"),
+    NoClaimReason.ALL_CLAIMED_BY_OTHERS: gettext_noop("Everything that waits is being reviewed by others"),
+    NoClaimReason.ALL_REVIEWED_BY_YOU: gettext_noop(
+        "You have reviewed everything that waits; it needs another reviewer"
+    ),
 }
 
 
 _HEADLINES = {
-    NoClaimReason.EMPTY: "All done here",
-    NoClaimReason.BUDGET_SPENT: "The inspection budget is spent",
+    NoClaimReason.EMPTY: gettext_noop("All done here"),
+    NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget is spent"),
 }
 
 
 def headline(answer: NoClaim) -> str:
     """Why no item is offered, in a few words."""
-    return _HEADLINES.get(answer.reason, "Nothing for you right now")
+    return _(_HEADLINES.get(answer.reason, gettext_noop("Nothing for you right now")))
 
 
 def my_items(session: Session, run_ids: Sequence[int], reviewer: str, limit: int = 200) -> list[int]:
@@ -135,24 +138,24 @@ def my_items(session: Session, run_ids: Sequence[int], reviewer: str, limit: int
 
 def why_nothing(answer: NoClaim) -> str:
     """Why no item is offered, and how many wait all the same, as one sentence."""
-    reason = _WHY.get(answer.reason, str(answer.reason))
+    reason = _(_WHY.get(answer.reason, str(answer.reason)))
     if not answer.waiting:
         return reason if reason.endswith(".") else f"{reason}."
-    still = "1 item still waits" if answer.waiting == 1 else f"{answer.waiting} items still wait"
-    return f"{reason.rstrip('.')}; {still}."
+    still = ngettext("{count} item still waits", "{count} items still wait", answer.waiting)
+    return f"{reason.rstrip('.')}; {still.format(count=answer.waiting)}."
 
 
 _WHY_NOT_THAT = {
-    NoClaimReason.BUDGET_SPENT: "the inspection budget is spent.",
-    NoClaimReason.ITEM_TAKEN: "somebody else holds it by now; your words are kept with it.",
-    NoClaimReason.ITEM_REVIEWED_BY_YOU: "you have answered it.",
-    NoClaimReason.ITEM_GONE: "it is no longer in the queue; your words are kept with it.",
+    NoClaimReason.BUDGET_SPENT: gettext_noop("the inspection budget is spent."),
+    NoClaimReason.ITEM_TAKEN: gettext_noop("somebody else holds it by now; your words are kept with it."),
+    NoClaimReason.ITEM_REVIEWED_BY_YOU: gettext_noop("you have answered it."),
+    NoClaimReason.ITEM_GONE: gettext_noop("it is no longer in the queue; your words are kept with it."),
 }
 
 
 def why_not_that(answer: NoClaim) -> str:
     """Why an item that was asked for is not offered, as the end of a sentence."""
-    return _WHY_NOT_THAT.get(answer.reason, str(answer.reason))
+    return _(_WHY_NOT_THAT.get(answer.reason, str(answer.reason)))
 
 
 def busiest_run(session: Session) -> tables.Run | None:

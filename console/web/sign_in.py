@@ -15,6 +15,7 @@ from console.auth.participant_cookie import outside_id_of, participant_cookie_na
 from console.auth.people import MAX_NAME
 from console.database import now_ms, reading, writing
 from console.errors import ConsoleError
+from console.language import _
 from console.runs import audit_log
 from console.studies.sessions import joining
 from console.web.widgets.messages import show_problem
@@ -48,7 +49,9 @@ def sign_in_or_stop() -> Identity:
         return identity
     watch_session()
     with st.container(key="ia-who", horizontal=True):
-        st.button(f"{identity.name} · sign out", key="sign-out", type="tertiary", on_click=_sign_out)
+        st.button(
+            _("{name} · sign out").format(name=identity.name), key="sign-out", type="tertiary", on_click=_sign_out
+        )
     return identity
 
 
@@ -141,7 +144,11 @@ def _stay_out() -> None:
         if key:
             _offer(key)
         else:
-            st.write("You are not signed in. Open the link that you were given; `inferact serve` prints the first one.")
+            st.write(
+                _("You are not signed in. Open the link that you were given; {command} prints the first one.").format(
+                    command="`inferact serve`"
+                )
+            )
 
 
 def _offer(key: str) -> None:
@@ -152,10 +159,12 @@ def _offer(key: str) -> None:
     except ConsoleError as refusal:
         show_problem(str(refusal))
         return
-    st.write("This link opens the console in this tab. Your name goes beside what you do.")
+    st.write(_("This link opens the console in this tab. Your name goes beside what you do."))
     if invited.name is None:
-        st.text_input("Your name", key="name", max_chars=MAX_NAME, placeholder="e.g. Ada", autocomplete="nickname")
-    words = f"Go on as {invited.name}" if invited.name else "Start"
+        st.text_input(
+            _("Your name"), key="name", max_chars=MAX_NAME, placeholder=_("e.g. Ada"), autocomplete="nickname"
+        )
+    words = _("Go on as {name}").format(name=invited.name) if invited.name else _("Start")
     st.button(words, key="start", type="primary", width="stretch", on_click=_accept, args=(key,))
 
 

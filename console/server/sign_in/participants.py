@@ -18,6 +18,7 @@ from console.auth.participant_cookie import outside_id_of, participant_cookie, p
 from console.auth.sessions import SESSION_DAYS
 from console.database import reading
 from console.errors import ConsoleError
+from console.language import _
 from console.server.sign_in import wrong_tokens
 from console.server.sign_in.html_pages import HEADERS, body_of, fields, notice, page, style
 from console.server.site import Site
@@ -45,7 +46,7 @@ async def arrive(request: Request, site: Site) -> Response | None:
             outside_id = outside_id_of(cookie) if secret == kept else ""
             return _with_cookie(RedirectResponse(_HOME, 303, HEADERS), site, secret, outside_id)
         wrong_tokens.count_wrong(request, "participant's link")
-        return page("join", 410, code="", refusal="This link leads to no place in a study any more.")
+        return page("join", 410, code="", refusal=_("This link leads to no place in a study any more."))
     coming = _arrival(query, "join", "")
     if kept is not None and await asyncio.to_thread(_is_known, kept, coming):
         # What a platform put into the address need not stay there.

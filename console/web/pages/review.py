@@ -4,6 +4,7 @@ import streamlit as st
 
 from console.auth.identity import Role
 from console.database import now_ms, reading, review_queue
+from console.language import _
 from console.review import aftermath, blinding, decisions, inbox
 from console.review.reasons import judging
 from console.runs.options import run_options
@@ -28,17 +29,17 @@ with reading() as session:
     wanted = item_address.wanted_item(session)
     run = chosen_run(session) if identity else None
     if run is None or run.study_id is not None or run_options(run).rates_answers:
-        show_count("Review", 0)
+        show_count(_("Review"), 0)
     if run is None or identity is None:
-        show_empty_state("Nothing to review yet", "Items appear here as soon as a run has flagged something.")
-        watch_arrivals("Review", None, None)
+        show_empty_state(_("Nothing to review yet"), _("Items appear here as soon as a run has flagged something."))
+        watch_arrivals(_("Review"), None, None)
         st.stop()
     if run.study_id is not None:
-        show_empty_state("Its participant reviews this", "Whoever else answers here would answer in their place.")
+        show_empty_state(_("Its participant reviews this"), _("Whoever else answers here would answer in their place."))
         st.stop()
     if run_options(run).rates_answers:
-        show_empty_state("These are answers to judge", "They stand on a page of their own, with its rules.")
-        st.page_link("console/web/pages/ratings.py", label="Judge them", query_params={"judge": run.name})
+        show_empty_state(_("These are answers to judge"), _("They stand on a page of their own, with its rules."))
+        st.page_link("console/web/pages/ratings.py", label=_("Judge them"), query_params={"judge": run.name})
         st.stop()
     own_items.set_reviewed_runs(run.id)
     unblinded = identity.has(Role.RESEARCHER)
@@ -67,7 +68,7 @@ if isinstance(claim, NoClaim):
     actions.show_flash()
     actions.show_kept_words()
     after_last.show_nothing_left(claim, run, identity, tally, has_more=more)
-    watch_arrivals("Review", run.id, pulse)
+    watch_arrivals(_("Review"), run.id, pulse)
     st.stop()
 
 now = blinding.actions(view.checkpoint)
@@ -86,7 +87,8 @@ above += notes_html(view.notes, view.escalation)
 # A log's later trials were recorded before anybody's words.
 above += last_words_html(view.earlier, now, claim.trial) if run.kind == RunKind.LIVE else ""
 actions.show_kept_words()
-wrong = f'<p class="ia-wrong"><b>Wrong is:</b> {plain(judging(view.checkpoint.environment).wrong)}</p>'
+wrong = plain(_(judging(view.checkpoint.environment).wrong))
+wrong = f'<p class="ia-wrong"><b>{plain(_("Wrong is:"))}</b> {wrong}</p>'
 says_wrong = not view.presentation.brief and claim.kind != CheckpointKind.HALTED
 whole = bool(earlier_answer) or actions.shows_whole_action(claim.item_id, view.presentation.action)
 draw_further_steps = show_presentation(
@@ -97,7 +99,8 @@ if earlier_answer:
     decision_bar.back_bar(claim)
 else:
     actions.mark_shown(claim.item_id, view.presentation, view.draft)
-    said = f"Next item. {view.presentation.task[:300]} {view.presentation.heading}: {view.presentation.action[:200]}"
+    heading, action = _(view.presentation.heading), view.presentation.action[:200]
+    said = f"{_('Next item.')} {view.presentation.task[:300]} {heading}: {action}"
     decision_bar.bar(claim, run, view.draft, said=said)
 draw_further_steps()
-watch_arrivals("Review", run.id, None, redraws=False)
+watch_arrivals(_("Review"), run.id, None, redraws=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from console.language import _
 from console.studies.design.formatted_text import formatted_html
 from console.web.widgets.markup import plain
 from console.web.widgets.status import budget_meter_html
@@ -51,9 +52,9 @@ def points_html(points: Sequence[str]) -> str:
 def explained_html(given: str, right: str, why: str, *, agrees: bool) -> str:
     """One's own answer beside the right one, and why that is right."""
     css = "ia-explained ia-agrees" if agrees else "ia-explained"
-    own = f"<dt>your answer</dt><dd>{plain(given)}</dd>" if given else ""
+    own = f"<dt>{plain(_('your answer'))}</dt><dd>{plain(given)}</dd>" if given else ""
     return (
-        f'<section class="{css}" role="status"><dl class="ia-facts">{own}<dt>right answer</dt>'
+        f'<section class="{css}" role="status"><dl class="ia-facts">{own}<dt>{plain(_("right answer"))}</dt>'
         f"<dd><b>{plain(right)}</b></dd></dl>{prose_html(why)}</section>"
     )
 
