@@ -17,8 +17,8 @@ from storage import tables
 from storage.queue import HALTED
 from storage.tables import DecisionKind, ItemStatus, SlotStatus
 
-MOST = 100
-"""Rows of either part of a list."""
+MOST, MOST_UNREAD = 100, 20
+"""Rows of the two parts of a list."""
 
 
 class Standing(IntEnum):
@@ -100,7 +100,7 @@ def waiting_list(
         beyond += 0 if rest is None else max(0, paid - rest)
     everything = _counts(session, run, reviewer, WaitingFilter()) if wanted.is_set else {}
     total = sum(waiting for waiting, _ in everything.values()) if wanted.is_set else matching
-    shown, out = offered[:most], unread[:most]
+    shown, out = offered[:most], unread[:MOST_UNREAD]
     found = _items(session, [*shown, *out])
     answered = _answered(session, run, reviewer)
     return WaitingList(found[: len(shown)], found[len(shown) :], matching, beyond, total, answered)
@@ -249,6 +249,8 @@ def _items(session: Session, rows: list[Any]) -> list[WaitingItem]:
     )
     found: dict[Any, Any] = {row[0].id: row for row in session.execute(statement)}
     passed = escalations(session, ids)
+    listed = [(found[id], Standing(standing), passed.get(id)) for id, _, standing in rows]
     return [
-        WaitingItem(found[id][0], Standing(standing), *found[id][1:], passed.get(id)) for id, _, standing in rows
+        WaitingItem(row[0], standing, task_id=row[1], instruction=row[2], score=row[3], rationale=row[4], escalation=by)
+        for row, standing, by in listed
     ]
