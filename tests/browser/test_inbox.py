@@ -31,7 +31,7 @@ def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, s
     assert shown_item(page) == wanted
 
     other = open_page(link, context=page.context.browser.new_context())
-    other.get_by_text("not signed in").wait_for()
+    until(other, "() => location.pathname === '/sign-in'")
     let_in(other, address, name="Ben", role="reviewer")
     other.goto(link)
     other.get_by_text("Somebody else holds it").wait_for()
