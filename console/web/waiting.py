@@ -16,6 +16,7 @@ from storage.tables import RunKind
 
 REVIEW, RUNS = "console/web/pages/review.py", "console/web/pages/runs.py"
 _ONLY = {"escalated": "Passed on", "mine": "Mine"}
+_LABELS = {"detector": "Detector", "environment": "Environment"}
 _FILTERS = ("find", "detector", "environment", "only")
 
 
@@ -24,18 +25,22 @@ def asked_for(detectors: list[str], environments: list[str], *, many: bool) -> W
     asked = {name: st.query_params.get_all(name) for name in _FILTERS}
     if not (many or any(asked.values())):
         return WaitingFilter()
-    find, by, where, marks = st.columns([4, 2, 2, 2], vertical_alignment="bottom")
+    choices = {"detector": detectors, "environment": environments}
+    drawn = [name for name, known in choices.items() if len(known) > 1 or asked[name]]
+    find, marks, *places = st.columns([4, 2, *(2 for _ in drawn)], vertical_alignment="bottom")
     with find:
         text = st.text_input("Find", key="find", bind="query-params", placeholder="words of the task, action or reason")
-    with by:
-        chosen = _choice("detector", "Detector", [*detectors, *asked["detector"]])
-    with where:
-        places = _choice("environment", "Environment", [*environments, *asked["environment"]])
+    chosen: dict[str, tuple[str, ...]] = {}
+    for name, place in zip(drawn, places, strict=True):
+        with place:
+            chosen[name] = _choice(name, _LABELS[name], [*choices[name], *asked[name]])
     with marks:
         only = st.pills(
             "Only", list(_ONLY), key="only", selection_mode="multi", bind="query-params", format_func=_ONLY.__getitem__
         )
-    return WaitingFilter(text, chosen, places, "escalated" in only, "mine" in only)
+    return WaitingFilter(
+        text, chosen.get("detector", ()), chosen.get("environment", ()), "escalated" in only, "mine" in only
+    )
 
 
 def _choice(name: str, label: str, known: list[str]) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ class _Watch:
 _watches: WeakKeyDictionary[AppSession, _Watch] = WeakKeyDictionary()
 _guard = threading.Lock()
 _watcher: list[threading.Thread] = []
+_changes = [0]
 _new = threading.Event()
 """What a tab shows was read before its watch began; so a new watch is looked at in any case."""
 
@@ -78,6 +79,11 @@ def wake_when_other(look: Look, *arguments: Hashable, shows: Hashable, pause_s: 
             _watcher[0].start()
 
 
+def any_change(_session: object = None) -> int:
+    """How many changes of the database were noticed: as a look, whatever anybody writes is news."""
+    return _changes[0]
+
+
 def _tabs() -> SessionManager | None:
     return getattr(runtime.get_instance(), "_session_mgr", None) if runtime.exists() else None
 
@@ -96,7 +102,9 @@ def _look_at(url: str) -> None:
     """Looks as long as that is the database of the settings."""
     with changes(url) as changed:
         while _standing() and database_url() == url:
-            if changed() or _new.is_set():
+            news = changed()
+            _changes[0] += news
+            if news or _new.is_set():
                 _new.clear()
                 _look()
             _wake()

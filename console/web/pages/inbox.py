@@ -99,6 +99,7 @@ if tally:
     with st.container(horizontal=True, vertical_alignment="center", key="tally"):
         st.caption(tally.in_words)
         st.page_link("console/web/pages/answers.py", label="What came of them", query_params={"run": run.name})
+notices = st.container()
 if waiting.matching:
     st.html(headline_html(waiting, count, oldest))
     if pressed := show_waiting_rows(waiting, waiters, run.name, now_ms()):
@@ -108,4 +109,5 @@ if waiting.matching:
 else:
     with reading() as session:
         show_nothing(session, run, identity, waiting, pulse.undecided)
-watch_arrivals("Inbox", run.id, pulse, offers=True)
+with notices:
+    watch_arrivals("Inbox", run.id, pulse, offers=True)
