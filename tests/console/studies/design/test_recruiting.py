@@ -1,12 +1,15 @@
 """Where people come from and are sent: only hosts that are named, and only ids that their platform documents."""
 
 from decimal import Decimal
+from urllib.parse import parse_qsl, urlsplit
 
+import httpx
 import pytest
 from pydantic import ValidationError
 
 from console.studies.design.platforms import PLATFORMS
 from console.studies.design.recruiting import Bonus, Recruiting, outside_id_in
+from tests.fakes.recruiting import recruiting
 
 SONA = "https://school.sona-systems.com/webstudy_credit.aspx?experiment_id=1&credit_token=2&survey_code={outside_id}"
 
@@ -35,6 +38,16 @@ def test_the_way_back_holds_what_the_platform_asks_for_and_nothing_where_it_is_n
     sona = Recruiting(platform="sona", completion_url=SONA, hosts=("school.sona-systems.com",))
     assert sona.way_back(SONA, "48&x=1", "").endswith("survey_code=48%26x%3D1")
     assert sona.way_back(SONA, "", "") is None
+
+
+def test_a_sign_up_of_sona_is_credited_by_its_own_survey_code_alone():
+    with recruiting() as platform:
+        came = dict(parse_qsl(urlsplit(platform.from_sona("http://console.example/participate?join=A", "4817")).query))
+        stated = Recruiting(platform="sona", completion_url=platform.sona_url(), hosts=("127.0.0.1",))
+        for outside_id in (outside_id_in(PLATFORMS["sona"], came), "9999"):
+            httpx.get(stated.way_back(stated.completion_url, outside_id, "ABC"))
+        assert platform.credited == ["4817"]
+        assert [query["survey_code"] for _, query in platform.refused] == ["9999"]
 
 
 @pytest.mark.parametrize(

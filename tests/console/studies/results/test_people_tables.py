@@ -35,7 +35,9 @@ DESIGN = {
 def done(study, walk):
     """A study in which one person answers all checks, another none of them, and a third has only come."""
     made = study(**DESIGN)
-    careful, careless, fresh = (joining.join(made.join_code, Arrival(made.join_code, given={"id": n})) for n in ("11", "22", "33"))
+    careful, careless, fresh = (
+        joining.join(made.join_code, Arrival(made.join_code, given={"id": n})) for n in ("11", "22", "33")
+    )
     for person, right in ((careful, True), (careless, False)):
         place = walk(person.id, stop=_to_decide)
         while place.kind != "finished":
