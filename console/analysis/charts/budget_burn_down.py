@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from console.analysis.charts.style import QUIET, framed, label_ends, series_styles
+from console.analysis.charts.style import QUIET, framed, label_last_points, series_styles
 
 _UNITS = (("hours", 1 / 60, 180.0), ("minutes", 1.0, 3.0), ("seconds", 60.0, 0.0))
 """Unit, how many are a minute, and from how many minutes on it is used."""
@@ -39,6 +39,6 @@ def budget_burn_down(frame: pd.DataFrame) -> go.Figure:
             annotation={"text": f"cap {cap:.0f}", "xanchor": "left", "x": 0},
         )
     highest = max([1.0, *frame["used"].astype(float), *frame["cap"].dropna().astype(float)])
-    label_ends(figure, ends, gap=0.08 * highest)
+    label_last_points(figure, ends, gap=0.08 * highest)
     figure.update_yaxes(range=[0, 1.2 * highest])
     return framed(figure, "How the budget was used", f"{unit} since the trial's first claim", "inspections")

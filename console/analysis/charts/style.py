@@ -90,7 +90,7 @@ def _style(place: int) -> SeriesStyle:
     return SeriesStyle(_COLOURS[place % len(_COLOURS)], _DASHES[place % len(_DASHES)], _MARKS[place % len(_MARKS)])
 
 
-def label_ends(figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], gap: float) -> None:
+def label_last_points(figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], gap: float) -> None:
     """Names lines where they end, each in its colour, (x, y, label, colour); labels lie `gap` apart at least, in y.
 
     So nobody has to find a line in a legend, which the figure then has not.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from console.analysis.charts.style import SHARE, framed, label_ends, series_styles
+from console.analysis.charts.style import SHARE, framed, label_last_points, series_styles
 
 
 def trial_success(frame: pd.DataFrame) -> go.Figure:
@@ -24,7 +24,7 @@ def trial_success(frame: pd.DataFrame) -> go.Figure:
             **style.line(marks=True),
         )
         ends.append((float(line["trial"].iloc[-1]), share[-1], f"{name}: {share[-1]:.0%}", style.colour))
-    label_ends(figure, ends, gap=0.09)
+    label_last_points(figure, ends, gap=0.09)
     figure.update_yaxes(**SHARE)
     figure.update_xaxes(dtick=1)
     title = "Solved, with reviewers and without" if len(ends) > 1 else "Solved by the end of each trial"

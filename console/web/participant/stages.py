@@ -89,10 +89,9 @@ def paused(position: Position) -> None:
 def finished(position: Position) -> None:
     """Thanks, what the study was about, the way back, and the code that proves that one has taken part."""
     design, code = position.design, position.completion_code
-    st.html(head_html("Thank you, that was all"))
+    st.html(head_html("Thank you, that was all") + (formatted_prose_html(design.debriefing.text) if design else ""))
     if design is None:
         return
-    st.html(formatted_prose_html(design.debriefing.text))
     way_back(design, design.recruiting.completion_url, code or "", "This button says there that you have finished.")
     if code:
         platform = design.recruiting.of_platform
