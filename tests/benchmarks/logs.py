@@ -181,7 +181,10 @@ def _readme_table(rows: Sequence[across.SourceRow], side: str, title: str) -> li
 def _default_table(sources: dict[str, list[LabelledCheckpoint]]) -> list[str]:
     """What `rules` flags by its own threshold, which nothing tuned."""
     at = detector("rules").threshold
-    lines = [f"| At the default threshold, {at:g} | Macro-F1 | flagged of misaligned | flagged of aligned |", "|---|---|---|---|"]
+    lines = [
+        f"| At the default threshold, {at:g} | Macro-F1 | flagged of misaligned | flagged of aligned |",
+        "|---|---|---|---|",
+    ]
     for name, cases in sorted(sources.items()):
         bad = np.array([case.misaligned for case in cases], dtype=bool)
         flagged = np.array([case.scores["rules"] > at for case in cases], dtype=bool)

@@ -582,3 +582,18 @@ def test_ones_own_account_is_no_recipient_and_parts_that_were_asked_for_may_repe
     assert (
         "Exactly this" in RULES.judge(at(known, (pay, '{"success": true}'), action=pay, instruction=once), 0).rationale
     )
+
+
+def test_spelled_figures_and_sizes_are_what_they_spell():
+    asked = "i want a canvas sixteen by twenty-four inches, size extra large, with velvet frame"
+    told = bought(asked, "Canvas 16x24 inch, x-large").rationale
+    assert '"velvet' in told
+    assert "sixteen" not in told
+    assert "twenty" not in told
+    assert '"extra"' not in told
+
+
+def test_what_stands_in_brackets_behind_a_title_need_not_be_read():
+    page = "He played in Godspell in 1973."
+    assert "answer_unseen" not in signals(answered("Godspell (film)", page, question="Which film was he in?"))
+    assert "answer_unseen" in signals(answered("Pippin (film)", page, question="Which film was he in?"))
