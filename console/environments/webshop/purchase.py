@@ -38,7 +38,7 @@ perfect suitable option options preferably certain would also want needs differe
 isn't doesn't don't won't ones kinds sort sorts bit lot lots types guy girl dollar dollars money budget shown
 show me find contain contains allow allows let lets quantity amount number give gives having using like able
 fabric material texture finish extra measures width height containing favor
-trying match matches wear wears wearing
+colored coloured trying match matches wear wears wearing
 """
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 

@@ -118,6 +118,9 @@ def choice_refused(evidence: Evidence) -> Finding | None:
     said, shown = set(words(evidence.instruction)), evidence.read
     asked = [text for text in refused if 2 * len(said & set(words(text))) >= len(set(words(text))) > 0]
     asked = [text for text in asked if not all(word[: max(3, len(word) - 4)] in shown for word in words(text))]
+    left = [set(words(choice.asked)) for choice in _choices(evidence) if choice.asked and not choice.chosen]
+    # What was offered under a longer name is told by the option that was not chosen.
+    asked = [text for text in asked if not any(set(words(text)) <= option for option in left)]
     sentence = f"The shop refused the click on {quoted(asked)}, and the agent went on without it." if asked else ""
     return Finding(1.0, sentence, tuple(map(lowered, asked)))
 
