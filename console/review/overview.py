@@ -28,8 +28,8 @@ DEFINITIONS = {
     "judged": "Attempts with a verdict of the detector that flags.",
     "flagged": "Attempts that came into the queue at an action, whichever rule or detector put them there.",
     "stuck": "Attempts that came into the queue because they halted without such an action.",
-    "inspected": "Attempts about which at least one answer stands: given, and not taken back.",
-    "answers": "Standing answers by kind; where an item needs several reviews, one attempt has several.",
+    "inspected": "Attempts with at least one standing decision: given, and not taken back.",
+    "answers": "Standing decisions by kind; where an item needs several reviews, one attempt has several.",
     "again": "Attempts of the next trial.",
     "solved": "Attempts that succeeded; one that the simulation released without a decision does not count.",
 }
@@ -67,13 +67,13 @@ class Solved:
 
 @dataclass(frozen=True, slots=True)
 class ReviewerAtWork:
-    """A reviewer of the run: standing answers, items in their hands, when they answered last (ms since 1970).
+    """A reviewer of the run: standing decisions, items in their hands, when the last one was made (ms since 1970).
 
-    `is_simulated` where no answer of theirs is a person's.
+    `is_simulated` where none of those is a person's.
     """
 
     name: str
-    answers: int
+    decisions: int
     holds: int
     last_ms: int | None
     is_simulated: bool
@@ -301,7 +301,7 @@ def _reviewers(session: Session, run: tables.Run, standing: _Standing, now_ms: i
         ReviewerAtWork(name, answers[name], holds.get(name, 0), last.get(name), answers[name] > 0 == own[name])
         for name in {**answers, **holds}
     ]
-    return tuple(sorted(found, key=lambda one: (-one.answers, one.name)))
+    return tuple(sorted(found, key=lambda one: (-one.decisions, one.name)))
 
 
 def _oldest(session: Session, run: tables.Run) -> tables.Item | None:

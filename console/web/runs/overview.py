@@ -100,7 +100,7 @@ def _people(found: Sequence[ReviewerAtWork], at_ms: int) -> str:
 
 
 def _person(one: ReviewerAtWork, at_ms: int) -> str:
-    answers = "1 answer" if one.answers == 1 else f"{one.answers:,} answers"
+    answers = "1 decision" if one.decisions == 1 else f"{one.decisions:,} decisions"
     last = f", the last {age(at_ms - one.last_ms)} ago" if one.last_ms is not None else ""
     holds = f", {one.holds} in hand" if one.holds else ""
     simulated = "simulated, " if one.is_simulated else ""

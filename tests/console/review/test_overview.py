@@ -125,7 +125,7 @@ def test_unaided_is_what_owes_nothing_to_an_answer(found, rows):
 
 def test_who_is_at_work(found, rows):
     given = Counter(row["reviewer"] for row in rows("decisions") if row["superseded"] == "false")
-    assert {one.name: one.answers for one in found.reviewers} == given
+    assert {one.name: one.decisions for one in found.reviewers} == given
     ada = next(one for one in found.reviewers if one.name == "Ada")
     assert (ada.holds, ada.is_simulated) == (1, False)
     assert [one.is_simulated for one in found.reviewers if one.name != "Ada"] == [True]
