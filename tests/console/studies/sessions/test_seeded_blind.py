@@ -143,7 +143,7 @@ def _drawn(labels, strata, units, rng):
     found = labels.copy()
     for stratum in np.unique(strata):
         here = np.flatnonzero(strata == stratum)
-        names, first, of = np.unique(units[here], return_index=True, return_inverse=True)
+        _names, first, of = np.unique(units[here], return_index=True, return_inverse=True)
         found[here] = rng.permutation(labels[here][first])[of]
     return found
 
