@@ -21,6 +21,9 @@ Count = Annotated[int, Field(ge=0, le=1_000)]
 REPLAY = "replay"
 """Who acts where a recorded log is played trial by trial."""
 
+SCRIPTED = "scripted"
+"""The Actor of whom it is known beforehand what it does in a task."""
+
 
 class DesignPart(BaseModel):
     """Something of a design: unknown fields are refused, nothing changes later."""

@@ -14,7 +14,7 @@ from console.auth.kept_secrets import kept_secret
 from console.database import Session
 from console.errors import ConsoleError, Refused
 from console.review import decisions
-from console.studies.sessions import joining, steps
+from console.studies.sessions import joining, presence, steps
 from console.web.sign_in import current_identity
 from storage import tables
 from storage.errors import StorageError
@@ -54,7 +54,9 @@ def own_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, t
 def own_open_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:
     """The same, for what changes something: raises Refused, too, where a study does not go on by now."""
     if identity.has(Role.PARTICIPANT):
-        steps.refuse_late(session, _participant(session))
+        participant = _participant(session)
+        presence.note_signal(participant)
+        steps.refuse_late(session, participant)
     return own_claim(session, item, identity)
 
 
