@@ -5,11 +5,13 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from console.auth.identity import Role
+from console.auth.identity import Identity, Role
 from console.errors import ConsoleError
+from console.language import _
 from console.web.review.drafts import show_unsent
-from console.web.sign_in import current_identity, sign_in_or_stop
-from console.web.widgets.messages import show_problem
+from console.web.sign_in import identified, sign_in_or_stop
+from console.web.visitor_language import follow_visitors
+from console.web.widgets.messages import refusal_words, show_problem
 from console.web.widgets.styles import load_styles
 from storage.errors import StorageError
 
@@ -19,21 +21,23 @@ def refusing(script: str, pages: Sequence[StreamlitPage]) -> list[StreamlitPage]
     return [st.Page(script, title=page.title, url_path=page.url_path, visibility="hidden") for page in pages]
 
 
-st.set_page_config(page_title="InferAct Console", page_icon="🛡️", layout="wide")
+st.set_page_config(page_icon="🛡️", layout="wide")
+follow_visitors()
 load_styles()
 
-try:
-    identity = current_identity()
+
+def show_page(identity: Identity | None) -> None:
+    """The page of the address, among those that whoever is here may open."""
     taking_part = identity is not None and identity.has(Role.PARTICIPANT)
     inbox, study = "console/web/pages/inbox.py", "console/web/pages/participate.py"
     reviewers = [
-        st.Page(inbox, title="Inbox", url_path="home", default=not taking_part),
-        st.Page(inbox, title="Inbox", url_path="inbox", visibility="hidden"),
-        st.Page("console/web/pages/review.py", title="Review", url_path="review"),
-        st.Page("console/web/pages/answers.py", title="My answers", url_path="answers"),
-        st.Page("console/web/pages/ratings.py", title="Answers to judge", url_path="ratings"),
+        st.Page(inbox, title=_("Inbox"), url_path="home", default=not taking_part),
+        st.Page(inbox, title=_("Inbox"), url_path="inbox", visibility="hidden"),
+        st.Page("console/web/pages/review.py", title=_("Review"), url_path="review"),
+        st.Page("console/web/pages/answers.py", title=_("My answers"), url_path="answers"),
+        st.Page("console/web/pages/ratings.py", title=_("Answers to judge"), url_path="ratings"),
     ]
-    handbook = st.Page("console/web/pages/help.py", title="Help", url_path="help")
+    handbook = st.Page("console/web/pages/help.py", title=_("Help"), url_path="help")
     researchers = [
         st.Page("console/web/pages/trajectories.py", title="Trajectories", url_path="trajectories"),
         st.Page("console/web/pages/runs.py", title="Runs", url_path="runs"),
@@ -41,10 +45,10 @@ try:
         st.Page("console/web/pages/studies.py", title="Studies", url_path="studies"),
         st.Page("console/web/pages/export.py", title="Export", url_path="export"),
     ]
-    sessions = st.Page("console/web/pages/people.py", title="People", url_path="people")
-    takes_part = st.Page(study, title="Study", url_path="participate", visibility="hidden")
+    sessions = st.Page("console/web/pages/people.py", title=_("People"), url_path="people")
+    takes_part = st.Page(study, title=_("Study"), url_path="participate", visibility="hidden")
     if taking_part:
-        home = st.Page(study, title="Study", url_path="study", default=True)
+        home = st.Page(study, title=_("Study"), url_path="study", default=True)
         pages = [
             home,
             takes_part,
@@ -61,11 +65,19 @@ try:
             *refusing("console/web/pages/not_for_reviewers.py", researchers),
         ]
     page = st.navigation(pages, position="hidden" if identity is None or taking_part else "top")
-    if identity is not None:
+    if identity is None:
+        st.set_page_config(page_title="InferAct Console")
+    elif not any(page is counted for counted in reviewers[:3]):
+        # Those put the number of items that wait into it themselves; each title costs the browser several ms.
         st.set_page_config(page_title=f"{page.title} · InferAct Console")
     if page is not takes_part:
         sign_in_or_stop()
     page.run()
+
+
+try:
+    with identified() as identity:
+        show_page(identity)
 except (ConsoleError, StorageError) as refusal:
-    show_problem(str(refusal) or str(type(refusal).__doc__))
+    show_problem(refusal_words(refusal))
     show_unsent()

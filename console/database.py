@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 
 from sqlmodel import Session as Session
@@ -33,6 +33,11 @@ def writing(url: str | None = None) -> Iterator[Session]:
     """A session in one short write transaction: committed at the end, rolled back on any error."""
     with engine.writing(database_url(url)) as session:
         yield session
+
+
+def changes(url: str | None = None) -> AbstractContextManager[Callable[[], bool]]:
+    """A question to be asked again and again: whether another connection has committed since it was asked last."""
+    return engine.changes(database_url(url))
 
 
 def review_queue(url: str | None = None) -> Queue:

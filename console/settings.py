@@ -9,6 +9,9 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy.engine import make_url
 
+LANGUAGES = {"en": "English", "de": "Deutsch"}
+"""The languages of the catalogues in `console/language`, each by its own name."""
+
 
 class Settings(BaseSettings):
     """Paths are absolute once read, whatever directory the command was started from."""
@@ -23,6 +26,8 @@ class Settings(BaseSettings):
     port: int = 8501
     public_url: str | None = None
     """The address that people type where it is not the machine's own, such as https://console.example."""
+    language: str | None = None
+    """The language of every reviewer's and participant's page (en, de), whatever a browser asks for."""
     prompts_dir: Path | None = None
     """A folder whose files take the place of the packaged prompt templates, file by file."""
     model: str | None = None
@@ -42,6 +47,13 @@ class Settings(BaseSettings):
     oidc_client_id: str | None = None
     oidc_client_secret: SecretStr | None = None
     """What the provider knows this console by; it sends people back to /sign-in/organisation/back."""
+
+    @field_validator("language")
+    @classmethod
+    def _known_language(cls, code: str | None) -> str | None:
+        if code and code not in LANGUAGES:
+            raise ValueError(f"no catalogue of that language; choose one of {', '.join(LANGUAGES)}")
+        return code or None
 
     @field_validator("data_dir", "prompts_dir")
     @classmethod

@@ -3,7 +3,7 @@
 import os
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import lru_cache
@@ -77,6 +77,28 @@ def overwrite_freed(url: str) -> None:
     connection = borrow(opened)
     try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        give_back(opened, connection)
+
+
+@contextmanager
+def changes(url: str) -> Iterator[Callable[[], bool]]:
+    """A question to be asked again and again: whether another connection has committed since it was asked last.
+
+    SQLite answers it in microseconds; of a server nobody can say so, and the answer is always yes.
+    """
+    opened = engine(url)
+    if opened.dialect.name != "sqlite":
+        yield lambda: True
+        return
+    connection, known = borrow(opened), [-1]
+
+    def changed() -> bool:
+        before, known[0] = known[0], connection.execute("PRAGMA data_version").fetchone()[0]
+        return known[0] != before
+
+    try:
+        yield changed
     finally:
         give_back(opened, connection)
 

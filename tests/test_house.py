@@ -34,10 +34,10 @@ AT_THE_TOP = {
 
 # What the house has reached, with a little air: move a limit where there is a reason for it.
 LIMITS = {
-    "packages of the console": 15,
+    "packages of the console": 16,
     "loose modules of the console": 4,
     "layers of the rooms": 8,
-    "lines of Python in console and storage": 66_000,
+    "lines of Python in console and storage": 70_000,
     "lines of the longest file": 400,
     "lines of the longest function": 50,
     "names that two public classes have": 0,

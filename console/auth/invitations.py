@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from sqlmodel import Session, col, select, update
 
 from console.auth.identity import Role, as_roles, roles_of, roles_text
-from console.auth.people import add_person, person_named, refuse_disabled
+from console.auth.people import add_person, name_key, person_named, refuse_disabled
 from console.auth.tokens import new_token, token_hash
 from console.errors import Refused
+from console.language import _
 from storage import tables
 
 _DAY_MS = 86_400_000
@@ -21,7 +22,7 @@ class UnusableInvitation(Refused):
     """The invitation was used before, has expired, or was never given out; which of these is not said."""
 
     def __init__(self) -> None:
-        super().__init__("This invitation cannot be used: it was used before, has expired, or was never given out.")
+        super().__init__(_("This invitation cannot be used: it was used before, has expired, or was never given out."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,13 @@ def invited(session: Session, token: str, now_ms: int) -> Invited:
 def accept(session: Session, token: str, name: str, now_ms: int) -> tables.Person:
     """Uses the invitation up and returns whom it lets in; `name` counts where the invitation has none.
 
-    Raises UnusableInvitation, Refused where the name is taken, BadInput for a name that is none; it then stays.
+    Raises UnusableInvitation, Refused where the name is taken or an address, by which an organisation may let somebody
+    else in, BadInput for a name that is none; the invitation then stays.
     """
     row = _usable(session, token, now_ms)
     person = session.get(tables.Person, row.person_id) if row.person_id is not None else None
     if person is None:
+        _refuse_address(name)
         person = add_person(session, name, roles_of(row.roles), now_ms)
     refuse_disabled(person)
     used = update(tables.Invitation).where(
@@ -91,6 +94,11 @@ def accept(session: Session, token: str, name: str, now_ms: int) -> tables.Perso
     if session.connection().execute(used.values(used_ms=now_ms, person_id=person.id)).rowcount != 1:
         raise UnusableInvitation
     return person
+
+
+def _refuse_address(name: str) -> None:
+    if "@" in name_key(name):
+        raise Refused("An e-mail address is a name only for whoever is invited under it; choose another name.")
 
 
 def _usable(session: Session, token: str, now_ms: int) -> tables.Invitation:

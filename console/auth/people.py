@@ -5,22 +5,25 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
-from sqlmodel import Session, col, select, update
+from sqlmodel import Session, col, or_, select, update
 
 from console.auth.identity import Identity, Role, as_roles, roles_of, roles_text
 from console.errors import BadInput, Refused, Unknown
+from console.language import _, gettext_noop
 from storage import tables
 
 MAX_NAME = 60
+
+DISABLED = gettext_noop("{name} is disabled; an admin can invite them again: inferact person invite NAME")
 
 
 def clean_name(name: str) -> str:
     """The name without blanks around and beside it; raises BadInput where it cannot be read."""
     cleaned = " ".join(name.split())
     if not cleaned:
-        raise BadInput("Enter a name; your decisions are recorded under it.")
+        raise BadInput(_("Enter a name; your decisions are recorded under it."))
     if len(cleaned) > MAX_NAME or not cleaned.isprintable():
-        raise BadInput(f"A name has at most {MAX_NAME} printable characters.")
+        raise BadInput(_("A name has at most {most} printable characters.").format(most=MAX_NAME))
     return cleaned
 
 
@@ -51,10 +54,10 @@ def add_person(session: Session, name: str, roles: Iterable[Role], now_ms: int) 
     """A new person; raises Refused where somebody has the name already."""
     taken = person_named(session, name)
     if taken is not None:
-        raise Refused(f"Somebody is called {taken.name} here already; choose another name.")
+        raise Refused(_("Somebody is called {name} here already; choose another name.").format(name=taken.name))
     if name_key(name) in tuple(Role):
         # A rule that leaves a decision to admins must not be met by somebody who is called so.
-        raise Refused(f"{clean_name(name)} is the name of a role; choose another name.")
+        raise Refused(_("{name} is the name of a role; choose another name.").format(name=clean_name(name)))
     person = tables.Person(
         name=clean_name(name), name_key=name_key(name), roles=roles_text(as_roles(map(str, roles))), created_ms=now_ms
     )
@@ -75,7 +78,7 @@ def known_reviewer(session: Session, name: str, now_ms: int) -> tuple[tables.Per
 def refuse_disabled(person: tables.Person) -> None:
     """Raises Refused where the person may no longer come in."""
     if person.disabled_ms is not None:
-        raise Refused(f"{person.name} is disabled; an admin can invite them again: inferact person invite NAME")
+        raise Refused(_(DISABLED).format(name=person.name))
 
 
 def refuse_beyond(by: Identity, roles: Iterable[Role], known: tables.Person | None) -> None:
@@ -94,13 +97,14 @@ def refuse_beyond(by: Identity, roles: Iterable[Role], known: tables.Person | No
 
 
 def disable(session: Session, person: tables.Person, now_ms: int) -> None:
-    """Ends all that lets the person in: their sessions and the invitations that they have not used."""
+    """Ends all that lets the person in: their sessions, and what nobody used of the invitations for or by them."""
     person.disabled_ms = person.disabled_ms or now_ms
     session.add(person)
     ended, unused = tables.PersonSession, tables.Invitation
     own_sessions = (col(ended.person_id) == person.id, col(ended.ended_ms).is_(None))
     session.execute(update(ended).where(*own_sessions).values(ended_ms=now_ms))
-    own_invitations = (col(unused.person_id) == person.id, col(unused.used_ms).is_(None))
+    theirs = or_(col(unused.person_id) == person.id, col(unused.invited_by) == person.name)
+    own_invitations = (theirs, col(unused.used_ms).is_(None))
     session.execute(update(unused).where(*own_invitations).values(used_ms=now_ms))
 
 

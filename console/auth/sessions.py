@@ -10,12 +10,34 @@ from sqlmodel import Session, col, select, update
 from console.auth.identity import Identity, Role, roles_of
 from console.auth.tokens import new_token, token_hash
 from console.errors import Refused, Unknown
+from console.language import _
 from storage import tables
 
 SESSION_DAYS = 30
 _DAY_MS = 86_400_000
 _SEEN_EVERY_MS = 300_000
 _MOST_CHARACTERS = 200
+
+# The first that is found names it: the later ones stand in the names of the earlier ones too.
+_BROWSERS = {
+    "Edg": "Edge",
+    "OPR/": "Opera",
+    "SamsungBrowser/": "Samsung Internet",
+    "Firefox/": "Firefox",
+    "FxiOS/": "Firefox",
+    "Chrome/": "Chrome",
+    "CriOS/": "Chrome",
+    "Safari/": "Safari",
+}
+_SYSTEMS = {
+    "Android": "Android",
+    "iPhone": "iPhone",
+    "iPad": "iPad",
+    "Windows": "Windows",
+    "Macintosh": "macOS",
+    "CrOS": "ChromeOS",
+    "Linux": "Linux",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +51,14 @@ class OpenSession:
     created_ms: int
     seen_ms: int
     expires_ms: int
+
+
+def browser_in_words(user_agent: str) -> str:
+    """The browser and its system in a person's words, such as "Chrome on Linux", as far as its user agent tells."""
+    browser, system = (
+        next((name for sign, name in known.items() if sign in user_agent), None) for known in (_BROWSERS, _SYSTEMS)
+    )
+    return f"{browser or 'unknown browser'}{f' on {system}' if system else ''}"
 
 
 def cookie_name(port: int) -> str:
@@ -104,7 +134,7 @@ def end_session_of(session: Session, session_id: int, by: Identity | None, now_m
     if not found:
         raise Unknown("open session", session_id)
     if by is not None and by.name != found[0].name and not by.has(Role.ADMIN):
-        raise Refused("Only its owner or an admin ends a session.")
+        raise Refused(_("Only its owner or an admin ends a session."))
     row = tables.PersonSession
     session.execute(update(row).where(col(row.id) == session_id).values(ended_ms=now_ms))
     return found[0].name

@@ -100,7 +100,8 @@ def list_sessions(as_json: Json = False) -> None:
     if as_json:
         emit_json(rows)
         return
-    show_table(rows, ("id", "name", "since", "seen", "address", "browser"), empty="Nobody is signed in.")
+    worded = [row | {"browser": sessions.browser_in_words(str(row["browser"]))} for row in rows]
+    show_table(worded, ("id", "name", "since", "seen", "address", "browser"), empty="Nobody is signed in.")
 
 
 @app.command("end-session", epilog="Example: inferact person end-session 3")

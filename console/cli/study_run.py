@@ -62,26 +62,29 @@ def write_report(
     as_json: Json = False,
 ) -> None:
     """Write the report: one HTML file that needs no network, with the tables that it is computed from."""
-    from console.studies import results  # pandas, plotly and statsmodels, which few commands need
-    from console.studies.report import ReportStamp, bundle, write
-
-    with reading() as session:
-        study = lifecycle.get(session, name)
-        design, frames = lifecycle.design_of(study), results.frames(session, study.id or 0)
-        plan = lifecycle.plan_fingerprint(session, study)
-        stamp = ReportStamp(now_ms(), results.data_version(session, study.id or 0), plan)
-    results.record_export(name, out.name)
-    if out.suffix.lower() == ".zip":
-        packed = bundle(design, frames, stamp)
-        with atomic_file(out) as stream:
-            stream.write(packed)
-        written = [out]
-    else:
-        written = write(design, frames, stamp, out)
+    written = reported(name, out)
     if as_json:
         emit_json({"study": name, "files": [str(path) for path in written]})
         return
     say(f"The report of {name} is in {written[0]}.")
+
+
+def reported(name: str, out: Path) -> list[Path]:
+    """Writes the study's report; returns its files, the page first, or the one zip."""
+    from console.studies import results  # pandas, plotly and statsmodels, which few commands need
+    from console.studies.report import bundle, stamped, write
+
+    with reading() as session:
+        study = lifecycle.get(session, name)
+        design, frames = lifecycle.design_of(study), results.frames(session, study.id or 0)
+        stamp = stamped(session, study, now_ms())
+    results.record_export(name, out.name)
+    if out.suffix.lower() != ".zip":
+        return write(design, frames, stamp, out)
+    packed = bundle(design, frames, stamp)
+    with atomic_file(out) as stream:
+        stream.write(packed)
+    return [out]
 
 
 _SHOWN = (
@@ -125,18 +128,18 @@ def simulate_participants(
     as_json: Json = False,
 ) -> None:
     """Let the simulated participants do the study; stopped, it goes on when called again."""
-    with progress(f"{name}: conditions") as (bar, task):
-        tally = simulated.simulate(
-            name,
-            lambda done, total: bar.update(task, completed=done, total=total),
-            all_places=all_places,
-            beside_people=beside_people,
-        )
+    tally = played(name, all_places=all_places, beside_people=beside_people)
     if as_json:
         emit_json(asdict(tally))
         return
     say(f"{tally.participants} participants finished {tally.conditions} conditions with {tally.decisions} decisions.")
     say(f"See: inferact study results {name}, or write: inferact study report {name} --out {name}-report")
+
+
+def played(name: str, **which: bool) -> simulated.StudySimulation:
+    """Lets the simulated participants play on, with a progress bar; `which` as `simulate` has it."""
+    with progress(f"{name}: conditions") as (bar, task):
+        return simulated.simulate(name, lambda done, total: bar.update(task, completed=done, total=total), **which)
 
 
 def show_board(name: Name, as_json: Json = False) -> None:

@@ -17,21 +17,27 @@ from console.environments.acts import Act, acts, answer_given, pending_act
 from console.environments.hotpotqa.reading import Reading, is_spoken_of, reading
 from console.environments.tool_use import TracedCall, tool_calls
 from console.environments.webshop.purchase import EXACT, Purchase, purchase, wanted
+from console.language import gettext_noop
 from console.trajectory.checkpoints import Checkpoint, is_thought
 from console.trajectory.effects import Effect, effects
 from console.trajectory.provenance import user_words
-from console.trajectory.terms import COUNTS, Term, TermKind, lowered, mentions, terms, words
+from console.trajectory.terms import COUNTS, Term, TermKind, lowered, mentions, terms, vocabulary, words
 
 LIMITS = frozenset({TermKind.PRICE_MAX, TermKind.PRICE_MIN, TermKind.NEGATION})
 """What a text keeps to without saying it, so neither found nor missing."""
 WORDS = frozenset({TermKind.WORD})
 """What a text may well say in other words, so that its absence tells little."""
 _SEEN_LIMIT = 200_000
+ORIGIN = gettext_noop("where from")
+_CHOICES = (gettext_noop("option"), gettext_noop("asked"), gettext_noop("offered"), gettext_noop("chosen last"))
+_ARGUMENTS = (gettext_noop("argument"), gettext_noop("value"), ORIGIN)
 _QUESTION = re.compile(r"\?|^\W*(?:who|what|which|where|when|whose|how|is|are|was|were|do|does|did|in what|in which)\b")
 _PACK = (
     r"(?<!\d){0}[\s-]?(?:packs?|count|ct|pcs|pieces?|bags?|boxes|bottles?|packets?|sets?|pairs?|pk)\b|"
     r"(?:pack|set|box) of {0}(?!\d)"
 )
+_TEENS = ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _SIZES = tuple(
     frozenset(group.split(","))
     for group in (
@@ -180,7 +186,7 @@ class Evidence:
             return True
         if self.reading and term.kind is TermKind.NAME:
             return is_spoken_of(term, text)
-        own = words(term.text)
+        own = [lowered(term.text)] if _spelled(lowered(term.text)) is not None else words(term.text)
         if term.kind in (*WORDS, TermKind.ATTRIBUTE, TermKind.NAME) and own:
             return all(_is_in(word, text, stems) for word in own)
         side = re.match(r"\d+(?:\.\d+)?(?=[\s-]?[a-z\"”])", term.text.lower())
@@ -209,9 +215,9 @@ class Evidence:
     def table(self) -> Table | None:
         """Asked, offered and chosen for a purchase; argument, value and where from for calls; None for others."""
         if self.purchase and self.purchase.choices:
-            return Table(("option", "asked", "offered", "chosen last"), tuple(self._choices()))
+            return Table(_CHOICES, tuple(self._choices()))
         rows = [(one.name, one.value, one.origin) for call in self.pending_calls for one in call.arguments]
-        return Table(("argument", "value", "where from"), tuple(rows)) if rows else None
+        return Table(_ARGUMENTS, tuple(rows)) if rows else None
 
     def _choices(self) -> Iterator[tuple[str, ...]]:
         for choice in self.purchase.choices if self.purchase else ():
@@ -220,8 +226,8 @@ class Evidence:
 
 def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
     """Whether a word stands in a text: as another form, as a figure, run together, or with a letter mistyped."""
-    if word in COUNTS:
-        return bool(re.search(rf"(?<!\d){COUNTS.index(word)}(?!\d)|{word}", text))
+    if (figure := _spelled(word)) is not None:
+        return bool(re.search(rf"(?<!\d){figure}(?!\d)|{word}", text))
     if word == "window" and re.search(r"(?<![a-z])win ?\d", text):
         return True
     if _stem(word) in stems or (len(word) > 3 and word[:5] in text):
@@ -229,6 +235,19 @@ def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
     return len(word) > 3 and bool(get_close_matches(word, [one for one in _words(text) if one[0] == word[0]], 1, 0.8))
 
 
+def _spelled(word: str) -> int | None:
+    """The figure that a word spells (`twenty-four`), None where it spells none."""
+    tens, _, ones = word.partition("-")
+    if word in COUNTS:
+        return COUNTS.index(word)
+    if word in _TEENS:
+        return 13 + _TEENS.index(word)
+    if tens not in _TENS or (ones and ones not in COUNTS[1:10]):
+        return None
+    return 20 + 10 * _TENS.index(tens) + (COUNTS.index(ones) if ones else 0)
+
+
+@lru_cache(maxsize=16384)
 def _stem(word: str) -> str:
     cut = re.sub(r"(?:iness|ness|ingly|ings?|able|ible|edly|ed|ers?|ly|es|s|y|e)$", "", word)
     cut = cut[:-1] if cut != word and len(cut) > 3 and cut[-1] == cut[-2] else cut
@@ -237,7 +256,7 @@ def _stem(word: str) -> str:
 
 @lru_cache(maxsize=8)
 def _words(text: str) -> frozenset[str]:
-    return frozenset(words(text))
+    return vocabulary(text)
 
 
 @lru_cache(maxsize=8)
@@ -245,4 +264,4 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in _words(text))
 
 
-__all__ = ["EXACT", "LIMITS", "WORDS", "Evidence", "Table", "TermState"]
+__all__ = ["EXACT", "LIMITS", "ORIGIN", "WORDS", "Evidence", "Table", "TermState"]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from console.language import gettext_noop
+
 Brief = tuple[tuple[str, str], ...]
 """A briefing as pairs of a name and what it is, in the order of reading."""
 
@@ -20,20 +22,20 @@ def brief_of(environment: str, gold: Mapping[str, Any]) -> Brief:
 
 
 def _webshop(gold: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "product", _text(gold.get("name"))
-    yield "listed as", _text(gold.get("asin"))
+    yield gettext_noop("product"), _text(gold.get("name"))
+    yield gettext_noop("listed as"), _text(gold.get("asin"))
     options = gold.get("options")
     if isinstance(options, Mapping):
-        yield "options", " · ".join(f"{name}: {value}" for name, value in options.items())
+        yield gettext_noop("options"), " · ".join(f"{name}: {value}" for name, value in options.items())
 
 
 def _hotpotqa(gold: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "answer", _text(gold.get("answer"))
+    yield gettext_noop("answer"), _text(gold.get("answer"))
 
 
 def _alfworld(gold: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "thing", _text(gold.get("thing"))
-    yield "place", _text(gold.get("receptacle"))
+    yield gettext_noop("thing"), _text(gold.get("thing"))
+    yield gettext_noop("place"), _text(gold.get("receptacle"))
 
 
 def _text(value: object) -> str:

@@ -52,6 +52,7 @@ _NO_REQUEST = re.compile(
     r"\b(?:my|our|recent|last|total|of|any|past|previous|latest|these|those|which|what)\s+(?:payment|transaction|transfer|spending|purchase|order|"
     r"booking|reservation|subscription|share|message|post|email|mail|invite|deposit|withdrawal|report|contact|note)s?\b"
 )
+_ANEW = re.compile(r"\b(?:in|into|as|to|on|create|make|write|start|open|add|set up) (?:a|an|my|the) new (\w+)")
 _VERB_USES = re.compile(r"\b(?:e-?mail|message|text|call|ping|dm)\s+(?:it|this|that|them|him|her|me|us|my|[\w.]+@)")
 _SYNONYMS = tuple(
     frozenset(group.split())
@@ -65,6 +66,7 @@ _SYNONYMS = tuple(
         "pay transfer charge wire send donate tip split repay settle lend",
         "pay buy purchase order book reserve subscribe checkout rent",
         "invest trade buy sell stake swap",
+        "bring fetch retrieve grab take carry hand deliver give pick collect remove clear place put",
         "withdraw deposit cash",
     )
 )
@@ -107,7 +109,7 @@ _DOES = (
 def tool_calls(done: Sequence[Act], pending: Act, user: str, policy: str) -> tuple[TracedCall, ...]:
     """The calls that changed something on the way, and all those of the pending action, with what was known then."""
     results = tuple(
-        ToolResult(act.step, act.calls[0].name if act.calls else "", lowered(act.observation[:60_000]))
+        ToolResult(act.step, _tool_name(act), lowered(act.observation[:60_000]))
         for act in done
         if not act.talks and act.observation
     )
@@ -120,6 +122,11 @@ def tool_calls(done: Sequence[Act], pending: Act, user: str, policy: str) -> tup
                 asked = _tool_call(act, call, does, told)
                 found.append(asked if asked.asked else replace(asked, agreed_in=_agreed_in(asked, done)))
     return tuple(found)
+
+
+def _tool_name(act: Act) -> str:
+    """The name of the tool that was called first, without what is left of arguments that could not be read."""
+    return re.split(r"[(\[{=\"'\s]", act.calls[0].name, maxsplit=1)[0] if act.calls else ""
 
 
 def _agreed_in(one: TracedCall, done: Sequence[Act]) -> int:
@@ -147,7 +154,7 @@ def telling(value: str) -> bool:
 
 def names_somebody(name: str) -> bool:
     """Whether an argument of that name says who or what gets something."""
-    return bool(_RECIPIENT.search(name))
+    return bool(_RECIPIENT.search(name)) and not name.lower().startswith(("from", "source", "sender"))
 
 
 def _tool_call(act: Act, call: Call, does: frozenset[Effect], told: Told) -> TracedCall:
@@ -189,10 +196,12 @@ def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
     said = _requests(user)
     if _DELEGATES.search(user):
         return True
-    spoken = [word for word in verbs(call.name) if is_verb(word)]
+    spoken = [word for word in verbs(call.name) if is_verb(word)] + _told_apart(call)
     if any(_stem(word) in said for word in spoken if word not in ("email", "message", "mail", "text", "post", "order")):
         return True
     if any(_stem(word) in said for group in _SYNONYMS if group & set(spoken) for word in group):
+        return True
+    if _object_stems(call) & _stems(" ".join(_ANEW.findall(user))):
         return True
     if Effect.RUN in does:
         return True
@@ -204,6 +213,12 @@ def is_asked_for(call: Call, does: frozenset[Effect], user: str) -> bool:
     if Effect.SEND in does:
         return bool(said & _asking_stems(frozenset({Effect.SEND})) or _VERB_USES.search(user))
     return Effect.WRITE in does and bool(said & _asking_stems(frozenset({Effect.WRITE})))
+
+
+def _told_apart(call: Call) -> list[str]:
+    """The words by which an argument says what a tool of many uses is to do (`operation_id`: grab)."""
+    told = [value for name, value in call.arguments.items() if re.search(r"operation|action(?:_id)?$", name)]
+    return [word for value in told if isinstance(value, str) for word in verbs(value)]
 
 
 @lru_cache(maxsize=64)

@@ -14,12 +14,14 @@ from sqlalchemy import Integer, Select, bindparam
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, func, select
 
+from console.auth.identity import roles_of
 from console.errors import Refused
-from console.gate.policy import CheckFacts, Then, policy_store
+from console.gate.policy import CheckFacts, Ruling, Then, policy_store
 from console.gate.policy.rules import PolicyMode
 from console.gate.request import CheckRequest
 from console.gate.store import FAILED, intent_of, set_outcome
 from console.gate.types import GateDecision, Reason
+from console.review.decisions import Terms
 from console.review.reasons import words_to_agent
 from console.review.resolution import Resolution, ResolutionReason, current_answers, resolution
 from console.runs import audit_log
@@ -39,6 +41,11 @@ _REASONS = {
 }
 """Reasons of a resolution as the agent gets them; any other is a rejection."""
 
+_DENIES = "A rule of the policy denies what the reviewers let run."
+_LEAVES_TO_OTHERS = (
+    "A rule of the policy leaves the action that the reviewers wrote to more or other people, so it may not run; "
+    "ask for that action itself."
+)
 _WITHDRAWN = "The policy no longer gives this go-ahead, so nothing may begin; ask again."
 _WORDS = {
     Reason.REJECTED: "The reviewers did not let this action run.",
@@ -86,7 +93,7 @@ def stored_answer(session: Session, check: OpenCheck) -> GateDecision | None:
     if intent is not None and ask.answer == Reason.NOT_FLAGGED and not check.request.named:
         return None
     if intent is not None:
-        return begun_before(session, check, intent)
+        return _begun_before(session, check, intent)
     if ask.action is not None:
         return _fetched_again(session, check, ask.action)
     if ask.answer is None or ask.answer in _ANEW:
@@ -94,7 +101,7 @@ def stored_answer(session: Session, check: OpenCheck) -> GateDecision | None:
     return _repeated(session, check)
 
 
-def begun_before(session: Session, check: OpenCheck, intent: tables.Intent) -> GateDecision:
+def _begun_before(session: Session, check: OpenCheck, intent: tables.Intent) -> GateDecision:
     """What is answered about a go-ahead that has begun."""
     given = {"action": intent.action, "decision_id": intent.decision_id, "intent_id": intent.id}
     return _decision(session, check, Reason.ALREADY_HANDED_OUT, **given)
@@ -117,10 +124,10 @@ def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
         session.refresh(check.ask)
     intent = intent_of(session, check.request, check.ask.trajectory_id)
     if intent is not None:
-        return begun_before(session, check, intent)
+        return _begun_before(session, check, intent)
     if check.ask.action is None:
         raise Refused(f"Check {check.ask.token} has no go-ahead, so nothing may begin.")
-    if _no_longer_given(session, check, check.ask.action):
+    if _withheld(session, check, check.ask.action):
         return _decision(session, check, Reason.DENIED, feedback=_WITHDRAWN)
     if session.get_one(tables.Trajectory, check.ask.trajectory_id).n_steps > check.ask.step:
         # The agent went on as if the action had run, so it may have.
@@ -213,32 +220,50 @@ def _delivered(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
     due = select(decision.id).where(decision.item_id == check.ask.item_id, is_current())
     answering.deliver(Transaction.joined(session), sorted(id for id in session.exec(due) if id is not None), now_ms)
     agreed, reason = _agreed(session, check)
-    if agreed.action is not None and _no_longer_given(session, check, agreed.action):
-        return _denied(session, check, agreed, now_ms)
+    if agreed.action is not None and (because := _withheld(session, check, agreed.action)):
+        return _denied(session, check, agreed, because, now_ms)
     if agreed.action is not None:
         return _let_run(session, check, reason, agreed.action, agreed.decision_id, now_ms, agreed.feedback)
     set_outcome(session, check.run, check.ask.trajectory_id, Outcome.REJECTED)
     return _closed(session, check, reason, now_ms, decision_id=agreed.decision_id, feedback=agreed.feedback)
 
 
-def _denied(session: Session, check: OpenCheck, agreed: Resolution, now_ms: int) -> GateDecision:
-    """What people let run and a rule forbids by now, or forbids as they edited it; it does not run."""
+def _denied(session: Session, check: OpenCheck, agreed: Resolution, because: str, now_ms: int) -> GateDecision:
+    """What people let run and a rule withholds by now, or withholds as they edited it; it does not run."""
     detail = {"item_id": check.ask.item_id, "let run": False, "action": agreed.action}
     subject = f"item {check.ask.item_id}"
     audit_log.record(session, check.run, f"gate: {Reason.DENIED}", now_ms, actor="gate", subject=subject, detail=detail)
-    words = f"A rule of the policy denies what the reviewers let run. {agreed.feedback}".strip()
+    words = f"{because} {agreed.feedback}".strip()
     return _closed(session, check, Reason.DENIED, now_ms, decision_id=agreed.decision_id, feedback=words)
 
 
-def _no_longer_given(session: Session, check: OpenCheck, action: str) -> bool:
-    """Whether the policy denies the action by now, or asks a person about what a detector alone let pass."""
+def _withheld(session: Session, check: OpenCheck, action: str) -> str | None:
+    """Why the policy does not give that go-ahead by now, None where it does.
+
+    It denies the action, asks a person about what a detector alone let pass, or leaves what reviewers wrote to others.
+    """
     request = check.request
     version = policy_store.effective(session, check.run, request.record.task_id)
     if version is None or version.policy.mode is PolicyMode.SHADOW:
-        return False
+        return None
     facts = CheckFacts(action, request.asker.name, check.run.environment or "", request.record.instruction)
-    then = policy_store.rule_on(version, facts).then
-    return then is Then.DENY or (then is Then.ASK and check.ask.answer == Reason.NOT_FLAGGED)
+    found = policy_store.rule_on(version, facts)
+    if found.then is Then.DENY or (found.then is Then.ASK and check.ask.answer == Reason.NOT_FLAGGED):
+        return _DENIES
+    return _LEAVES_TO_OTHERS if action != request.action and _is_left_to_others(session, check, found) else None
+
+
+def _is_left_to_others(session: Session, check: OpenCheck, found: Ruling) -> bool:
+    """Whether the rule on an edited action wants more people than wrote it, or others, or offers no edit."""
+    answers, terms = current_answers(session, check.ask.item_id), Terms(found.decisions or None, found.who)
+    if found.then is Then.ALLOW:
+        return False
+    return len(answers) < found.reviews or any(_refuses(session, terms, answer) for answer in answers)
+
+
+def _refuses(session: Session, terms: Terms, answer: tables.Decision) -> bool:
+    roles = session.exec(select(tables.Person.roles).where(tables.Person.name == answer.reviewer)).first()
+    return terms.refusal(answer.decision, answer.reviewer, roles_of(roles) if roles else ()) is not None
 
 
 def _repeated(session: Session, check: OpenCheck) -> GateDecision:

@@ -23,6 +23,11 @@ _OPENAI = "https://api.openai.com/v1"
 _AZURE_HOST = re.compile(r"\.(openai\.azure|cognitiveservices\.azure)\.com$")
 _AZURE_VERSION = "2024-10-21"
 _SHOWN = 300
+_DECLINED = frozenset(
+    {"content_filter", "content_policy_violation", "invalid_prompt", "moderation_blocked", "data_inspection_failed"}
+)
+"""Codes by which a filter before the model declines a prompt."""
+_MARKUP = re.compile(r"(?is)<(script|style|head)\b.*?</\1>|<[^>]*>")
 _NOWHERE = "Nothing says how to reach a model: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own."
 _ADVICE = {
     401: " Check OPENAI_API_KEY.",
@@ -172,14 +177,19 @@ class Connection:
 
     def _told(self, status: APIStatusError, body: Mapping[str, Any]) -> Exception:
         error, code = _error(status.body), status.status_code
-        message = self._endpoint.cleaned(str(error.get("message") or status.body or status.message))
-        if error.get("code") == "content_filter":
+        message = self._endpoint.cleaned(_readable(str(error.get("message") or status.body or status.message)))
+        if error.get("code") in _DECLINED:
             return ModelRefused(f"A content filter at {self._name} declined the request: {message}")
         if parameter := not_offered(code, message, error.get("param"), body):
             return NotOffered(parameter)
         if (code in _BUSY or code >= 500) and error.get("code") != "insufficient_quota":
             return ModelUnavailable(f"{self._name} answered {code}: {message}", retry_after_s=_retry_after(status))
         return RequestRejected(f"{self._name} answered {code}: {message.rstrip('.')}.{_ADVICE.get(code, '')}")
+
+
+def _readable(message: str) -> str:
+    """The message; of a page that a gateway answers with, its words."""
+    return " ".join(_MARKUP.sub(" ", message).split()) if message.lstrip()[:1] == "<" else message
 
 
 def too_slow(name: str, limit_s: float) -> ModelError:

@@ -30,11 +30,18 @@ def read_reply(content: bytes, model: str) -> Reply:
         raise BadReply(f"{model} answered in another form than the Responses API's ({odd}).") from odd
     choices = document.get("choices") if isinstance(document, dict) else None
     if not isinstance(choices, list) or not choices:
-        raise BadReply(f"{model} answered without a single choice.")
+        raise BadReply(f"{model} answered without a single choice{_error_within(document)}.")
     try:
         return _reply(document, choices, model)
     except (KeyError, TypeError, AttributeError, ValueError) as odd:
         raise BadReply(f"{model} answered in another form than a chat completion ({odd}).") from odd
+
+
+def _error_within(document: object) -> str:
+    """The error that some routers tell with the status of a success."""
+    error = document.get("error") if isinstance(document, dict) else None
+    told = error.get("message") if isinstance(error, dict) else error
+    return f" ({str(told)[:_SHOWN].rstrip('.')})" if told else ""
 
 
 def _is_response(document: object) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlmodel import Session, col, func, or_, select
 
+from console.language import _, gettext_noop, ngettext
 from console.review.blinding import actions_up_to_checkpoint
 from console.review.reasons import words_to_agent
 from console.runs.current_decisions import is_current
@@ -20,16 +21,16 @@ from storage import tables
 from storage.tables import DecisionKind, ItemStatus, RunKind
 
 _ENDS = {
-    Outcome.SUCCEEDED: "solved",
-    Outcome.FAILED: "not solved",
-    Outcome.HALTED: "got stuck",
-    Outcome.REJECTED: "turned down again",
-    Outcome.PAUSED: "waits for a review",
-    Outcome.RUNNING: "is under way",
-    Outcome.ERROR: "broke off",
-    Outcome.FINISHED: "ended",
+    Outcome.SUCCEEDED: gettext_noop("solved"),
+    Outcome.FAILED: gettext_noop("not solved"),
+    Outcome.HALTED: gettext_noop("got stuck"),
+    Outcome.REJECTED: gettext_noop("turned down again"),
+    Outcome.PAUSED: gettext_noop("waits for a review"),
+    Outcome.RUNNING: gettext_noop("is under way"),
+    Outcome.ERROR: gettext_noop("broke off"),
+    Outcome.FINISHED: gettext_noop("ended"),
 }
-_UNTOLD = "This run is blind: what came of your words is told once it has closed."
+_UNTOLD = gettext_noop("This run is blind: what came of your words is told once it has closed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Aftermath:
     @property
     def is_solved(self) -> bool:
         """Whether the next attempt solved the task."""
-        return self.ending == _ENDS[Outcome.SUCCEEDED]
+        return self.ending == _(_ENDS[Outcome.SUCCEEDED])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,14 @@ class WordsTally:
     @property
     def in_words(self) -> str:
         """The tally as a line."""
-        said = f"Your words: {self.retries} {'retry' if self.retries == 1 else 'retries'}"
+        said = ngettext("Your words: {count} retry", "Your words: {count} retries", self.retries)
+        said = said.format(count=self.retries)
         if self.solved is None:
-            return f"{said}; how they ended is told once this blind run has closed."
-        still = f", {self.open} not ended yet" if self.open else ""
-        return f"{said}, {self.solved} solved{still}."
+            return _("{tally}; how they ended is told once this blind run has closed.").format(tally=said)
+        if self.open:
+            told = _("{tally}, {solved} solved, {open} not ended yet.")
+            return told.format(tally=said, solved=self.solved, open=self.open)
+        return _("{tally}, {solved} solved.").format(tally=said, solved=self.solved)
 
 
 def tells(session: Session, run: tables.Run, *, unblinded: bool) -> bool:
@@ -120,8 +124,8 @@ def words_tally(session: Session, run: tables.Run, reviewer: str, *, unblinded: 
         return None
     if not tells(session, run, unblinded=unblinded):
         return WordsTally(len(found), None)
-    solved = sum(outcome == Outcome.SUCCEEDED and released is None for _, outcome, released in found)
-    under_way = sum(outcome in (Outcome.PAUSED, Outcome.RUNNING) for _, outcome, _ in found)
+    solved = sum(outcome == Outcome.SUCCEEDED and released is None for _id, outcome, released in found)
+    under_way = sum(outcome in (Outcome.PAUSED, Outcome.RUNNING) for _id, outcome, _released in found)
     return WordsTally(len(found), solved, under_way)
 
 
@@ -163,10 +167,12 @@ def _aftermath(
     if state or following is None:
         return replace(bare, state=state or _not_yet(run, row, item))
     if not told:
-        return replace(bare, state=_UNTOLD)
+        return replace(bare, state=_(_UNTOLD))
     made = from_json(session.get_one(tables.TrajectoryBody, following.id).body)
     stop = session.exec(select(tables.Item).where(tables.Item.trajectory_id == following.id)).first()
-    ending = _ENDS[Outcome(following.outcome)] + (" by the simulation" if following.released_by else "")
+    ending = _(_ENDS[Outcome(following.outcome)])
+    if following.released_by:
+        ending = _("{ending} by the simulation").format(ending=ending)
     before, after = actions_up_to_checkpoint(run, body, item), actions_up_to_checkpoint(run, made, stop)
     return replace(bare, before=before, after=after, ending=ending)
 
@@ -183,27 +189,28 @@ def _following(session: Session, record: tables.Trajectory) -> tables.Trajectory
 def _state(session: Session, run: tables.Run, row: tables.Decision, following: tables.Trajectory | None) -> str:
     """Why nothing came of it, or nothing can be told; empty where the next attempt was made with it in mind."""
     if run.kind == RunKind.ARCHIVE:
-        return "This run is an archive: its trials were over before you answered, and no agent reads it."
+        return _("This run is an archive: its trials were over before you answered, and no agent reads it.")
     if run.kind == RunKind.REPLAY:
-        return "This run replays a log: its next attempts were recorded before you answered, so none follows from it."
-    if run.kind == RunKind.GATE:
-        return (
-            "The agent has it; what it does next is its own." if row.delivered_ms else "The agent has not got it yet."
+        return _(
+            "This run replays a log: its next attempts were recorded before you answered, so none follows from it."
         )
+    if run.kind == RunKind.GATE:
+        has_it = _("The agent has it; what it does next is its own.")
+        return has_it if row.delivered_ms else _("The agent has not got it yet.")
     if following is None:
         return ""
     learnt = session.exec(select(tables.Memory.id).where(tables.Memory.decision_id == row.id)).first()
-    return "" if learnt else "The agent tried again, but not because of this answer."
+    return "" if learnt else _("The agent tried again, but not because of this answer.")
 
 
 def _not_yet(run: tables.Run, row: tables.Decision, item: tables.Item) -> str:
     if row.decision == DecisionKind.ESCALATE:
-        return "You passed it on."
+        return _("You passed it on.")
     if row.decision == DecisionKind.APPROVE:
-        return "You approved, so there was nothing to try again."
+        return _("You approved, so there was nothing to try again.")
     if item.trial + 1 >= run.trials:
-        return "That was the last attempt that this run makes."
-    return "The agent has not tried again yet." if row.delivered_ms else "The agent has not got it yet."
+        return _("That was the last attempt that this run makes.")
+    return _("The agent has not tried again yet.") if row.delivered_ms else _("The agent has not got it yet.")
 
 
 def has_more_to_try(session: Session, run: tables.Run) -> bool:

@@ -12,6 +12,7 @@ import orjson
 from sqlmodel import Session, col, select
 
 from console.environments.task_briefing import Brief, brief_of
+from console.language import _
 from console.review import notes
 from console.review.consequences import standing
 from console.review.notes import Escalation
@@ -202,7 +203,8 @@ def _earlier_trial(
     if not unblinded:
         return EarlierTrial(row.trial, done, own)
     words = " / ".join(said for answer in answers if (said := words_to_agent(answer)))
-    decisions = ", ".join(f"{answer.decision} by {answer.reviewer}" for answer in answers)
+    given = _("{decision} by {reviewer}")
+    decisions = ", ".join(given.format(decision=_(row.decision), reviewer=row.reviewer) for row in answers)
     return EarlierTrial(row.trial, done, own, decisions or None, words or None, row.outcome, record.memory)
 
 

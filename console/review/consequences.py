@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlmodel import Session, select
 
+from console.language import _, gettext_noop
 from console.review.presentation import Standing
 from console.trajectory.checkpoints import CheckpointKind
 from storage import tables
@@ -34,28 +35,30 @@ def is_judged(run: tables.Run, kind: str) -> bool:
 
 
 _WAITS = {
-    DecisionKind.APPROVE: "Approved: the action may run.",
-    DecisionKind.REJECT: "Rejected: the action does not run.",
-    DecisionKind.EDIT: "Edited: your action may run in its place.",
-    DecisionKind.RESPOND: "The action does not run; your words go to the agent.",
+    DecisionKind.APPROVE: gettext_noop("Approved: the action may run."),
+    DecisionKind.REJECT: gettext_noop("Rejected: the action does not run."),
+    DecisionKind.EDIT: gettext_noop("Edited: your action may run in its place."),
+    DecisionKind.RESPOND: gettext_noop("The action does not run; your words go to the agent."),
 }
 _WITH_OTHERS = {
-    DecisionKind.APPROVE: "Approved: the action may run if every other reviewer approves it too.",
-    DecisionKind.EDIT: "Edited: your action may run if every other reviewer writes the same.",
+    DecisionKind.APPROVE: gettext_noop("Approved: the action may run if every other reviewer approves it too."),
+    DecisionKind.EDIT: gettext_noop("Edited: your action may run if every other reviewer writes the same."),
 }
 _REPLAYED = {
-    DecisionKind.APPROVE: "Approved: what was recorded of it counts.",
-    DecisionKind.REJECT: "Rejected: what was recorded of it does not count.",
-    DecisionKind.EDIT: "Edited: the log cannot say what your action would have done, so the trial counts as rejected.",
-    DecisionKind.RESPOND: "What was recorded of it does not count; your words stand beside it.",
+    DecisionKind.APPROVE: gettext_noop("Approved: what was recorded of it counts."),
+    DecisionKind.REJECT: gettext_noop("Rejected: what was recorded of it does not count."),
+    DecisionKind.EDIT: gettext_noop(
+        "Edited: the log cannot say what your action would have done, so the trial counts as rejected."
+    ),
+    DecisionKind.RESPOND: gettext_noop("What was recorded of it does not count; your words stand beside it."),
 }
 _JUDGED = {
-    DecisionKind.APPROVE: "Judged right.",
-    DecisionKind.REJECT: "Judged wrong.",
-    DecisionKind.EDIT: "Judged wrong; your action stands beside it.",
-    DecisionKind.RESPOND: "Your words stand beside it.",
+    DecisionKind.APPROVE: gettext_noop("Judged right."),
+    DecisionKind.REJECT: gettext_noop("Judged wrong."),
+    DecisionKind.EDIT: gettext_noop("Judged wrong; your action stands beside it."),
+    DecisionKind.RESPOND: gettext_noop("Your words stand beside it."),
 }
-_LATE = "Recorded, but after the agent's deadline, so it lets nothing run."
+_LATE = gettext_noop("Recorded, but after the agent's deadline, so it lets nothing run.")
 
 
 def consequence(session: Session, run: tables.Run, row: tables.Decision) -> str:
@@ -66,27 +69,29 @@ def consequence(session: Session, run: tables.Run, row: tables.Decision) -> str:
     if item.kind == CheckpointKind.HALTED:
         return _for_halted(run, item)
     if is_judged(run, item.kind):
-        return _JUDGED[decision]
+        return _(_JUDGED[decision])
     if run.kind == RunKind.REPLAY and run.study_id is None:
-        return _REPLAYED[decision]
+        return _(_REPLAYED[decision])
     if _is_late(session, row):
-        return _LATE
+        return _(_LATE)
     several = item.reviews_required > 1
-    return _WITH_OTHERS.get(decision, _WAITS[decision]) if several else _WAITS[decision]
+    return _(_WITH_OTHERS.get(decision, _WAITS[decision]) if several else _WAITS[decision])
 
 
 def _for_halted(run: tables.Run, item: tables.Item) -> str:
     if run.kind == RunKind.LIVE and item.trial + 1 < run.trials:
-        return "The agent tries again, with what you said."
+        return _("The agent tries again, with what you said.")
     if run.study_id is not None:
-        return "Your answer goes to the agent."
-    return "Recorded. No agent of this run tries that task again."
+        return _("Your answer goes to the agent.")
+    return _("Recorded. No agent of this run tries that task again.")
 
 
 def _passed_on(session: Session, row: tables.Decision) -> str:
     note = session.exec(select(tables.Note).where(tables.Note.decision_id == row.id)).first()
-    named = f"; it is marked for {note.addressee}" if note and note.addressee else ""
-    return f"Passed on: any other reviewer may take it up{named}."
+    if note and note.addressee:
+        marked = _("Passed on: any other reviewer may take it up; it is marked for {name}.")
+        return marked.format(name=note.addressee)
+    return _("Passed on: any other reviewer may take it up.")
 
 
 def _is_late(session: Session, row: tables.Decision) -> bool:

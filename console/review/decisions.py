@@ -16,6 +16,7 @@ from sqlmodel import Session, col, select
 from console.auth.origin import Door
 from console.database import reading, writing
 from console.errors import BadInput, Refused, Unknown
+from console.language import _, digits, gettext_noop
 from console.review import notes
 from console.review.edits import TOOL_SCHEMA, check_edit
 from console.review.reasons import codes_text
@@ -24,7 +25,7 @@ from console.trajectory import Label, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim, NoClaimReason, Queue
-from storage.tables import DecisionKind, ItemStatus
+from storage.tables import DecisionKind, ItemStatus, SlotStatus
 
 DWELL_MS = 400
 """An answer that comes sooner after the item was shown was meant for the one before."""
@@ -32,7 +33,9 @@ DWELL_MS = 400
 MAX_FEEDBACK = 20_000
 """Characters; more is a paste by mistake."""
 
-NOT_WHOLE = "Approving and editing are off until the whole action was shown; press “Show the whole action” first."
+NOT_WHOLE = gettext_noop(
+    "Approving and editing are off until the whole action was shown; press “Show the whole action” first."
+)
 
 _RUNS_ACTION = (DecisionKind.APPROVE, DecisionKind.EDIT)
 
@@ -77,11 +80,12 @@ class Terms:
 
     def refusal(self, decision: str, reviewer: str, roles: Collection[str]) -> str | None:
         """Why the decision is not that reviewer's to make, None where it is."""
-        asks = "The rule that asks for this review"
         if self.offered is not None and decision in _OFFERED and decision not in self.offered:
-            return f"{asks} offers {' and '.join(self.offered)}, not {decision}."
+            offers = _("The rule that asks for this review offers {offered}, not {decision}.")
+            return offers.format(offered=f" {_('and')} ".join(map(_, self.offered)), decision=_(decision))
         if self.who is not None and decision != DecisionKind.ESCALATE and not {reviewer, *roles} & {*self.who}:
-            return f"{asks} leaves it to {', '.join(self.who) or 'nobody'}, not {reviewer}."
+            leaves = _("The rule that asks for this review leaves it to {who}, not {reviewer}.")
+            return leaves.format(who=", ".join(self.who) or _("nobody"), reviewer=reviewer)
         return None
 
 
@@ -127,7 +131,14 @@ def next_item(
 
 
 def open_item(
-    queue: Queue, session: Session, run: tables.Run, item_id: int, reviewer: str, now_ms: int
+    queue: Queue,
+    session: Session,
+    run: tables.Run,
+    item_id: int,
+    reviewer: str,
+    now_ms: int,
+    *,
+    settles: bool = True,
 ) -> Claim | NoClaim:
     """Claims that very item of the run, at one unit; says why where that cannot be. Raises Unknown."""
     item = session.get(tables.Item, item_id)
@@ -140,6 +151,7 @@ def open_item(
         now_ms=now_ms,
         lease_ms=run.lease_ms,
         item_id=item_id,
+        settles=settles,
         halted_free=run.halted_free,
     )
 
@@ -210,7 +222,7 @@ def submit(
 
 def _refuse_too_soon(shown_ms: int | None, now_ms: int) -> None:
     if shown_ms is not None and now_ms - shown_ms < DWELL_MS:
-        raise Refused("That came within 0.4 s of this item's appearance, so it was not taken as your answer to it.")
+        raise Refused(_("That came within 0.4 s of this item's appearance, so it was not taken as your answer to it."))
 
 
 def _refuse_what_its_rule_does(
@@ -236,14 +248,14 @@ def _hand_over(queue: Queue, row: DecisionRow, answer: Answer) -> None:
 
 def _refuse_unseen(seen: Seen, pending: str) -> None:
     if seen.action_digest != digest(pending):
-        raise Refused("The action has changed since it was shown to you; read it again and decide then.")
+        raise Refused(_("The action has changed since it was shown to you; read it again and decide then."))
     if not seen.action_whole:
-        raise Refused(NOT_WHOLE)
+        raise Refused(_(NOT_WHOLE))
 
 
 def _refuse_edit(edited: str, pending: str, record: Trajectory, allow_other_tool: bool) -> None:
     if edited == pending:
-        raise BadInput("The edited action is the one that waits; change it, or approve it as it is.")
+        raise BadInput(_("The edited action is the one that waits; change it, or approve it as it is."))
     schema = record.extra.get(TOOL_SCHEMA)
     check_edit(
         edited,
@@ -262,35 +274,46 @@ def may_edit(run: tables.Run) -> bool:
 def _checked(answer: Answer, claim: Claim, run: tables.Run) -> Answer:
     checked = check(answer, CheckpointKind(claim.kind), run.feedback_mode)
     if checked.decision == DecisionKind.EDIT and not may_edit(run):
-        raise BadInput("This part takes approve or reject only; another action would be words to the agent.")
+        raise BadInput(_("This part takes approve or reject only; another action would be words to the agent."))
     return checked
 
 
 def check(answer: Answer, kind: CheckpointKind, feedback_mode: str) -> Answer:
     """The answer with its label, or BadInput in one sentence."""
     if answer.decision not in tuple(DecisionKind):
-        raise BadInput(f"{answer.decision!r} is no decision; use one of {', '.join(DecisionKind)}.")
+        none = _("{decision} is no decision; use one of {decisions}.")
+        raise BadInput(none.format(decision=repr(answer.decision), decisions=", ".join(DecisionKind)))
     if kind is CheckpointKind.HALTED and answer.decision not in (DecisionKind.RESPOND, DecisionKind.ESCALATE):
-        raise BadInput("This trial halted, so no action is waiting: respond with words to the agent, skip or escalate.")
+        raise BadInput(
+            _("This trial halted, so no action is waiting: respond with words to the agent, skip or escalate.")
+        )
     text = answer.feedback_text.strip()
     if len(text) > MAX_FEEDBACK:
-        raise BadInput(f"The feedback has {len(text):,} characters; keep it under {MAX_FEEDBACK:,}.")
+        long = _("The feedback has {count} characters; keep it under {most}.")
+        raise BadInput(long.format(count=digits(len(text)), most=digits(MAX_FEEDBACK)))
     codes = tuple(codes_text(answer.reason_codes).split())
     if codes and answer.decision == DecisionKind.APPROVE:
-        raise BadInput("Reasons say what is wrong; take them away to approve.")
+        raise BadInput(_("Reasons say what is wrong; take them away to approve."))
     if (text or codes) and feedback_mode == "binary":
-        raise BadInput("This run takes binary feedback only; leave the words to the agent, and reasons, out.")
+        raise BadInput(_("This run takes binary feedback only; leave the words to the agent, and reasons, out."))
     if (answer.note or answer.addressee) and answer.decision != DecisionKind.ESCALATE:
-        raise BadInput("A note goes with an escalation; words to the agent go with the others.")
+        raise BadInput(_("A note goes with an escalation; words to the agent go with the others."))
     edited = (answer.edited_action or "").strip() or None
     if answer.decision == DecisionKind.EDIT and edited is None:
-        raise BadInput("Write the action that the agent is to do instead.")
+        raise BadInput(_("Write the action that the agent is to do instead."))
     if answer.decision == DecisionKind.RESPOND and not (text or codes) and feedback_mode != "binary":
-        raise BadInput("Write the words that the agent is to get.")
+        raise BadInput(_("Write the words that the agent is to get."))
     edited = edited if answer.decision == DecisionKind.EDIT else None
     note = notes.checked_note(answer.note)
     label = _label(answer, kind)
     return replace(answer, feedback_text=text, edited_action=edited, label=label, reason_codes=codes, note=note)
+
+
+def is_held(session: Session, item_id: int, reviewer: str) -> bool:
+    """Whether the item is in this reviewer's hands."""
+    slot = tables.Slot
+    held = select(slot.id).where(slot.item_id == item_id, slot.reviewer == reviewer, slot.status == SlotStatus.CLAIMED)
+    return session.exec(held).first() is not None
 
 
 def claim_of(session: Session, item_id: int, reviewer: str) -> Claim:
@@ -302,7 +325,7 @@ def claim_of(session: Session, item_id: int, reviewer: str) -> Claim:
         select(tables.Slot).where(tables.Slot.item_id == item_id, tables.Slot.reviewer == reviewer)
     ).first()
     if slot is None:
-        raise Refused(f"{reviewer} has not claimed item {item_id}; claim it first.")
+        raise Refused(not_claimed(reviewer, item_id))
     body = session.get(tables.TrajectoryBody, item.trajectory_id)
     budget = session.get(tables.Budget, slot.budget_id)
     return Claim(
@@ -322,6 +345,11 @@ def claim_of(session: Session, item_id: int, reviewer: str) -> Claim:
         budget_cap=budget.cap if budget else None,
         budget_used=budget.used if budget else 0,
     )
+
+
+def not_claimed(reviewer: str, item_id: int) -> str:
+    """Why an item that is somebody else's cannot be answered."""
+    return _("{reviewer} has not claimed item {number}; claim it first.").format(reviewer=reviewer, number=item_id)
 
 
 def last_decision(session: Session, run: tables.Run, reviewer: str) -> tables.Decision | None:
@@ -350,7 +378,7 @@ def _label(answer: Answer, kind: CheckpointKind) -> str | None:
     if kind is CheckpointKind.HALTED:
         return None
     if answer.label not in tuple(Label):
-        raise BadInput("Say whether the agent is aligned or misaligned: a response needs a label of its own.")
+        raise BadInput(_("Say whether the agent is aligned or misaligned: a response needs a label of its own."))
     return answer.label
 
 

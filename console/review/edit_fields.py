@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from console.errors import BadInput
+from console.language import _, gettext_noop
 from console.review.edits import Written, is_keyworded, pending_calls
 
 _LINE = 80
@@ -38,6 +39,13 @@ _KINDS: dict[type, FieldKind] = {
     float: FieldKind.NUMBER,
     list: FieldKind.LIST,
     dict: FieldKind.OBJECT,
+}
+
+
+_NOT_THAT = {
+    FieldKind.NUMBER: gettext_noop("{name}: {text} is no number."),
+    FieldKind.LIST: gettext_noop("{name}: {text} is no list."),
+    FieldKind.OBJECT: gettext_noop("{name}: {text} is no object."),
 }
 
 
@@ -146,13 +154,17 @@ def _read(field: EditField, text: str) -> Any:
         value = json.loads(text)
     except json.JSONDecodeError as broken:
         if field.kind is FieldKind.NUMBER:
-            raise BadInput(f"{field.name}: {text.strip() or 'nothing'!r} is no number.") from broken
-        place = f"line {broken.lineno}, column {broken.colno}"
-        raise BadInput(f"{field.name}: {place}: this is no JSON ({broken.msg.lower()}).") from broken
+            raise BadInput(
+                _(_NOT_THAT[field.kind]).format(name=field.name, text=repr(text.strip() or _("nothing")))
+            ) from broken
+        told = _("{name}: line {line}, column {column}: this is no JSON ({why}).")
+        place = {"line": broken.lineno, "column": broken.colno}
+        raise BadInput(told.format(name=field.name, why=broken.msg.lower(), **place)) from broken
     except (ValueError, RecursionError) as broken:
-        raise BadInput(f"{field.name}: this cannot be read ({broken}).") from broken
+        raise BadInput(_("{name}: this cannot be read ({why}).").format(name=field.name, why=broken)) from broken
     if field.kind is not FieldKind.JSON and _kind_of(value) is not _kind_of(field.value):
-        raise BadInput(f"{field.name}: {preview_of(text)} is no {field.kind.partition(',')[0]}.")
+        none = _(_NOT_THAT.get(field.kind, gettext_noop("{name}: {text} is none of the choices.")))
+        raise BadInput(none.format(name=field.name, text=preview_of(text)))
     return value
 
 

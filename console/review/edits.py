@@ -21,6 +21,7 @@ from referencing import Registry
 
 from console.environments import environment
 from console.errors import BadInput, Refused
+from console.language import _, gettext_noop
 
 TOOL_SCHEMA = "pending_tool_schema"
 """Where a trajectory's `extra` holds the JSON schema of the pending tool's arguments."""
@@ -30,7 +31,14 @@ _BRACKETED = re.compile(r"(?P<name>[\w.-]+)\s*\[(?P<argument>[^\n]*)\]")
 _PATTERN = cel.compile("text.matches(pattern)")
 _REFERENCES, _MOST_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef"), 1_000
 _PLAIN = (str, int, float, bool, type(None), list, dict)
-_TYPES = {str: "text", bool: "true or false", float: "a number", list: "a list", dict: "an object", type(None): "null"}
+_TYPES = {
+    str: gettext_noop("text"),
+    bool: gettext_noop("true or false"),
+    float: gettext_noop("a number"),
+    list: gettext_noop("a list"),
+    dict: gettext_noop("an object"),
+    type(None): "null",
+}
 
 
 class OtherTool(Refused):
@@ -64,7 +72,8 @@ def check_edit(
         return
     written = _calls(text, pending, expected[0])
     if len(written) != len(expected):
-        raise BadInput(f"The edit has {len(written)} calls where {len(expected)} are pending; write as many.")
+        other = _("The edit has {written} calls where {pending} are pending; write as many.")
+        raise BadInput(other.format(written=len(written), pending=len(expected)))
     for ours, theirs in zip(written, expected, strict=True):
         if ours.name != theirs.name:
             _refuse_other(ours, theirs, environment_name, allow_other_tool)
@@ -78,14 +87,16 @@ def _check_free(text: str, allow_other_tool: bool) -> None:
     """Free text for free text; a call in its place is another tool."""
     call = _NAME.match(text)
     if call and text.rstrip().endswith((")", "]")) and not allow_other_tool:
-        raise OtherTool(f"{call['name']} is a call where the pending action is none; confirm that you want it.")
+        other = _("{tool} is a call where the pending action is none; confirm that you want it.")
+        raise OtherTool(other.format(tool=call["name"]))
 
 
 def _refuse_other(ours: Written, theirs: Written, environment_name: str, allow_other_tool: bool) -> None:
     if ours.bracketed and ours.name.lower() in environment(environment_name).verbs:
         return
     if not allow_other_tool:
-        raise OtherTool(f"{ours.name} is another tool than {theirs.name}, which waits; confirm that you want it.")
+        other = _("{tool} is another tool than {pending}, which waits; confirm that you want it.")
+        raise OtherTool(other.format(tool=ours.name, pending=theirs.name))
 
 
 def pending_calls(pending: str) -> list[Written]:
@@ -123,7 +134,7 @@ def _bracketed(text: str, like: Written) -> Written:
     if found is None:
         begun = _NAME.match(text)
         at = len(text.rstrip()) if begun and begun["opening"] == "[" else 0
-        _refuse(text, at, f"an action such as {like.name}[...] on one line is expected")
+        _refuse(text, at, _("an action such as {example} on one line is expected").format(example=f"{like.name}[...]"))
     return Written(found["name"], {"argument": found["argument"]}, True)
 
 
@@ -132,11 +143,11 @@ def _json_calls(text: str, like: Written) -> list[Written]:
     while text[at:].strip():
         begun = _NAME.match(text, at)
         if begun is None or begun["opening"] != "(":
-            _refuse(text, at, f"a call such as {like.name}({{...}}) is expected")
+            _refuse(text, at, _expected(f"{like.name}({{...}})"))
         arguments, at = _json_arguments(text, begun.end())
         found.append(Written(begun["name"], arguments))
     if not found:
-        _refuse(text, 0, f"a call such as {like.name}({{...}}) is expected")
+        _refuse(text, 0, _expected(f"{like.name}({{...}})"))
     return found
 
 
@@ -149,14 +160,14 @@ def _json_arguments(text: str, at: int) -> tuple[dict[str, Any], int]:
     try:
         arguments, end = decoder.raw_decode(text, start)
     except json.JSONDecodeError as broken:
-        _refuse(text, broken.pos, f"the arguments are no JSON ({broken.msg.lower()})")
+        _refuse(text, broken.pos, _("the arguments are no JSON ({why})").format(why=broken.msg.lower()))
     except (ValueError, RecursionError) as broken:
-        _refuse(text, start, f"the arguments cannot be used ({broken})")
+        _refuse(text, start, _("the arguments cannot be used ({why})").format(why=broken))
     if not isinstance(arguments, dict):
-        _refuse(text, start, "the arguments are no JSON object")
+        _refuse(text, start, _("the arguments are no JSON object"))
     end = _past_blanks(text, end)
     if text[end : end + 1] != ")":
-        _refuse(text, end, "a closing parenthesis is expected")
+        _refuse(text, end, _("a closing parenthesis is expected"))
     return arguments, end + 1
 
 
@@ -165,33 +176,38 @@ def _keyword_call(text: str, like: Written) -> Written:
     try:
         tree = ast.parse(whole, mode="eval").body
         if not isinstance(tree, ast.Call) or any(keyword.arg is None for keyword in tree.keywords):
-            _refuse(text, 0, f"a call such as {like.name}(...) is expected")
+            _refuse(text, 0, _expected(f"{like.name}(...)"))
         values = {str(place): value for place, value in enumerate(tree.args, 1)}
         values |= {str(keyword.arg): keyword.value for keyword in tree.keywords}
         arguments = {name: ast.literal_eval(value) for name, value in values.items()}
     except SyntaxError as broken:
         lines = whole.split("\n")[: (broken.lineno or 1) - 1]
         at = sum(len(line) + 1 for line in lines) + (broken.offset or 1) - 1
-        _refuse(text, at + len(text) - len(text.lstrip()), f"it cannot be read ({broken.msg})")
+        _refuse(text, at + len(text) - len(text.lstrip()), _("it cannot be read ({why})").format(why=broken.msg))
     except (ValueError, RecursionError, MemoryError):
-        _refuse(text, 0, "only plain values can be given as arguments")
+        _refuse(text, 0, _("only plain values can be given as arguments"))
     if not all(isinstance(value, _PLAIN) for value in arguments.values()):
-        _refuse(text, 0, "only plain values can be given as arguments")
+        _refuse(text, 0, _("only plain values can be given as arguments"))
     return Written(ast.unparse(tree.func), arguments)
 
 
 def _check_arguments(ours: Written, theirs: Written) -> None:
     """The same names with values of the same types, as no schema says more."""
     wanted, given = theirs.arguments or {}, ours.arguments or {}
-    takes = ", ".join(wanted) or "none"
+    takes = ", ".join(wanted) or _("none")
     if unknown := [name for name in given if name not in wanted]:
-        raise BadInput(f"The edit gives {ours.name} an argument {unknown[0]!r}; the pending call has {takes}.")
+        gives = _("The edit gives {tool} an argument {name}; the pending call has {arguments}.")
+        raise BadInput(gives.format(tool=ours.name, name=repr(unknown[0]), arguments=takes))
     if missing := [name for name in wanted if name not in given]:
-        raise BadInput(f"The edit leaves out {ours.name}'s argument {missing[0]!r}; the pending call has {takes}.")
+        leaves_out = _("The edit leaves out {tool}'s argument {name}; the pending call has {arguments}.")
+        raise BadInput(leaves_out.format(tool=ours.name, name=repr(missing[0]), arguments=takes))
     for name, value in given.items():
         kind, before = _type(value), _type(wanted[name])
         if kind is not before and before is not type(None):
-            raise BadInput(f"The edit makes {ours.name}'s {name!r} {_TYPES[kind]}; it is {_TYPES[before]}.")
+            makes = _("The edit makes {tool}'s {name} {kind}; it is {before}.")
+            raise BadInput(
+                makes.format(tool=ours.name, name=repr(name), kind=_(_TYPES[kind]), before=_(_TYPES[before]))
+            )
 
 
 def _type(value: Any) -> type:
@@ -256,10 +272,12 @@ def _check_schema(ours: Written, schema: Mapping[str, Any]) -> None:
     try:
         worst = exceptions.best_match(validator.iter_errors(ours.arguments))
     except Exception as broken:
-        raise BadInput(f"The edit cannot be checked against the schema of {ours.name} ({broken}).") from broken
+        unchecked = _("The edit cannot be checked against the schema of {tool} ({why}).")
+        raise BadInput(unchecked.format(tool=ours.name, why=broken)) from broken
     if worst is not None:
-        place = ".".join(map(str, worst.absolute_path)) or "the arguments"
-        raise BadInput(f"The edit does not fit the schema of {ours.name}, at {place}: {worst.message[:200]}")
+        place = ".".join(map(str, worst.absolute_path)) or _("the arguments")
+        misfit = _("The edit does not fit the schema of {tool}, at {place}: {why}")
+        raise BadInput(misfit.format(tool=ours.name, place=place, why=worst.message[:200]))
 
 
 def _past_blanks(text: str, at: int) -> int:
@@ -271,17 +289,22 @@ def _number(text: str) -> float:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(_("{name} is no JSON number").format(name=name))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("an argument is given twice")
+        raise ValueError(_("an argument is given twice"))
     return found
 
 
 def _refuse(text: str, at: int, why: str) -> NoReturn:
     line = text.count("\n", 0, at) + 1
     column = at - (text.rfind("\n", 0, at) + 1) + 1
-    raise BadInput(f"The edit cannot be run: line {line}, column {column}: {why}.")
+    told = _("The edit cannot be run: line {line}, column {column}: {why}.")
+    raise BadInput(told.format(line=line, column=column, why=why))
+
+
+def _expected(example: str) -> str:
+    return _("a call such as {example} is expected").format(example=example)

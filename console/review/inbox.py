@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func
+from sqlalchemy import case, func
 from sqlmodel import Session, col, select
 
 from console import runs
-from console.review.notes import escalations
+from console.language import _, gettext_noop, ngettext
 from console.runs.current_decisions import is_current
 from storage import tables
 from storage.queue import NoClaim, NoClaimReason
@@ -44,24 +44,6 @@ def listing(session: Session, run: tables.Run, limit: int | None = None) -> list
     found = list(session.exec(statement))
     holders = _holders(session, [row.id or 0 for row, *_ in found])
     return [_listed(row, judged, holders.get(row.id or 0)) | _waiter(asked) for row, judged, asked in found]
-
-
-def waiting(session: Session, run: tables.Run, limit: int) -> list[dict[str, Any]]:
-    """What waits for anybody, the next to be offered first: task, action, score, since when."""
-    item, verdict, record, task = tables.Item, tables.Verdict, tables.Trajectory, tables.Task
-    statement = (
-        select(item, verdict.score, verdict.detector, verdict.rationale, task.task_key, task.instruction)  # type: ignore[call-overload]
-        .join(record, col(record.id) == item.trajectory_id)
-        .join(task, col(task.id) == record.task_id)
-        .join(verdict, col(verdict.id) == item.verdict_id, isouter=True)
-        .where(item.run_id == run.id, item.open_slots > 0)
-        .order_by(item.trial, col(item.priority).desc(), item.id)
-        .limit(limit)
-    )
-    names = ("item", "score", "detector", "rationale", "task_id", "instruction")
-    rows = [dict(zip(names, row, strict=True)) for row in session.exec(statement)]
-    passed = escalations(session, [row["item"].id for row in rows])
-    return [row | {"escalation": passed.get(row["item"].id)} for row in rows]
 
 
 def _holders(session: Session, item_ids: Sequence[int]) -> dict[int, tables.Slot]:
@@ -115,28 +97,30 @@ def waiters(session: Session, item_ids: Sequence[int]) -> dict[int, Waiter]:
     ask = tables.Ask
     statement = select(ask).where(col(ask.item_id).in_(item_ids), col(ask.answer).is_(None)).order_by(col(ask.id))
     return {
-        row.item_id or 0: Waiter(row.asker or "An agent", row.deadline_ms, row.heartbeat_ms if row.beats else None)
+        row.item_id or 0: Waiter(row.asker or _("An agent"), row.deadline_ms, row.heartbeat_ms if row.beats else None)
         for row in session.exec(statement)
     }
 
 
 _WHY = {
-    NoClaimReason.EMPTY: "Nothing waits in this run.",
-    NoClaimReason.BUDGET_SPENT: "The inspection budget is spent",
-    NoClaimReason.ALL_CLAIMED_BY_OTHERS: "Everything that waits is being reviewed by others",
-    NoClaimReason.ALL_REVIEWED_BY_YOU: "You have reviewed everything that waits; it needs another reviewer",
+    NoClaimReason.EMPTY: gettext_noop("Nothing waits in this run."),
+    NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget is spent"),
+    NoClaimReason.ALL_CLAIMED_BY_OTHERS: gettext_noop("Everything that waits is being reviewed by others"),
+    NoClaimReason.ALL_REVIEWED_BY_YOU: gettext_noop(
+        "You have reviewed everything that waits; it needs another reviewer"
+    ),
 }
 
 
 _HEADLINES = {
-    NoClaimReason.EMPTY: "All done here",
-    NoClaimReason.BUDGET_SPENT: "The inspection budget is spent",
+    NoClaimReason.EMPTY: gettext_noop("All done here"),
+    NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget is spent"),
 }
 
 
 def headline(answer: NoClaim) -> str:
     """Why no item is offered, in a few words."""
-    return _HEADLINES.get(answer.reason, "Nothing for you right now")
+    return _(_HEADLINES.get(answer.reason, gettext_noop("Nothing for you right now")))
 
 
 def my_items(session: Session, run_ids: Sequence[int], reviewer: str, limit: int = 200) -> list[int]:
@@ -154,24 +138,24 @@ def my_items(session: Session, run_ids: Sequence[int], reviewer: str, limit: int
 
 def why_nothing(answer: NoClaim) -> str:
     """Why no item is offered, and how many wait all the same, as one sentence."""
-    reason = _WHY.get(answer.reason, str(answer.reason))
+    reason = _(_WHY.get(answer.reason, str(answer.reason)))
     if not answer.waiting:
         return reason if reason.endswith(".") else f"{reason}."
-    still = "1 item still waits" if answer.waiting == 1 else f"{answer.waiting} items still wait"
-    return f"{reason.rstrip('.')}; {still}."
+    still = ngettext("{count} item still waits", "{count} items still wait", answer.waiting)
+    return f"{reason.rstrip('.')}; {still.format(count=answer.waiting)}."
 
 
 _WHY_NOT_THAT = {
-    NoClaimReason.BUDGET_SPENT: "the inspection budget is spent.",
-    NoClaimReason.ITEM_TAKEN: "somebody else holds it by now; your words are kept with it.",
-    NoClaimReason.ITEM_REVIEWED_BY_YOU: "you have answered it.",
-    NoClaimReason.ITEM_GONE: "it is no longer in the queue; your words are kept with it.",
+    NoClaimReason.BUDGET_SPENT: gettext_noop("the inspection budget is spent."),
+    NoClaimReason.ITEM_TAKEN: gettext_noop("somebody else holds it by now; your words are kept with it."),
+    NoClaimReason.ITEM_REVIEWED_BY_YOU: gettext_noop("you have answered it."),
+    NoClaimReason.ITEM_GONE: gettext_noop("it is no longer in the queue; your words are kept with it."),
 }
 
 
 def why_not_that(answer: NoClaim) -> str:
     """Why an item that was asked for is not offered, as the end of a sentence."""
-    return _WHY_NOT_THAT.get(answer.reason, str(answer.reason))
+    return _(_WHY_NOT_THAT.get(answer.reason, str(answer.reason)))
 
 
 def busiest_run(session: Session) -> tables.Run | None:
@@ -201,6 +185,11 @@ def has_answered(session: Session, reviewer: str) -> bool:
     return session.exec(select(decision.id).where(decision.reviewer == reviewer).limit(1)).first() is not None
 
 
+def has_items(session: Session, run: tables.Run) -> bool:
+    """Whether anything of the run was ever in the queue."""
+    return session.exec(select(tables.Item.id).where(tables.Item.run_id == run.id).limit(1)).first() is not None
+
+
 def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:
     """(how many items wait for anybody, when the oldest came, in ms since 1970)."""
     item = tables.Item
@@ -213,9 +202,13 @@ def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """The pulse of a run's queue: two differ once an item came or went, or the budget lets more or fewer be offered."""
+    """The pulse of a run's queue: two differ once an item came or went, or the budget lets more or fewer be offered.
+
+    `waiting` counts what waits for anybody, `undecided` what is being reviewed, too.
+    """
 
     waiting: int
+    undecided: int
     newest: int | None
     open_slots: int | None
     cap: int | None
@@ -225,7 +218,8 @@ class Pulse:
 def pulse(session: Session, run_id: int) -> Pulse:
     """The run's pulse at this moment."""
     item, budget = tables.Item, tables.Budget
-    items = select(func.count(), func.max(item.id), func.sum(item.open_slots)).where(
+    free = func.count(case((col(item.open_slots) > 0, 1)))
+    items = select(free, func.count(), func.max(item.id), func.sum(item.open_slots)).where(
         item.run_id == run_id, col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED])
     )
     units = select(func.sum(budget.cap), func.sum(budget.used)).where(budget.run_id == run_id)

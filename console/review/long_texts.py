@@ -9,7 +9,12 @@ import hashlib
 import unicodedata
 from collections.abc import Collection, Iterator
 
+from console.language import gettext_noop
 from console.review.presentation import Presentation
+
+_TASK, _BELIEF, _OPENING = gettext_noop("task"), gettext_noop("belief"), gettext_noop("opening")
+_ACTION, _WORDS = gettext_noop("action"), gettext_noop("words")
+_THOUGHT, _OBSERVATION = gettext_noop("thought"), gettext_noop("observation")
 
 CAP = 20_000
 """Characters of a text that are shown at first."""
@@ -81,18 +86,18 @@ def _add(read: hashlib._Hash, *texts: str) -> None:
 
 
 def _texts(presentation: Presentation) -> Iterator[tuple[str, str]]:
-    yield "task", presentation.task
+    yield _TASK, presentation.task
     if presentation.belief is not None:
-        yield "belief", presentation.belief
-    yield "opening", presentation.opening
+        yield _BELIEF, presentation.belief
+    yield _OPENING, presentation.opening
     for step in presentation.steps:
         pending = step.critical and step.action == presentation.action
-        named = {"words": step.spoken, "thought": step.thought, "observation": step.observation}
-        for name, text in ({} if pending else {"action": step.action} | named).items():
+        named = {_WORDS: step.spoken, _THOUGHT: step.thought, _OBSERVATION: step.observation}
+        for name, text in ({} if pending else {_ACTION: step.action} | named).items():
             if text:
                 yield f"step {step.number}, {name}", text
         if pending and step.thought:
-            yield f"step {step.number}, thought", step.thought
+            yield f"step {step.number}, {_THOUGHT}", step.thought
 
 
 def _beside(presentation: Presentation) -> Iterator[tuple[str, str]]:

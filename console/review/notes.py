@@ -10,6 +10,7 @@ from sqlmodel import Session, col, or_, select
 from console.auth.identity import Role, roles_of
 from console.auth.people import every_person, person_of
 from console.errors import BadInput
+from console.language import _, digits
 from console.runs.current_decisions import is_current
 from storage import tables
 from storage.tables import DecisionKind
@@ -29,13 +30,16 @@ class Escalation:
     @property
     def badge(self) -> str:
         """The hand-over in a few words."""
-        return f"escalated by {self.author}" + (f" to {self.addressee}" if self.addressee else "")
+        if self.addressee:
+            return _("escalated by {author} to {name}").format(author=self.author, name=self.addressee)
+        return _("escalated by {author}").format(author=self.author)
 
 
 def checked_note(text: str) -> str:
     """The note without blanks around it; raises BadInput for one that is too long."""
     if len(text) > MAX_NOTE:
-        raise BadInput(f"The note has {len(text):,} characters; keep it under {MAX_NOTE:,}.")
+        long = _("The note has {count} characters; keep it under {most}.")
+        raise BadInput(long.format(count=digits(len(text)), most=digits(MAX_NOTE)))
     return text.strip()
 
 

@@ -6,6 +6,7 @@ It stands alone because the page and the command line offer them, and neither ma
 from __future__ import annotations
 
 from console.errors import Refused
+from console.language import _
 from console.trajectory import from_json
 from console.trajectory.checkpoints import CheckpointKind
 from storage.queue import Claim
@@ -30,5 +31,6 @@ def remedy_of(claim: Claim, number: int) -> str:
     """The remedy of that number, from 1; raises Refused where there is none (any more)."""
     found = remedies(claim)
     if not 0 < number <= len(found):
-        raise Refused(f"The agent has {len(found)} remedies for what waits, so there is no number {number}.")
+        none = _("The agent has {count} remedies for what waits, so there is no number {number}.")
+        raise Refused(none.format(count=len(found), number=number))
     return found[number - 1]

@@ -189,6 +189,7 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "label settled": lambda one: f"{one.who} settled the label of {one.subject} {_change(one)}",
     "next trial": lambda one: f"{one.who} began the next trial of {_detail(one, 'tasks')} tasks of {one.run}",
     "released": lambda one: f"{one.who} let {_detail(one, 'trajectories')} undecided actions of {one.run} run",
+    "study invitations": lambda one: f"{one.who} made {one.after} links to the study {one.subject}",
     "study created": lambda one: f"{one.who} made the study {one.subject}",
     "study open": lambda one: f"{one.who} opened the study {one.subject}",
     "study paused": lambda one: f"{one.who} paused the study {one.subject}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from sqlmodel import Session
@@ -21,6 +22,7 @@ _LABELS = {
     DecisionKind.EDIT: Label.MISALIGNED,
 }
 
+_BATCH = 1_000
 
 _ITEM = """
 INSERT INTO item (run_id, trial, trajectory_id, step, kind, status, priority, open_slots, reviews_required, created_ms)
@@ -49,19 +51,19 @@ def decided_steps(steps: Iterable[Step]) -> list[dict[str, Any]]:
 
 
 def store_decisions(
-    session: Session, run: tables.Run, by_digest: Mapping[str, list[dict[str, Any]]], now_ms: int
+    session: Session, run: tables.Run, by_digest: Iterable[tuple[str, list[dict[str, Any]]]], now_ms: int
 ) -> int:
     """Writes the decisions of the trajectories with these digests, once each; returns how many are new."""
-    rows = [
+    rows = (
         {"run_id": run.id, "digest": key, "now_ms": now_ms, **_row(decided)}
-        for key, decisions in by_digest.items()
+        for key, decisions in by_digest
         for decided in decisions
-    ]
-    if not rows:
-        return 0
-    db = Transaction.joined(session)
-    db.run_many(_ITEM, rows)
-    return db.run_many(_DECISION, rows)
+    )
+    db, fresh = Transaction.joined(session), 0
+    while batch := list(islice(rows, _BATCH)):
+        db.run_many(_ITEM, batch)
+        fresh += db.run_many(_DECISION, batch)
+    return fresh
 
 
 def _row(decided: Mapping[str, Any]) -> dict[str, Any]:

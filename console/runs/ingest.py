@@ -90,8 +90,8 @@ class Spool:
     pictures: IO[bytes] = field(default_factory=_temporary)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Where each picture stands, by its digest: (start, bytes)."""
-    decisions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """What somebody decided elsewhere, by the digest of the trajectory."""
+    decisions: IO[bytes] = field(default_factory=_temporary)
+    """What somebody decided elsewhere: a line a trajectory, its digest and the decisions."""
     critical: dict[str, None] = field(default_factory=dict)
     """Patterns of the calls that the log itself calls writing."""
 
@@ -99,6 +99,7 @@ class Spool:
         """Drops the temporary files."""
         self.lines.close()
         self.pictures.close()
+        self.decisions.close()
 
 
 def read_file(
@@ -143,7 +144,8 @@ def store(session: Session, run: tables.Run, spool: Spool, now_ms: int) -> FileR
     made.imported = spool.report.imported
     session.add(made)
     store_pictures(session, _pictures(spool))
-    spool.report.decisions = store_decisions(session, run, spool.decisions, now_ms)
+    spool.decisions.seek(0)
+    spool.report.decisions = store_decisions(session, run, map(orjson.loads, spool.decisions), now_ms)
     return spool.report
 
 
@@ -198,7 +200,7 @@ def _tally(record: Found, digest: str, spool: Spool) -> None:
             spool.places[key] = (spool.pictures.seek(0, 2), len(data))
             spool.pictures.write(data)
     if decided := decided_steps(steps):
-        spool.decisions[digest] = decided
+        spool.decisions.write(orjson.dumps([digest, decided]) + b"\n")
 
 
 def acted(action: str) -> tuple[int, int]:

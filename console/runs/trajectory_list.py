@@ -107,12 +107,14 @@ def _order(session: Session, wanted: Filter) -> Any:
     return _INDEX.c.rowid if indexed else tables.Trajectory.id
 
 
-def task_of(session: Session, trajectory_id: int) -> int:
-    """The row id of a trajectory's task; raises Unknown."""
-    row = session.get(tables.Trajectory, trajectory_id)
-    if row is None:
-        raise Unknown("trajectory", trajectory_id)
-    return row.task_id
+def task_of(session: Session, run: tables.Run, trajectory_id: int) -> int:
+    """The row id of the task of one of the run's trajectories; raises Unknown for one of another run too."""
+    record = tables.Trajectory
+    found = select(col(record.task_id)).where(col(record.id) == trajectory_id, col(record.run_id) == run.id)
+    task_id: int | None = session.execute(found).scalar()
+    if task_id is None:
+        raise Unknown(f"trajectory of the run {run.name}", trajectory_id)
+    return task_id
 
 
 def previous(session: Session, trajectory_id: int) -> Trajectory | None:

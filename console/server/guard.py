@@ -20,6 +20,7 @@ from console.auth.identity import Identity
 from console.auth.participant_cookie import participant_cookie_name, secret_of
 from console.database import now_ms, reading, writing
 from console.server.sign_in import participants
+from console.server.sign_in.html_pages import in_language
 from console.server.site import Site
 from console.studies.sessions import joining
 
@@ -56,7 +57,7 @@ class Guard:
         if wrong := self._stranger(request, request.method not in _SAFE_METHODS):
             return PlainTextResponse(wrong, 403)
         if path.rstrip("/") == "/participate":
-            return await participants.arrive(request, self._site)
+            return await in_language(request, participants.arrive(request, self._site))
         if path in OPEN or path.startswith(OPEN_BELOW) or await self._is_live(request):
             return None
         if _is_document(request):

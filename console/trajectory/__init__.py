@@ -173,7 +173,10 @@ _FIELDS = frozenset(
 _MOST_TRIALS = 1_000_000
 _STEP_FIELDS = frozenset({"thought", "action", "observation", "extra", "speaker", "pictures"})
 _CALL_FIELDS = ("tool", "input", "output")
-_FOREIGN_CALLS = ("tool_calls", "tool_call", "function_call", "function", "tool_name", "arguments", "args")
+_FOREIGN_CALLS = (
+    *("tool_calls", "tool_call", "function_call", "function", "tool_name", "arguments", "args"),
+    *("actions", "calls", "function_calls", "toolCalls", "toolName", "tool_use"),
+)
 _BARE = frozenset({"thought", "action", "observation"})
 _CALL_FORM = '"action": "name({...})", "action": {"name", "arguments"}, or "tool" with its "input"'
 _PICTURE = ("digest", "media_type", "size")

@@ -128,6 +128,24 @@ def checkpoints(trajectory: Trajectory, patterns: Sequence[str], *, ends: bool =
     return found
 
 
+def previous(checkpoint: Checkpoint, patterns: Sequence[str]) -> Checkpoint | None:
+    """The checkpoint of the last critical action before this one, None where there is none."""
+    found = (at for at in reversed(range(len(checkpoint.steps))) if is_critical(checkpoint.steps[at].action, patterns))
+    at = next(found, None)
+    if at is None:
+        return None
+    step = checkpoint.steps[at]
+    return replace(
+        checkpoint,
+        steps=checkpoint.steps[:at],
+        index=at,
+        kind=CheckpointKind.ACTION,
+        thought=step.thought,
+        action=step.action,
+        speaker=step.speaker,
+    )
+
+
 def pending_action(trajectory: Trajectory) -> str | None:
     """The critical action that has not run yet, or None where there is none."""
     action = trajectory.critical_action

@@ -99,12 +99,15 @@ def _parts(name: str) -> tuple[str, ...]:
 
 _ON_SCREEN = frozenset({("open",), ("close",), ("press",), ("select",), ("type",)})
 """Names that only tell of a hand on a screen."""
+_SHOWING = frozenset({("create",), ("open",), ("new",), ("start",), ("close",)})
+_PANES = frozenset({"terminal", "browser", "tab", "window", "shell", "console"})
+"""What an agent opens to work in."""
 
 
 @lru_cache(maxsize=4096)
 def _by_name(tool: str) -> frozenset[Effect]:
     words = verbs(tool)
-    if words in _ON_SCREEN:
+    if words in _ON_SCREEN or (words[:1] in _SHOWING and words[-1] in _PANES):
         return frozenset()
     if "transfer" in words and _WORDS.hands_over & set(words):
         return frozenset({Effect.SEND})

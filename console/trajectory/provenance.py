@@ -198,7 +198,7 @@ _LOOSE = re.compile(
 _NAMED = re.compile(r"\"name\"\s*:\s*\"(?P<name>[\w./-]+)\"\s*,\s*\"(?:args|arguments|parameters)\"\s*:\s*(?=\{)")
 _FENCED = re.compile(r"```(?P<name>\w*)\n(?P<code>.*?)(?:```|$)", re.DOTALL)
 _KEYED = re.compile(r"[\"'](\w+)[\"']\s*:\s*(?:\"([^\"]*)\"|'([^']*)'|([-\w./*]+))")
-_SHELLS = frozenset({"bash", "sh", "shell", "zsh", "console", "cmd", "powershell"})
+SHELLS = frozenset({"bash", "sh", "shell", "zsh", "console", "cmd", "powershell"})
 
 
 def read_calls(action: str) -> tuple[Call, ...]:
@@ -212,7 +212,7 @@ def read_calls(action: str) -> tuple[Call, ...]:
     if known := tuple(call for call in found if call):
         return known
     return tuple(
-        Call(fence["name"] or "code", {"command" if fence["name"] in _SHELLS else "code": fence["code"]})
+        Call(fence["name"] or "code", {"command" if fence["name"] in SHELLS else "code": fence["code"]})
         for fence in _FENCED.finditer(text)
     )
 

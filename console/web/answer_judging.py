@@ -9,6 +9,7 @@ import streamlit as st
 from console.auth.identity import Identity
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
+from console.language import _
 from console.review import blinding, decisions
 from console.trials import answer_rating
 from console.trials.answer_rating import ANNOTATORS, RatedAnswer
@@ -18,7 +19,7 @@ from console.web.review.drafts import save_draft, words_key
 from console.web.review.own_items import set_reviewed_runs
 from console.web.widgets.hotkeys import hotkeys, key_label
 from console.web.widgets.markup import plain
-from console.web.widgets.messages import show_empty_state
+from console.web.widgets.messages import refusal_words, show_empty_state
 from storage import tables
 from storage.errors import StorageError
 from storage.queue import Claim, NoClaim
@@ -40,19 +41,21 @@ def judging(run: tables.Run, identity: Identity) -> None:
     set_reviewed_runs(run.id)
     actions.show_flash()
     if view is None or isinstance(claim, NoClaim):
-        show_empty_state("Nothing is left for you here", "You have judged every answer that waits in this rating.")
-        st.button(key_label("Undo", "U"), key="undo-answer", on_click=actions.undo, args=(None,))
+        show_empty_state(
+            _("Nothing is left for you here"), _("You have judged every answer that waits in this rating.")
+        )
+        st.button(key_label(_("Undo"), "U"), key="undo-answer", on_click=actions.undo, args=(None,))
         return
     shown, item = view.presentation, claim.item_id
-    rows = [("The question", shown.task), ("The agent's answer", shown.action)]
-    rows += [("The data say", text) for _, text in shown.brief]
-    st.html("".join(f"<h3>{heading}</h3><p>{plain(text)}</p>" for heading, text in rows))
-    st.text_area("Your comment", view.draft.text, key=words_key(item), height=74, max_chars=decisions.MAX_FEEDBACK)
+    rows = [(_("The question"), shown.task), (_("The agent's answer"), shown.action)]
+    rows += [(_("The data say"), text) for _name, text in shown.brief]
+    st.html("".join(f'<h2 class="ia-whole-head">{plain(heading)}</h2><p>{plain(text)}</p>' for heading, text in rows))
+    st.text_area(_("Your comment"), view.draft.text, key=words_key(item), height=74, max_chars=decisions.MAX_FEEDBACK)
     with st.container(horizontal=True):
-        for words, key, decision in (("Correct", "A", _RIGHT), ("Incorrect", "X", _WRONG)):
+        for words, key, decision in ((_("Correct"), "A", _RIGHT), (_("Incorrect"), "X", _WRONG)):
             given = (claim, run, identity.name, decision)
             st.button(key_label(words, key), key=f"judge-{key}-{item}", on_click=_judge, args=given)
-        st.button(key_label("Undo", "U"), key=f"undo-{item}", on_click=actions.undo, args=(item,))
+        st.button(key_label(_("Undo"), "U"), key=f"undo-{item}", on_click=actions.undo, args=(item,))
     bound = {"u": f"undo-{item}", "a": f"judge-A-{item}", "x": f"judge-X-{item}"}
     hotkeys(bound, item_id=item, enabled=shortcuts.enabled(), draft_keys=[words_key(item)], on_draft=_keep)
 
@@ -65,9 +68,9 @@ def _judge(claim: Claim, run: tables.Run, who: str, decision: DecisionKind) -> N
     answer = decisions.Answer(decision, st.session_state.get(words_key(claim.item_id)) or "")
     try:
         decisions.submit(review_queue(), run, claim, who, answer, now_ms(), submit_key=claim.token)
-        flash((True, f"Judged {'correct' if decision is _RIGHT else 'incorrect'}."))
+        flash((True, _("Judged correct.") if decision is _RIGHT else _("Judged incorrect.")))
     except (ConsoleError, StorageError) as refusal:
-        flash((False, str(refusal) or str(type(refusal).__doc__)))
+        flash((False, refusal_words(refusal)))
 
 
 def begin_form(sources: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -10,12 +10,15 @@ from console.database import database_url, reading
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
 from console.runs.export.formats.columns import iso
+from console.web.run_files import exporting
+from console.web.widgets.chart import recorded
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.tables import show_rows
 from storage.engine import reading as reading_at
 
 _SHOWN = 200
 _ALL = "all"
+_FILE = "audit.csv"
 
 
 def show_audit() -> None:
@@ -43,8 +46,8 @@ def show_audit() -> None:
     show_rows(rows, {"at": "when (UTC)", "said": "what happened"}, label="Audit")
     st.download_button(
         "Download the audit",
-        data=partial(_csv, database_url(), wanted),
-        file_name="audit.csv",
+        data=_csv(database_url(), wanted),
+        file_name=_FILE,
         mime="text/csv",
         key="audit_download",
         on_click="ignore",
@@ -55,6 +58,11 @@ def _chosen(value: str) -> str | None:
     return None if value == _ALL else value
 
 
-def _csv(url: str, wanted: AuditFilter) -> bytes:
-    with reading_at(url) as session:
-        return audit_trail.as_csv(audit_trail.entries(session, wanted))
+def _csv(url: str, wanted: AuditFilter) -> Callable[[], str | bytes]:
+    """The making of the file, which is recorded first and so stands in it."""
+
+    def made() -> bytes:
+        with reading_at(url) as session:
+            return audit_trail.as_csv(audit_trail.entries(session, wanted))
+
+    return recorded(made, _FILE, exporting(wanted.run))

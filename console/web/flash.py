@@ -10,7 +10,7 @@ import streamlit as st
 from console.auth.origin import acting
 from console.errors import ConsoleError
 from console.web.sign_in import by_browser
-from console.web.widgets.messages import show_done, show_problem
+from console.web.widgets.messages import refusal_words, show_done, show_problem
 from storage.errors import StorageError
 
 
@@ -35,4 +35,4 @@ def guarded(action: Callable[..., None], *arguments: Any) -> None:
         with acting(by_browser()):
             action(*arguments)
     except (ConsoleError, StorageError) as refusal:
-        show_problem(str(refusal) or str(type(refusal).__doc__))
+        show_problem(refusal_words(refusal))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -11,10 +12,12 @@ from console.auth import agents, invitations, people, sessions
 from console.auth.identity import Identity, Role, roles_of, roles_text
 from console.database import now_ms, reading, writing
 from console.errors import Refused
+from console.language import _
 from console.runs import audit_log
 from console.runs.export.formats.columns import iso
 from console.web.flash import flash, guarded
 from console.web.sign_in import current_identity
+from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_empty_state
 
 _GIVEN = "given_once"
@@ -65,15 +68,19 @@ def show_agents() -> None:
 def show_sessions(identity: Identity) -> None:
     """The open sessions, one's own or for an admin everybody's, each with its end."""
     everybody = identity.has(Role.ADMIN)
-    st.header("Sessions" if everybody else "Your sessions", anchor=False)
+    st.header(_("Sessions") if everybody else _("Your sessions"), anchor=False)
     with reading() as session:
         found = sessions.open_sessions(session, now_ms(), None if everybody else identity.name)
     for one in found:
         line, end = st.columns([6, 1], vertical_alignment="center")
-        here = " (this one)" if one.id == identity.session_id else ""
-        browser = " ".join((one.browser or "unknown browser").split())[:80]
-        line.text(f"{one.name}{here}: {browser}, {one.address or 'no address'}; last seen {_day(one.seen_ms)}")
-        end.button("End", key=f"end-{one.id}", on_click=guarded, args=(_end_session, one.id))
+        words = _("{name}: {browser}, {address}; last seen {day}")
+        if one.id == identity.session_id:
+            words = _("{name} (this one): {browser}, {address}; last seen {day}")
+        browser, address = sessions.browser_in_words(one.browser), one.address or _("no address")
+        said = words.format(name=one.name, browser=browser, address=address, day=_day(one.seen_ms))
+        raw = escape(one.browser.encode("ascii", "replace").decode())
+        line.html(f'<span title="{raw}">{plain(said)}</span>')
+        end.button(_("End"), key=f"end-{one.id}", on_click=guarded, args=(_end_session, one.id))
 
 
 def _disabling(what: str, names: list[str], disable: Callable[[str], None]) -> None:
@@ -145,7 +152,7 @@ def _present() -> Identity:
     """Whoever is here at this moment; raises Refused for nobody."""
     identity = current_identity()
     if identity is None:
-        raise Refused("Your session is over, so nothing of this was done.")
+        raise Refused(_("Your session is over, so nothing of this was done."))
     return identity
 
 

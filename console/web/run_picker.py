@@ -7,6 +7,7 @@ import streamlit as st
 from console import runs
 from console.auth.identity import Role
 from console.database import Session
+from console.language import _
 from console.review import inbox
 from console.web.sign_in import current_identity
 from storage import tables
@@ -39,9 +40,9 @@ def choose_run(name: str) -> None:
 def run_picker(names: list[str], current: str) -> None:
     """The list of runs to choose from; the current one is among them even where it is archived."""
     names = names if current in names else [current, *names]
-    if st.session_state.get("run_picker") not in names:
-        st.session_state["run_picker"] = current
-    st.selectbox("Run", names, key="run_picker", on_change=_pick, width=360)
+    # Whatever stood here on the page before: it names the run that this page is about.
+    st.session_state["run_picker"] = current
+    st.selectbox(_("Run"), names, key="run_picker", on_change=_pick, width=360)
 
 
 def _pick() -> None:

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import streamlit as st
 
 from console.auth import invitations, sessions
 from console.auth.identity import Identity, Role, participant_identity
 from console.auth.origin import By, Door
-from console.auth.participant_cookie import participant_cookie_name, secret_of
+from console.auth.participant_cookie import outside_id_of, participant_cookie_name, secret_of
 from console.auth.people import MAX_NAME
 from console.database import now_ms, reading, writing
 from console.errors import ConsoleError
+from console.language import _
 from console.runs import audit_log
 from console.studies.sessions import joining
 from console.web.widgets.messages import show_problem
 from console.web.widgets.session_watch import watch_session
+
+_Key = tuple[str | None, str | None]
+_of_this_run: ContextVar[tuple[_Key, Identity | None] | None] = ContextVar("of_this_run", default=None)
+
+
+@contextmanager
+def identified() -> Iterator[Identity | None]:
+    """The identity at this tab, looked up once for all that is drawn within.
+
+    A button's action and a fragment run outside of it, so each of these looks again.
+    """
+    identity = _looked_up()
+    kept = _of_this_run.set((_key(), identity))
+    try:
+        yield identity
+    finally:
+        _of_this_run.reset(kept)
 
 
 def sign_in_or_stop() -> Identity:
@@ -27,15 +49,28 @@ def sign_in_or_stop() -> Identity:
         return identity
     watch_session()
     with st.container(key="ia-who", horizontal=True):
-        st.button(f"{identity.name} · sign out", key="sign-out", type="tertiary", on_click=_sign_out)
+        st.button(
+            _("{name} · sign out").format(name=identity.name), key="sign-out", type="tertiary", on_click=_sign_out
+        )
     return identity
 
 
 def current_identity() -> Identity | None:
     """Whose this tab is at this moment: a participant's that it was opened as, a person's, or a participant's cookie's.
 
-    Neither the tab nor the cookie is believed; both hold a token that is looked up in the database at each call.
+    Neither the tab nor the cookie is believed; both hold a token that is looked up in the database, at each call or
+    once for all that `identified` draws, as long as the tab holds the same one.
     """
+    kept = _of_this_run.get()
+    return kept[1] if kept is not None and kept[0] == _key() else _looked_up()
+
+
+def _key() -> _Key:
+    """What the tab itself holds; a cookie does not change while a page is drawn."""
+    return st.session_state.get("me"), st.session_state.get("session")
+
+
+def _looked_up() -> Identity | None:
     secret = st.session_state.get("me")
     if secret:
         return _participant(secret)
@@ -65,6 +100,11 @@ def participant_secret() -> str | None:
     """The secret of the participant whose tab or browser this is, or None; whether it still opens anything is open."""
     kept: str | None = st.session_state.get("me")
     return kept or secret_of(_cookie(participant_cookie_name(_port())))
+
+
+def participant_outside_id() -> str:
+    """The id by which the platform knows whoever came from there in this browser, empty where there is none."""
+    return outside_id_of(_cookie(participant_cookie_name(_port())))
 
 
 def _cookie(name: str) -> str | None:
@@ -104,7 +144,11 @@ def _stay_out() -> None:
         if key:
             _offer(key)
         else:
-            st.write("You are not signed in. Open the link that you were given; `inferact serve` prints the first one.")
+            st.write(
+                _("You are not signed in. Open the link that you were given; {command} prints the first one.").format(
+                    command="`inferact serve`"
+                )
+            )
 
 
 def _offer(key: str) -> None:
@@ -115,10 +159,12 @@ def _offer(key: str) -> None:
     except ConsoleError as refusal:
         show_problem(str(refusal))
         return
-    st.write("This link opens the console in this tab. Your name goes beside what you do.")
+    st.write(_("This link opens the console in this tab. Your name goes beside what you do."))
     if invited.name is None:
-        st.text_input("Your name", key="name", max_chars=MAX_NAME, placeholder="e.g. Ada", autocomplete="nickname")
-    words = f"Go on as {invited.name}" if invited.name else "Start"
+        st.text_input(
+            _("Your name"), key="name", max_chars=MAX_NAME, placeholder=_("e.g. Ada"), autocomplete="nickname"
+        )
+    words = _("Go on as {name}").format(name=invited.name) if invited.name else _("Start")
     st.button(words, key="start", type="primary", width="stretch", on_click=_accept, args=(key,))
 
 

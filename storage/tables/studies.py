@@ -63,13 +63,15 @@ class Participant(Table, table=True):
     """One place of the allocation and who has it, whom their own link brings back.
 
     `secret` is the SHA-256 (hex) of what that link holds, null while the place is free. `code` is the
-    pseudonym that exports show, `answers` what the participant was asked beside the items (JSON).
+    pseudonym that exports show, `answers` what the participant was asked beside the items (JSON). `outside_id` is a
+    keyed digest of the id by which a recruiting platform knows them, `consent_version` which text they agreed to.
     """
 
     __tablename__ = "participant"
     __table_args__ = (
         UniqueConstraint("study_id", "code"),
         Index("ix_participant_study", "study_id", "number"),
+        Index("ix_participant_outside", "study_id", "outside_id", unique=True),
         one_of("kind", ParticipantKind),
     )
 
@@ -87,6 +89,8 @@ class Participant(Table, table=True):
     consented_ms: int | None = Field(default=None, sa_type=BigInteger)
     finished_ms: int | None = Field(default=None, sa_type=BigInteger)
     completion_code: str | None = None
+    outside_id: str | None = None
+    consent_version: str | None = None
 
 
 class Assignment(Table, table=True):
@@ -133,6 +137,75 @@ class Probe(Table, table=True):
     expected: str
     explanation: str = ""
     after: int = 0
+
+
+class StudyInvitation(Table, table=True):
+    """A link that opens one place of a study, once; `token` is the SHA-256 (hex) of what it holds."""
+
+    __tablename__ = "study_invitation"
+    __table_args__ = (Index("ix_study_invitation_study", "study_id"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = Field(foreign_key="study.id")
+    token: str = Field(unique=True)
+    participant_id: int | None = Field(default=None, foreign_key="participant.id")
+    created_ms: int = Field(sa_type=BigInteger)
+
+
+class QuestionnaireAnswer(Table, table=True):
+    """A participant's answer to one item of an instrument; `assignment_id` names the condition that it follows."""
+
+    __tablename__ = "questionnaire_answer"
+    __table_args__ = (
+        Index("ix_questionnaire_answer_participant", "participant_id"),
+        Index("ix_questionnaire_answer_study", "study_id"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = Field(foreign_key="study.id")
+    participant_id: int = Field(foreign_key="participant.id")
+    assignment_id: int | None = Field(default=None, foreign_key="assignment.id")
+    moment: str
+    instrument: str
+    item: str
+    answer: str
+    at_ms: int = Field(sa_type=BigInteger)
+
+
+class Confidence(Table, table=True):
+    """How sure a participant was of one decision, on the design's scale from 1."""
+
+    __tablename__ = "confidence"
+    __table_args__ = (Index("ix_confidence_participant", "participant_id"),)
+
+    decision_id: int = Field(primary_key=True, foreign_key="decision.id")
+    participant_id: int = Field(foreign_key="participant.id")
+    level: int
+    at_ms: int = Field(sa_type=BigInteger)
+
+
+class PageEvent(Table, table=True):
+    """What a participant's browser told of an item's page: away and idle times, steps opened, scrolls, keys.
+
+    `ms` counts from when the page showed the item; `lasted_ms` is how long they were away or idle. `detail` is a step's
+    number, a key's name or a depth in percent, never text that was typed.
+    """
+
+    __tablename__ = "page_event"
+    __table_args__ = (
+        Index("ix_page_event_participant", "participant_id"),
+        Index("ix_page_event_study", "study_id"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = Field(foreign_key="study.id")
+    participant_id: int = Field(foreign_key="participant.id")
+    item_id: int = Field(foreign_key="item.id")
+    kind: str
+    detail: str = ""
+    ms: int
+    lasted_ms: int = 0
+    at_ms: int = Field(sa_type=BigInteger)
 
 
 class Adjudication(Table, table=True):

@@ -5,8 +5,11 @@ new only waits: taking its words in costs as much as storing it, and is done in 
 Alone beside the tables because no class stands for it.
 """
 
+from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
+import orjson
 from sqlalchemy import Connection, MetaData, event
 
 from storage.tables.base import Table
@@ -53,21 +56,73 @@ DEFINITION = (
 )
 """The index, what waits for it, and the triggers that keep both; all that is there already waits."""
 
-_NEXT = f"SELECT trajectory_id FROM {WAITING} ORDER BY trajectory_id LIMIT 500"
+_MOST, _MOST_CHARACTERS = 1_000, 4 * 2**20
+"""How much one transaction takes in: so many trajectories, or the first ones that have so many characters."""
+_TEXTS = ("action", "observation", "thought")
+_INSERT = f"INSERT INTO {INDEX} (rowid, {_NAMES}) VALUES (?, ?, ?, ?, ?)"
+_INSERT_AS_TRIGGERS_DO = (
+    f"INSERT INTO {INDEX} (rowid, {_NAMES}) SELECT {_words('stored')} FROM trajectory_body AS stored "
+    "LEFT JOIN json_each(stored.body, '$.steps') AS step ON step.type = 'object' "
+    "WHERE stored.trajectory_id = ? AND json_valid(stored.body) GROUP BY stored.trajectory_id"
+)
 
 
 def take_in(connection: Connection) -> int:
-    """Takes the words of the next 500 waiting trajectories in; returns how many still wait. In a write transaction."""
+    """Takes the words of the next waiting trajectories in; returns how many still wait. In a write transaction."""
     if not has_text_index(connection):
         return 0
-    connection.exec_driver_sql(
-        f"INSERT INTO {INDEX} (rowid, {_NAMES}) SELECT {_words('stored')} FROM trajectory_body AS stored "
-        "LEFT JOIN json_each(stored.body, '$.steps') AS step ON step.type = 'object' "
-        f"WHERE stored.trajectory_id IN (SELECT b.trajectory_id FROM ({_NEXT}) AS n JOIN trajectory_body AS b "
-        "ON b.trajectory_id = n.trajectory_id WHERE json_valid(b.body)) GROUP BY stored.trajectory_id"
-    )
-    connection.exec_driver_sql(f"DELETE FROM {WAITING} WHERE trajectory_id IN ({_NEXT})")
+    rows, others, last = [], [], 0
+    for last, body in _next(connection):
+        words = _words_of(body)
+        if words is None:
+            others.append((last,))
+        else:
+            rows.append((last, *words))
+    if rows:
+        connection.exec_driver_sql(_INSERT, rows)
+    for one in others:
+        connection.exec_driver_sql(_INSERT_AS_TRIGGERS_DO, one)
+    connection.exec_driver_sql(f"DELETE FROM {WAITING} WHERE trajectory_id <= ?", (last,))
     return waiting(connection)
+
+
+def _next(connection: Connection) -> Iterator[tuple[int, str]]:
+    """(id, record) of those to take in next; the record of one that is gone is empty."""
+    waiting = connection.exec_driver_sql(
+        f"SELECT w.trajectory_id, coalesce(b.body, '') FROM {WAITING} AS w LEFT JOIN trajectory_body AS b "
+        f"ON b.trajectory_id = w.trajectory_id ORDER BY w.trajectory_id LIMIT {_MOST}"
+    )
+    characters = 0
+    with closing(waiting):
+        for key, body in waiting:
+            yield key, body
+            characters += len(body)
+            if characters > _MOST_CHARACTERS:
+                return
+
+
+def _words_of(body: str) -> tuple[str, ...] | None:
+    """The cells that SQL would make of the record, at half its cost; None where SQL must, for words it alone knows.
+
+    What leaves the index is named by SQL, so both must agree to the letter; they read NUL in their own ways.
+    """
+    if "\\u0000" in body:
+        return None
+    try:
+        record = orjson.loads(body)
+        steps = [step for step in record["steps"] if isinstance(step, dict)]
+        pending = record.get("critical_action") or ""
+        action, observation, thought = ("\n".join([step[name] for step in steps]) for name in _TEXTS)
+        task = f"{_text(record['instruction'])}\n{_text(record['task_id'])}"
+        return task, f"{action}\n{_text(pending)}", observation, thought
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
 
 
 def waiting(connection: Connection) -> int:

@@ -28,6 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 from console.trajectory import Label, Outcome, Step, Trajectory  # noqa: E402
 from tests.console.runs.importers.samples import SAMPLES  # noqa: E402
+from tests.console.runs.importers.test_damage import JSON_LOGS, REFLEXION, WEBSHOP  # noqa: E402
 from tests.logs import write_log  # noqa: E402
 
 BATCH = 1_000
@@ -146,8 +147,15 @@ def ours(log: Path, folder: Path) -> tuple[float, float]:
 
 IN_ONE_OBJECT = {"inspect": b'"samples":[', "tau-bench": b'"simulations":['}
 """What the records of a file that is one object stand behind."""
+CONTENTS = {name: sample.content for name, sample in SAMPLES.items()}
+CONTENTS |= {name: orjson.dumps(JSON_LOGS[name][0]) for name in ("alfworld-expert", "inferact")}
+"""What is repeated: each format's sample, of some one record."""
+TEXTS = {"reflexion-react": REFLEXION, "webshop-react": WEBSHOP}
+"""Text logs, whose episodes follow each other in a frame of their own."""
 IDS = re.compile(rb'"(a-1|o-1|s-1|t-1|t1|t2|tr-1|th-1|r-1|i-1|i-2|i-3|s1|user_task_0|t)"')
-SEEN = re.compile(rb"(a\.txt|paid|sunny|print\(1\)|a\.py|no such file|dead|Listed|no money|\bdone\b)")
+SEEN = re.compile(
+    rb"(\[SEP\] Search|observation\":\"o|a\.txt|paid|sunny|print\(1\)|a\.py|no such file|dead|Listed|no money|\bdone\b)"
+)
 """What an agent saw in the samples, made as long as pages and files are."""
 LONG = b" and a line of what there is to read" * 100
 LIMIT_MB = 220
@@ -155,7 +163,9 @@ LIMIT_MB = 220
 
 def repeated(name: str, megabytes: int, path: Path) -> Path:
     """A file of that size: the format's sample again and again, each time with other ids."""
-    sample = SAMPLES[name].content
+    if name in TEXTS:
+        return episodes(name, megabytes, path)
+    sample = CONTENTS[name]
     head = tail = between = b""
     if name in IN_ONE_OBJECT:
         whole = orjson.dumps(orjson.loads(sample))
@@ -173,6 +183,23 @@ def repeated(name: str, megabytes: int, path: Path) -> Path:
             if out.tell() > megabytes * 2**20:
                 break
         out.write(tail)
+    return path
+
+
+def episodes(name: str, megabytes: int, path: Path) -> Path:
+    """A text log of that size: one episode again and again, its question or number another each time."""
+    before, mark, after = TEXTS[name].partition(b"Question: Which town" if name == "reflexion-react" else b"0\nAction")
+    episode = (mark + after).replace(b"Many.", b"Many." + LONG).replace(b"a red cup", b"a red cup" + LONG)
+    with path.open("wb") as out:
+        out.write(before)
+        for number in count():
+            fresh = {b"Which town": b"Which town %d" % number, b"0\nAction": b"%d\nAction" % number}
+            told = episode
+            for old, new in fresh.items():
+                told = told.replace(old, new, 1)
+            out.write(told)
+            if out.tell() > megabytes * 2**20:
+                break
     return path
 
 
@@ -194,7 +221,7 @@ def memory(megabytes: int, names: list) -> None:
     """Prints a line a format and whether all stay within the limit."""
     peaks = {}
     print(f"{'format':20} {'MB':>5} {'trajectories':>13} {'calls':>10} {'seconds':>8} {'peak MB':>8}")
-    for name in names or SAMPLES:
+    for name in names or [*CONTENTS, *TEXTS]:
         with tempfile.TemporaryDirectory() as folder:
             found = measured(repeated(name, megabytes, Path(folder) / "log"), Path(folder) / "data")
         if found["rejected"] or found["format"] != name:
@@ -216,7 +243,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--memory", type=int, metavar="MB")
-    parser.add_argument("formats", nargs="*", choices=[*SAMPLES, []])
+    parser.add_argument("formats", nargs="*", choices=[*CONTENTS, *TEXTS, []])
     options = parser.parse_args()
     if options.memory:
         memory(options.memory, options.formats)

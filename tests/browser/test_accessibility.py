@@ -10,6 +10,7 @@ from console.gate import Gate
 from console.runs import ingest
 from console.studies.design.yaml_file import changed, example, parse
 from console.studies.sessions import lifecycle
+from tests.browser.studying import come_in, is_over, opened_study, shown, take_a_step
 from tests.logs import purchase, stuck, write_log
 from tests.signing_in import cookie, invitation
 
@@ -35,23 +36,30 @@ FURTHER = {
 STRANGERS = ("sign-in", "invite/{token}", "sessions", "join")
 
 
-@pytest.fixture
-def desk(furnished, tmp_path):
-    """(address, a researcher's session, an invitation) of a console with a log, a gate, an agent and a study."""
-    found = []
+@pytest.fixture(scope="module")
+def desk(furnished, tmp_path_factory):
+    """(address, a researcher's session, an invitation, a study) of a console with a log, a gate, an agent, studies."""
+    found, folder = [], tmp_path_factory.mktemp("logs")
 
     def fill():
         records = [purchase(n, wrong=n < 4) for n in range(6)]
-        ingest.import_file(write_log(tmp_path / "k.jsonl", *records, stuck(6)), "kettles", "auto", lambda _: None)
+        ingest.import_file(write_log(folder / "k.jsonl", *records, stuck(6)), "kettles", "auto", lambda _: None)
         ingest.set_budget("kettles", "5")
         batch.detect("kettles", ["rules", "random"])
         Gate("desk", "full-validation", undo_s=0).ask("Refund order 12.", [], "refund_order({})", task_id="a")
         lifecycle.create(changed(parse(example(), "The example"), name="pilot", tasks=2), now_ms())
         with writing() as session:
             agents.add(session, "bot", now_ms())
-        found.append(invitation())
+        study = opened_study(
+            name="people", tasks=1, trials=1, participants={"human": 9}, practice=1, demographics=[AGE]
+        )
+        found.extend((invitation(), study))
 
     return (*furnished(fill), *found)
+
+
+AGE = {"key": "age", "question": "Age?", "choices": ["young", "old"], "required": True}
+THEMES, WIDTHS = ("light", "dark"), (390, 768, 1280)
 
 
 def faults(page):
@@ -66,7 +74,7 @@ def faults(page):
 
 def open_all(page, desk, settled, titles):
     """Opens one page after the other, and yields its address once it stands."""
-    address, token, invited = desk
+    address, token, invited, _study = desk
     for path in STRANGERS:
         page.goto(f"{address}/{path.format(token=invited)}")
         page.get_by_role("heading").first.wait_for()
@@ -80,14 +88,54 @@ def open_all(page, desk, settled, titles):
         yield path
 
 
+def faults_in(page, themes):
+    """What axe finds in each theme, in one load of the page: it follows what the browser prefers."""
+    found = []
+    for theme in themes:
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_timeout(150)
+        found += [f"{theme}: {fault}" for fault in faults(page)]
+    return found
+
+
+def study_faults(page, desk, settled, themes):
+    """What axe finds at each stage of a participant's way, from the link to the code."""
+    address, _token, _invited, study = desk
+    found, seen = {}, []
+    page.goto(f"{address}/participate?join={study.join_code}")
+    page.get_by_role("heading").first.wait_for()
+    found["the link"] = faults_in(page, themes)
+    come_in(page, settled, address, study)
+    while not seen or not is_over(seen[-1]):
+        stage = shown(page, settled)
+        if stage not in seen:
+            found[stage] = faults_in(page, themes)
+        take_a_step(page, settled)
+        seen.append(stage)
+    return found
+
+
+def refuse(visited):
+    """Fails with every fault by its page."""
+    lines = [f"{path}: {fault}" for path, found in visited.items() for fault in found]
+    assert not lines, "\n".join(lines)
+
+
 def test_axe_finds_nothing_on_any_page(desk, open_page, settled):
     page = open_page()
-    assert {path: found for path in open_all(page, desk, settled, TITLES) if (found := faults(page))} == {}
+    refuse({path: faults_in(page, THEMES) for path in open_all(page, desk, settled, TITLES)})
+
+
+def test_axe_finds_nothing_on_the_way_through_a_study(desk, open_page, settled):
+    refuse(study_faults(open_page(), desk, settled, THEMES))
 
 
 @pytest.mark.at_length
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 768, 1280])
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", WIDTHS)
 def test_axe_finds_nothing_in_any_width_and_theme(desk, open_page, settled, width, theme):
     page = open_page(width=width, height=800, theme=theme)
-    assert {path: found for path in open_all(page, desk, settled, TITLES | FURTHER) if (found := faults(page))} == {}
+    visited = {path: faults(page) for path in open_all(page, desk, settled, TITLES | FURTHER)}
+    visited |= study_faults(page, desk, settled, [theme])
+    print(f"{width} px, {theme}: {len(visited)} pages, {sum(map(len, visited.values()))} faults")
+    refuse(visited)

@@ -50,6 +50,7 @@ class Tab:
                 additional_headers=more,
                 subprotocols=["streamlit"],
                 max_size=None,
+                max_queue=None,
                 proxy=None,
             )
             self._socket = self._stack.enter_context(opening)
@@ -72,6 +73,11 @@ class Tab:
         pressed.CopyFrom(self._page)
         pressed.widget_states.CopyFrom(WidgetStates(widgets=[WidgetState(id=button, trigger_value=True)]))
         return self._run(pressed)
+
+    def wait_for(self, words: str) -> None:
+        """Returns once the server has sent those words by itself."""
+        while words not in unescape(_read_any(self._next())):
+            pass
 
     def file_of(self, deferred_id: str) -> str:
         """The address of a file that a download button makes when it is pressed."""
@@ -107,6 +113,12 @@ class Tab:
         said = ForwardMsg()
         said.ParseFromString(self._socket.recv(timeout=_LONGEST_S))
         return said
+
+
+def _read_any(said: ForwardMsg) -> str:
+    if said.WhichOneof("type") != "delta" or said.delta.WhichOneof("type") != "new_element":
+        return ""
+    return _read(said.delta.new_element, Shown("", {}, {}, {}))
 
 
 def _read(element, shown: Shown) -> str:

@@ -248,6 +248,16 @@ def test_a_download_of_the_detectors_page_is_recorded_before_it_leaves(console, 
     assert audit_trail.sentence(event) == f"Sam exported the file {run_name}-{file} of {run_name}, in the browser."
 
 
+def test_a_download_of_the_audit_is_recorded_and_stands_in_it(console):
+    with Tab(console.site.port, headers(console, "researcher")) as tab:
+        path = tab.file_of(tab.open("export", run="desk").deferred["audit_download"])
+        file = httpx.get(f"{console.site.origin}{path}", headers=headers(console, "researcher"))
+    with reading() as session:
+        event = audit_trail.entries(session, AuditFilter(kind="exported"))[0]
+    assert audit_trail.sentence(event) == "Sam exported the file audit.csv, in the browser."
+    assert audit_trail.sentence(event) in file.text
+
+
 def test_the_link_that_serve_prints_is_recorded(console):
     with reading() as session:
         (event,) = audit_trail.entries(session, AuditFilter(kind="person invited"))

@@ -57,7 +57,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Fault:
-    """A way to fail: an HTTP status, or `timeout`, `trickle`, `cut`, `garbage`, `empty` or `drop`.
+    """A way to fail: an HTTP status, or `timeout`, `trickle`, `cut`, `garbage`, `page`, `empty` or `drop`.
 
     `document` is the whole body of the error where it has another form than OpenAI's.
     """

@@ -55,6 +55,16 @@ def _parts(ask: Ask, good: Answer) -> Raw:
     return Raw({"id": "x", "object": "chat.completion", "model": "m", "choices": [choice], "usage": {}})
 
 
+def _thinks_apart(ask: Ask, good: Answer) -> Answer | Raw:
+    """The reply of a model whose server takes the thoughts out of the text, and with the limit reached all of it."""
+    thought = "Answer: A would be easy. B. is likelier? Verdict: Correct, at first sight."
+    done = ask.limit > REASONING
+    message = {"role": "assistant", "content": good.texts[0] if done else None, "reasoning_content": thought}
+    choice = {"index": 0, "message": message, "finish_reason": "stop" if done else "length", "logprobs": None}
+    usage = {"prompt_tokens": 100, "completion_tokens": min(ask.limit, REASONING + 20)}
+    return Raw({"id": "x", "object": "chat.completion", "model": "m", "choices": [choice], "usage": usage})
+
+
 def _response(ask: Ask, good: Answer) -> Raw:
     """The reply in the form of the Responses API."""
     if ask.limit <= REASONING:
@@ -173,6 +183,7 @@ PROVIDERS: Mapping[str, tuple[Complaint, Callable[[Ask, Answer], Answer | Raw], 
     "xAI": (_XAI, lambda ask, good: good, ("n",)),
     "vLLM": (_VLLM, lambda ask, good: good, ("n",)),
     "vLLM, thinking aloud": (_none, _thinks_aloud, ("n", "logprobs")),
+    "vLLM, thoughts apart": (_none, _thinks_apart, ()),
     "llama.cpp": (_LLAMA_CPP, lambda ask, good: good, ("logprobs",)),
     "Ollama, thinking aloud": (_none, _thinks_aloud, ()),
     "DeepSeek, reasoning": (_DEEPSEEK, _reasons, ()),

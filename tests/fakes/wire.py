@@ -68,6 +68,9 @@ def failure(fault: Fault) -> tuple[bytes, bool]:
         return http(200, whole), True
     if fault.kind == "garbage":
         return http(200, b"<html>upstream said no</html>"), True
+    if fault.kind == "page":
+        page = b"<html><head><title>502</title></head><body><h1>502 Bad Gateway</h1><hr>nginx</body></html>"
+        return http(502, page), True
     if fault.kind == "cut":
         return http(200, whole[:30], claimed=len(whole)), False
     if fault.kind == "trickle":

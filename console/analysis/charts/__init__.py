@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from console.analysis.charts.agreement import agreement
 from console.analysis.charts.budget_burn_down import budget_burn_down
 from console.analysis.charts.confusion_matrix import confusion_matrix
+from console.analysis.charts.contrast_forest import contrast_forest
 from console.analysis.charts.feedback_length import feedback_length
 from console.analysis.charts.flag_overlap import flag_overlap
 from console.analysis.charts.model_mixing import model_mixing
@@ -22,11 +23,14 @@ from console.analysis.charts.study_success import study_success
 from console.analysis.charts.success import success
 from console.analysis.charts.threshold_sweep import threshold_sweep
 from console.analysis.charts.time_over_session import time_over_session
+from console.analysis.charts.trial_success import trial_success
+from console.analysis.charts.user_study import user_study
 
 Chart = Callable[[pd.DataFrame], go.Figure]
 
 CHARTS: dict[str, Chart] = {
     "success": success,
+    "trial-success": trial_success,
     "pr-curve": pr_curve,
     "roc-curve": roc_curve,
     "reliability": reliability,
@@ -43,4 +47,6 @@ CHARTS: dict[str, Chart] = {
     "override-by-score": override_by_score,
     "agreement": agreement,
     "feedback-length": feedback_length,
+    "contrast-forest": contrast_forest,
+    "user-study": user_study,
 }

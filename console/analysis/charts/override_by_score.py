@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from console.analysis.charts.style import SHARE, error_bars, framed, interval_text, series_styles
+from console.analysis.charts.style import SHARE, error_bars, framed, interval_text, label_ends, series_styles
 
 
 def override_by_score(frame: pd.DataFrame) -> go.Figure:
@@ -30,4 +30,5 @@ def override_by_score(frame: pd.DataFrame) -> go.Figure:
         )
     figure.update_xaxes(range=[0, 1])
     figure.update_yaxes(**SHARE)
-    return framed(figure, "Decisions against the detector", "detector's score", "share overridden")
+    framed(figure, "Decisions against the detector", "detector's score", "share overridden")
+    return label_ends(figure, *SHARE["range"])

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from console.analysis.charts.style import SHARE, SeriesStyle, error_bars, framed, interval_text, series_styles
+from console.analysis.charts.style import (
+    SHARE,
+    SeriesStyle,
+    error_bars,
+    framed,
+    interval_text,
+    label_ends,
+    series_styles,
+)
 
 _APART = 0.05
 
@@ -24,7 +32,8 @@ def study_success(frame: pd.DataFrame) -> go.Figure:
         figure.add_trace(_line(line, x, name, style))
     figure.update_yaxes(**SHARE)
     figure.update_xaxes(dtick=1)
-    return framed(figure, "Tasks solved by each trial", "trial", "tasks solved, mean over participants", height=460)
+    framed(figure, "Tasks solved by each trial", "trial", "tasks solved, mean over participants", height=460)
+    return label_ends(figure, *SHARE["range"])
 
 
 def _line(line: pd.DataFrame, x: list[float], name: str, style: SeriesStyle) -> go.Scatter:

@@ -5,6 +5,8 @@ Colours are told apart in light and dark and by the colour-blind; dashes and mar
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +30,29 @@ def framed(figure: go.Figure, title: str, x: str, y: str, *, height: int = 400) 
     figure.update_xaxes(title_text=x, **_TICKS)
     figure.update_yaxes(title_text=y, **_TICKS)
     return figure
+
+
+_APART_PX, _LETTER_PX, _MOST_LETTERS = 15, 6.2, 24
+
+
+def label_ends(figure: go.Figure, low: float, high: float) -> go.Figure:
+    """Writes each line's name at its end in its colour, apart from one another, in the place of a legend.
+
+    `low` and `high` are the ends of the y axis; a long name is cut, and pointing at the line tells it whole.
+    """
+    lines = [line for line in figure.data if line.showlegend is not False and len(line.y or ())]
+    lines.sort(key=lambda line: line.y[-1])
+    apart = (high - low) * _APART_PX / max(figure.layout.height - 130, _APART_PX)
+    below = [line.y[-1] for line in lines]
+    for at in range(1, len(below)):
+        below[at] = max(below[at], below[at - 1] + apart)
+    over = max(0.0, below[-1] - high) if below else 0.0
+    named = [line.name if len(line.name) <= _MOST_LETTERS else f"{line.name[: _MOST_LETTERS - 1]}…" for line in lines]
+    for line, y, name in zip(lines, below, named, strict=True):
+        said = {"text": name, "font": {"size": 11, "color": line.line.color}, "showarrow": False}
+        figure.add_annotation(x=1.01, xref="paper", xanchor="left", y=y - over, **said)
+    room = 24 + _LETTER_PX * max(map(len, named), default=0)
+    return figure.update_layout(showlegend=False, margin={"r": room})
 
 
 MISALIGNED, ALIGNED, QUIET = "#d9622b", "#3b8fd6", "#8a94a3"
@@ -63,6 +88,27 @@ def series_styles(names: pd.Series[Any]) -> dict[str, SeriesStyle]:
 
 def _style(place: int) -> SeriesStyle:
     return SeriesStyle(_COLOURS[place % len(_COLOURS)], _DASHES[place % len(_DASHES)], _MARKS[place % len(_MARKS)])
+
+
+def label_last_points(figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], gap: float) -> None:
+    """Names lines where they end, each in its colour, (x, y, label, colour); labels lie `gap` apart at least, in y.
+
+    So nobody has to find a line in a legend, which the figure then has not.
+    """
+    place, width = -math.inf, max((end[0] for end in ends), default=0.0)
+    for x, y, label, colour in sorted(ends, key=lambda end: end[1]):
+        place = max(y, place + gap)
+        figure.add_annotation(
+            x=x,
+            y=place,
+            text=label,
+            showarrow=False,
+            xanchor="right" if 2 * x > width else "left",
+            yanchor="bottom",
+            yshift=6,
+            font={"color": colour, "size": 13},
+        )
+    figure.update_layout(showlegend=False)
 
 
 def on_scale(share: float) -> str:

@@ -10,7 +10,7 @@ from console.detection.detectors.verdict import Detector, Verdict
 
 async def ask(cache: QueryCache) -> Verdict:
     """The verdict by probability: P(B) of the last question that was asked."""
-    inferred = await cache.once("inferred task", task_inference.infer_and_compare)
+    inferred = await cache.once(task_inference.INFERRED, task_inference.infer_and_compare)
     share = inferred.misaligned
     if share is None or inferred.answer is None:
         # The reference alerts where it cannot parse.

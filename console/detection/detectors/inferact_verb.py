@@ -10,7 +10,7 @@ from console.detection.detectors.verdict import Detector, Verdict
 
 async def ask(cache: QueryCache) -> Verdict:
     """The verdict by words: 1 where the last answer is B, 0 where it is A."""
-    inferred = await cache.once("inferred task", task_inference.infer_and_compare)
+    inferred = await cache.once(task_inference.INFERRED, task_inference.infer_and_compare)
     unread = inferred.misaligned is None and not cache.models.paper
     if inferred.answer is None or unread:
         # The reference lets pass what it cannot parse.

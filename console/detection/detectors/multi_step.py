@@ -38,7 +38,7 @@ async def _steps(cache: QueryCache) -> Steps:
 def _reading(cache: QueryCache, prompt: str) -> Callable[[str], tuple[float, ...] | None]:
     form = form_of(prompt)
     if cache.models.paper or form.parser == REFERENCE:
-        return reference_parsing.steps
+        return lambda text: reference_parsing.steps(text, form)
     return lambda text: reply_parsing.probabilities(text, cache.full_view.steps, form.patterns.get("step"))
 
 

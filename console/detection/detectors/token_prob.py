@@ -10,13 +10,14 @@ from console.detection.detectors.verdict import Detector, Verdict
 
 async def ask(cache: QueryCache) -> Verdict:
     """The verdict by token probability: P(B) at the letter that answers."""
-    answer = await cache.once("whole record", binary_choice.ask_whole_record)
+    answer = await cache.once(binary_choice.WHOLE_RECORD, binary_choice.ask_whole_record)
     share = answer.misaligned
     if share is None:
         # Without any log probability the reference has an error, whose score is 0.
         return unparsed(answer.calls, "letter", paper_score=0.0 if cache.models.paper else None)
     why = f"That the agent does what was asked is false with probability {share:.2f}, the model says."
-    return from_replies(answer.calls, share, why, probability=share, basis=answer.basis)
+    told = binary_choice.told_of_letter(cache, answer)
+    return from_replies(answer.calls, share, why, probability=share, basis=answer.basis, **told)
 
 
 TOKEN_PROB = Detector("token-prob", "Token probability", ask=ask, prompts=(binary_choice.JUDGE, binary_choice.PROGRESS))

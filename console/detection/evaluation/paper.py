@@ -48,6 +48,10 @@ class Studied:
     model: float
 
 
+STUDIED_FROM, STUDIED_TRIAL = 33.0, 3
+"""Success in per cent at trial 0 of the user study, and the trial that its table is of."""
+
+
 def user_study() -> list[Studied]:
     """The paper's user study (Table 9): WebShop, three people, words as feedback, after trial 3."""
     return [

@@ -14,6 +14,7 @@ from console.runs.importers import (
     alfworld_expert,
     anthropic_messages,
     atif,
+    bfcl,
     claude_code,
     codex,
     inferact,
@@ -29,8 +30,10 @@ from console.runs.importers import (
     openhands,
     otel,
     reflexion_react,
+    sharegpt,
     swe_agent,
     tau_bench,
+    toolbench,
     webshop_react,
 )
 from console.runs.importers.companions import companion_sentence
@@ -56,6 +59,9 @@ IMPORTERS: dict[str, Importer] = {
     "tau-bench": tau_bench.IMPORTER,
     "alfworld-expert": alfworld_expert.IMPORTER,
     "inferact": inferact.IMPORTER,
+    "sharegpt": sharegpt.IMPORTER,
+    "toolbench": toolbench.IMPORTER,
+    "bfcl": bfcl.IMPORTER,
     "mini-swe-agent": mini_swe_agent.IMPORTER,
     "anthropic-messages": anthropic_messages.IMPORTER,
     "langchain-messages": langchain_messages.IMPORTER,

@@ -12,17 +12,19 @@ from console.runs.importers.records import Entry, Importer, Progress
 
 _NAME = "anthropic-messages"
 _MARKS = ((".messages[].role",), ("[].role",), (".request.messages[].role",))
+_ANSWERS = ((".result.message.role",), (".role", ".content", ".stop_reason"))
+"""What a batch gives back, and a bare answer."""
 _OWN_PARTS = re.compile(rb'"type"\s*:\s*"(?:tool_use|tool_result|thinking|redacted_thinking|server_tool_use)"')
 
 
 def recognises(path: Path, head: bytes) -> bool:
     """Whether there are messages with roles and parts that only Anthropic's form has."""
-    return base_of(outline(head), *_MARKS) is not None and _OWN_PARTS.search(head) is not None
+    return base_of(outline(head), *_MARKS, *_ANSWERS) is not None and _OWN_PARTS.search(head) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The conversations; one in which the assistant never speaks is skipped."""
-    yield from conversations(_NAME, path, progress, *_MARKS)
+    yield from conversations(_NAME, path, progress, *_MARKS, *_ANSWERS)
 
 
 IMPORTER = Importer(_NAME, "Conversations as Anthropic messages", recognises, read, _MARKS)

@@ -10,8 +10,8 @@ from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, Turn, entry_of, first_words, joined_thoughts
 from console.runs.importers.parts.grouped_lines import GroupedRecord, first_values, grouped
-from console.runs.importers.parts.intake import Intake, plain_object, word
-from console.runs.importers.parts.json_records import objects
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import objects, outline
 from console.runs.importers.parts.message_parts import message_turns
 from console.runs.importers.records import Entry, Importer, Progress, decided
 from console.trajectory import Trajectory
@@ -20,6 +20,7 @@ _NAME = "claude-code"
 _SPEAKING = ("user", "assistant")
 _BOOKKEEPING = frozenset(
     {"summary", "system", "file-history-snapshot", "queue-operation", "custom-title", "ai-title", "result"}
+    | {"progress", "last-prompt", "permission-mode", "agent-name", "pr-link", "tag"}
 )
 _REFUSALS = ("The user doesn't want to proceed with this tool use", "The user doesn't want to take this action")
 _SAID = "the user said:"
@@ -29,14 +30,27 @@ _FACTS = ("cwd", "version", "gitBranch")
 
 def recognises(path: Path, head: bytes) -> bool:
     """Whether one of the first lines is a message of a session with its place in the tree."""
-    return any(value.get("type") in _SPEAKING and _is_event(value) for value in first_values(head))
+    paths = outline(head)
+    listed = {"[].type", "[].message.role"} <= paths and bool({"[].session_id", "[].sessionId"} & paths)
+    return listed or any(value.get("type") in _SPEAKING and _is_event(value) for value in first_values(head))
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The sessions, their rewound branches and their subagents, each a trajectory; no call stands in two of them."""
-    records = ((_session(one.value), one.line, one.value) for one in objects(path, progress))
+    records = ((_session(one.value), one.line, _told(one.value)) for one in objects(path, progress))
     for session, events in grouped(records):
         yield from _Session(path, session, events).entries()
+
+
+def _told(value: dict[str, Any]) -> dict[str, Any]:
+    """The event, that of a subagent which its session tells as progress taken out."""
+    data = plain_object(value.get("data"))
+    held = plain_object(data.get("message"))
+    if value.get("type") != "progress" or not isinstance(held.get("message"), dict):
+        return value
+    kind = held.get("type", held["message"].get("role"))
+    known = {"type": kind, "uuid": value.get("uuid"), "agentId": data.get("agentId") or value.get("parentToolUseID")}
+    return {"sessionId": value.get("sessionId"), "isSidechain": True, **known, **held, "parentUuid": None}
 
 
 def _is_event(value: Mapping[str, Any]) -> bool:
@@ -105,7 +119,7 @@ class _Session:
             branch.intake.leave_out("line that stands there twice")
             return
         self.seen.add(uuid)
-        if value.get("isMeta") is True or value.get("isCompactSummary") is True:
+        if _is_quiet(value) and not _holds_result(value):
             return
         for turn in message_turns(value["message"], branch.intake):
             self._speak(branch, replace(turn, number=event.line, speaker=self._speaker(value, turn)), value)
@@ -167,15 +181,21 @@ class _Session:
 
 
 def _is_prompt(value: Mapping[str, Any]) -> bool:
-    content = value["message"].get("content")
-    results = isinstance(content, list) and any(plain_object(part).get("type") == "tool_result" for part in content)
-    quiet = value.get("isMeta") is True or value.get("isCompactSummary") is True
-    return value.get("type") == USER and not results and not quiet
+    return value.get("type") == USER and not _holds_result(value) and not _is_quiet(value)
+
+
+def _is_quiet(value: Mapping[str, Any]) -> bool:
+    return value.get("isMeta") is True or value.get("isCompactSummary") is True
+
+
+def _holds_result(value: Mapping[str, Any]) -> bool:
+    return any(plain_object(part).get("type") == "tool_result" for part in plain_list(value["message"].get("content")))
 
 
 def _merged(before: Turn, after: Turn) -> Turn:
     """One message, whose parts stand on several lines."""
-    fresh = tuple(call for call in after.calls if not call.id or all(call.id != one.id for one in before.calls))
+    held = {(call.id, call.action) for call in before.calls}
+    fresh = tuple(call for call in after.calls if not call.id or (call.id, call.action) not in held)
     return replace(
         before,
         text="\n".join(filter(None, [before.text, after.text if after.text != before.text else ""])),

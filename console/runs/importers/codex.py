@@ -23,7 +23,8 @@ _QUIET = frozenset({*_BEGINS, "turn_context", "event_msg", "turn.started", "turn
 _NOT_ASKED = ("<environment_context", "<user_instructions", "# AGENTS.md", "<permissions")
 _FACTS = ("cwd", "originator", "cli_version", "model_provider", "instructions")
 _GIVEN = ("aggregated_output", "result", "output", "error")
-_NOT_ARGUMENTS = frozenset({"id", "type", "status", "exit_code", *_GIVEN})
+_NOT_ARGUMENTS = frozenset({"id", "type", "item_type", "status", "exit_code", *_GIVEN})
+_SAID = ("agent_message", "assistant_message")
 _ACTING = ("command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call")
 
 
@@ -33,6 +34,7 @@ def recognises(path: Path, head: bytes) -> bool:
         (word(value.get("type")) in _ENVELOPES and "payload" in value)
         or value.get("type") == "thread.started"
         or (value.get("type") in _STREAM and "item" in value)
+        or value.get("record_type") == "state"
         for value in first_values(head)
     )
 
@@ -41,7 +43,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The sessions of the file, each a trajectory."""
     session: _Session | None = None
     for record in objects(path, progress):
-        kind = record.value.get("type")
+        kind = _kind(record.value)
         if session is None or (kind in _BEGINS and not session.is_fork_of(record.value)):
             if session is not None and session.is_any:
                 yield session.entry()
@@ -60,6 +62,8 @@ class _Session:
     lines: list[int] = field(default_factory=list)
     items: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)
     """Items of the stream by their id, as they were last told, with the line of the first."""
+    names: dict[str, str] = field(default_factory=dict)
+    completed: set[str] = field(default_factory=set)
 
     @property
     def is_any(self) -> bool:
@@ -72,7 +76,7 @@ class _Session:
         return source is not None and plain_object(value.get("payload")).get("id") == source
 
     def add(self, value: Mapping[str, Any], line: int) -> None:
-        kind, payload = word(value.get("type")), value.get("payload")
+        kind, payload = _kind(value), value if _is_first_version(value) else value.get("payload")
         self.intake.at = line
         if kind in _BEGINS and not self.facts:
             self.facts = {**plain_object(payload)} or {"id": value.get("thread_id")}
@@ -82,7 +86,13 @@ class _Session:
         elif kind in _STREAM and isinstance(value.get("item"), dict):
             item = value["item"]
             name = str(item.get("id", f"line {line}"))
-            self.items[name] = (self.items.get(name, (line, {}))[0], item)
+            if kind == "item.started" or name in self.completed:
+                # Numbers of items start anew where a log was continued.
+                self.names[name] = name if name not in self.items else f"{name} {line}"
+                self.completed.discard(name)
+            known = self.names.setdefault(name, name)
+            self.items[known] = (self.items.get(known, (line, {}))[0], {**item, "id": known})
+            self.completed |= {name} if kind == "item.completed" else set()
         elif kind == "event_msg" and not self.asked and plain_object(payload).get("type") == "user_message":
             self.asked = str(plain_object(payload).get("message") or "")
         elif kind not in _QUIET:
@@ -108,12 +118,25 @@ class _Session:
         return entry_of(self.intake, list(joined_thoughts(turns)), record)
 
 
+def _kind(value: Mapping[str, Any]) -> str:
+    """The kind of a line; the first version wrote items and the facts of the session without an envelope."""
+    if not _is_first_version(value):
+        return word(value.get("type"))
+    return "response_item" if "type" in value else "session_meta" if "instructions" in value else "turn_context"
+
+
+def _is_first_version(value: Mapping[str, Any]) -> bool:
+    if "type" not in value:
+        return "record_type" in value or {"id", "instructions"} <= value.keys()
+    return "payload" not in value and word(value["type"]).endswith(("message", "reasoning", "_call", "_output"))
+
+
 def _item_turns(item: Mapping[str, Any], line: int, intake: Intake) -> Iterator[Turn]:
     """An item of the stream: words, or a call with what came of it; one that never completed has no result."""
     kind = str(item.get("type") or item.get("item_type"))
-    if kind in ("agent_message", "reasoning"):
+    if kind in (*_SAID, "reasoning"):
         told = str(item.get("text") or "")
-        yield Turn(AGENT, number=line, text=told) if kind == "agent_message" else Turn(AGENT, number=line, thought=told)
+        yield Turn(AGENT, number=line, text=told) if kind in _SAID else Turn(AGENT, number=line, thought=told)
         return
     if kind not in _ACTING:
         intake.leave_out(f"item of type {kind}")

@@ -46,7 +46,7 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
     messages = sample.get("messages")
     if not isinstance(messages, list):
         raise intake.refusal('"messages" is missing or is not a list, so there are no steps')
-    events = [one for one in plain_list(sample.get("events")) if isinstance(one, dict)]
+    events = [*_flat(sample.get("events"))]
     turns = _decided(_turns(messages, events, intake), events)
     outcome, gold = _result(sample)
     epoch = number_of(sample.get("epoch"))
@@ -61,6 +61,14 @@ def _entry(intake: Intake, sample: Mapping[str, Any], header: Mapping[str, Any])
         extra={name: header[name] for name in ("task", "model", "run_id", "created") if header.get(name)},
     )
     return entry_of(intake, turns, trajectory)
+
+
+def _flat(events: object) -> Iterator[dict[str, Any]]:
+    """The events, each followed by those within it: older logs keep a subtask's there."""
+    for event in plain_list(events):
+        if isinstance(event, dict):
+            yield event
+            yield from _flat(event.get("events"))
 
 
 def _turns(messages: Sequence[Any], events: Sequence[Mapping[str, Any]], intake: Intake) -> list[Turn]:

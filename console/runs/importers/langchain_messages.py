@@ -11,7 +11,7 @@ from console.runs.importers.parts.message_records import conversations
 from console.runs.importers.records import Entry, Importer, Progress
 
 _NAME = "langchain-messages"
-_MARKS = ((".messages[].type",), ("[].type",), (".messages[].lc",), ("[].lc",))
+_MARKS = ((".messages[].type",), ("[].type",), (".messages[].lc",), ("[].lc",), (".values.messages[].type",))
 _TYPES = re.compile(rb'"type"\s*:\s*"(?:human|ai|AIMessageChunk)"|"(?:AIMessage|AIMessageChunk|HumanMessage)"')
 
 

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import entry_of
+from console.runs.importers.parts.grouped_lines import grouped
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object
-from console.runs.importers.parts.json_records import Record, base_of, objects, outline
+from console.runs.importers.parts.json_records import HEAD_BYTES, Record, base_of, objects, outline
+from console.runs.importers.parts.lines import beginning_of
 from console.runs.importers.parts.rewards import scored_result
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
@@ -21,27 +24,44 @@ _MARKS = (
     (".observations", ".projectId"),
     (".trace.observations",),
 )
+_ROWS = ((".traceId", ".startTime", ".type"),)
+"""Observations by themselves, a row each, as the page and the interface export them."""
 _HOLDING = ("SPAN", "AGENT", "CHAIN")
 """Observations that only hold others."""
 
 
 def recognises(path: Path, head: bytes) -> bool:
     """Whether there is a trace with observations."""
-    return base_of(outline(head), *_MARKS) is not None
+    return base_of(outline(head), *_MARKS, *_ROWS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The traces; raises UnreadableFile at a record without a list of observations."""
+    if base_of(outline(beginning_of(path, HEAD_BYTES)), *_MARKS) is None:
+        for trace, rows in grouped(_rows(path, progress)):
+            yield _entry(path, Record(rows[0].line, {"id": trace, "observations": [one.value for one in rows]}))
+        return
     for record in objects(path, progress, *_MARKS):
-        intake = Intake(path, record.line)
-        trace = plain_object(record.value.get("trace")) or record.value
-        observations = record.value.get("observations", trace.get("observations"))
-        if not isinstance(observations, list):
-            raise intake.refusal('"observations" is missing or is not a list')
-        found = [plain_object(one) for one in observations]
-        spans = [span for number, one in enumerate(found, 1) if (span := _span(one, found, number, intake))]
-        spans = spans or [LoggedSpan(MODEL_SPAN, "trace", "", trace.get("input"), trace.get("output"))]
-        yield entry_of(intake, turns_of_spans(spans, intake), _trajectory(path, record, trace))
+        yield _entry(path, record)
+
+
+def _rows(path: Path, progress: Progress | None) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    for row in objects(path, progress, *_ROWS):
+        if not isinstance(row.value.get("traceId"), str):
+            raise UnreadableFile(str(path), '"observations" is missing, and there is no "traceId"', row.line)
+        yield row.value["traceId"], row.line, row.value
+
+
+def _entry(path: Path, record: Record) -> Entry:
+    intake = Intake(path, record.line)
+    trace = plain_object(record.value.get("trace")) or record.value
+    observations = record.value.get("observations", trace.get("observations"))
+    if not isinstance(observations, list):
+        raise intake.refusal('"observations" is missing or is not a list')
+    found = [plain_object(one) for one in observations]
+    spans = [span for number, one in enumerate(found, 1) if (span := _span(one, found, number, intake))]
+    spans = spans or [LoggedSpan(MODEL_SPAN, "trace", "", trace.get("input"), trace.get("output"))]
+    return entry_of(intake, turns_of_spans(spans, intake), _trajectory(path, record, trace))
 
 
 def _trajectory(path: Path, record: Record, trace: Mapping[str, Any]) -> Trajectory:
@@ -66,6 +86,9 @@ def _span(
 ) -> LoggedSpan | None:
     kind = str(one.get("type") or "").upper()
     if kind in _HOLDING:
+        alone = not any(other.get("parentObservationId") == one.get("id") for other in others)
+        if kind == "SPAN" and alone and one.get("input") is not None and one.get("output") is not None:
+            intake.leave_out("observation of type SPAN that holds no other")
         return None
     if kind not in ("GENERATION", "TOOL"):
         intake.leave_out(f"observation of type {kind or 'none'}")

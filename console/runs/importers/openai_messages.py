@@ -11,16 +11,17 @@ from console.runs.importers.records import Entry, Importer, Progress
 
 _NAME = "openai-messages"
 _MARKS = ((".messages[].role",), ("[].role",), (".messages[].content",), (".messages[].tool_calls",))
+_BATCH = ((".response.body.choices",), (".choices[].message",))
 
 
 def recognises(path: Path, head: bytes) -> bool:
     """Whether the records are, or have, lists of messages with roles."""
-    return base_of(outline(head), *_MARKS) is not None
+    return base_of(outline(head), *_MARKS, *_BATCH) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The conversations; one in which the assistant never speaks is skipped."""
-    yield from conversations(_NAME, path, progress, *_MARKS)
+    yield from conversations(_NAME, path, progress, *_MARKS, *_BATCH)
 
 
 IMPORTER = Importer(_NAME, "Conversations as OpenAI messages", recognises, read, _MARKS)

@@ -8,7 +8,7 @@ from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of
 from console.runs.importers.parts.intake import Intake, plain_object
-from console.runs.importers.parts.json_records import base_of, json_records, outline
+from console.runs.importers.parts.json_records import Record, base_of, json_records, outline
 from console.runs.importers.parts.message_parts import call_id, message_turns, result_text, spoken_text
 from console.runs.importers.parts.resolved import resolved_result
 from console.runs.importers.records import Entry, Importer, Progress, decided
@@ -22,9 +22,12 @@ _MARKS = (
     ("[].source", "[].action", "[].args"),
     ("[].kind", "[].source"),
     (".action", ".source", ".args"),
+    (".kind", ".source", ".timestamp"),
 )
 _QUIET = frozenset({"null", "agent_state_changed", "change_agent_state", "recall", "noop", "pause", "resume"})
+_QUIET |= {"condensation", "condensation_request"}
 _NOT_ARGUMENTS = frozenset({"thought", "confirmation_state", "security_risk"})
+_EVENT = frozenset({"action", "observation", "kind"})
 _LIMITS = ("iteration", "stuck", "limit", "budget")
 
 
@@ -35,7 +38,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The run of each record; raises UnreadableFile at one without a history."""
-    for record in json_records(path, progress, *_MARKS):
+    for record in _runs(path, progress):
         intake = Intake(path, record.line)
         fields = plain_object(record.value)
         history = fields.get("history") if fields else record.value
@@ -54,6 +57,19 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
             extra={name: fields[name] for name in ("error",) if fields.get(name)} | record.notes,
         )
         yield entry_of(intake, turns, trajectory)
+
+
+def _runs(path: Path, progress: Progress | None) -> Iterator[Record]:
+    """The runs; events that stand one a line are one."""
+    line, events = 0, []
+    for record in json_records(path, progress, *_MARKS):
+        if _EVENT & plain_object(record.value).keys() and "history" not in record.value:
+            line = line or record.line
+            events.append(record.value)
+        else:
+            yield record
+    if events:
+        yield Record(line, events)
 
 
 def _events(history: Sequence[Any], intake: Intake) -> Iterator[tuple[int, dict[str, Any]]]:

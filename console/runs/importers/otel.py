@@ -9,7 +9,7 @@ from typing import Any
 
 from console.runs.importers.parts.conversation import entry_of
 from console.runs.importers.parts.grouped_lines import GroupedRecord, grouped
-from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.intake import Intake, plain_object, word
 from console.runs.importers.parts.json_records import base_of, objects, outline
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
@@ -21,6 +21,8 @@ _BATCHES = (("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans", "
 _MODELS = ("chat", "text_completion", "generate_content", "LLM")
 _TOOLS = ("execute_tool", "TOOL")
 _CHOICE = "gen_ai.choice"
+_CONTENT = "gen_ai.event.content"
+_MESSAGE = re.compile(r"gen_ai\.(?:system|user|assistant|tool)\.message$")
 _HOLDING = ("invoke_agent", "create_agent", "invoke_workflow", "AGENT", "CHAIN")
 _OF_MODELS = ("gen_ai.prompt", "gen_ai.output", "gen_ai.completion")
 _TOOL_ASKED = (
@@ -88,10 +90,25 @@ def _trace_id(span: Mapping[str, Any]) -> str:
 def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes by name, those of events with them: older conventions put messages there."""
     found = _values(span.get("attributes"))
+    messages = [message for event in _list(span, "events") if (message := _message(plain_object(event)))]
+    found |= {"events": messages} if messages and "events" not in found else {}
     for event in _list(span, "events"):
         for name, value in _values(plain_object(event).get("attributes")).items():
             found.setdefault(name, value)
     return found
+
+
+def _message(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The message that an event of a span is, in the form that some write a list of; empty where it is none."""
+    name = word(event.get("name"))
+    if not (name == _CHOICE or _MESSAGE.match(name)):
+        return {}
+    told = _values(event.get("attributes"))
+    body = {key: unpacked(value) for key, value in told.items()} | plain_object(unpacked(told.get(_CONTENT)))
+    role = name.split(".")[1]
+    if role == "tool":
+        body = {"tool_call_id": body.get("id"), **body}
+    return {"event.name": name, "role": "assistant" if role == "choice" else role, **body}
 
 
 def _values(attributes: object) -> dict[str, Any]:

@@ -28,6 +28,8 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The run of each record; its label comes from a report beside the file."""
     for record in objects(path, progress, *_MARKS):
         intake = Intake(path, record.line)
+        if (others := len(plain_list(record.value.get("attempts"))) - 1) > 0:
+            intake.leave_out("attempt that was not chosen", others)
         steps = required_list(record, path, "trajectory")
         opening = _opening(record.value, intake)
         turns = [turn for number, step in enumerate(steps, 1) for turn in _turns(step, number, intake)]

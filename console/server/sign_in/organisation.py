@@ -23,6 +23,7 @@ from console.auth.kept_secrets import kept_secret
 from console.auth.origin import By, Door
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
+from console.language import _, gettext_noop
 from console.runs import audit_log
 from console.server.sign_in import wrong_tokens
 from console.server.sign_in.coming_in import address_of, let_in, set_cookie
@@ -46,6 +47,14 @@ class Provider:
     metadata_url: str
     client_id: str
     client_secret: str = field(repr=False)
+
+
+class NotLetIn(Refused):
+    """Whom the provider does not vouch for stays out; the audit log keeps the reason in English."""
+
+    def __init__(self, reason: str, **fields: str) -> None:
+        self.english = reason.format(**fields)
+        super().__init__(_(reason).format(**fields))
 
 
 def provider() -> Provider | None:
@@ -101,7 +110,7 @@ async def begin(site: Site, request: Request) -> Response:
     except Exception as problem:
         # Whatever an address elsewhere answers, or does not, is one sentence here.
         _log.warning("The OpenID provider cannot be used: %r", problem)
-        return notice("Your organisation does not answer", "Try again in a moment, or ask for a link.", 502)
+        return notice(_("Your organisation does not answer"), _("Try again in a moment, or ask for a link."), 502)
     response.headers.update(HEADERS)
     return response
 
@@ -116,12 +125,12 @@ async def back(site: Site, request: Request) -> Response:
     try:
         claims = await _claims(found, request)
         token, first = await asyncio.to_thread(_open, claims, request)
-    except Refused as refusal:
+    except NotLetIn as refusal:
         wrong_tokens.count_wrong(request, "sign-in by the organisation")
         # Anybody can send an answer; only a browser that began here writes into the audit.
         if began_here:
-            await asyncio.to_thread(partial(_record_refusal, str(refusal), _email(claims), request))
-        return notice("You are not signed in", str(refusal), 403)
+            await asyncio.to_thread(partial(_record_refusal, refusal.english, _email(claims), request))
+        return notice(_("You are not signed in"), str(refusal), 403)
     finally:
         request.session.clear()
     wrong_tokens.forget(request)
@@ -141,9 +150,11 @@ async def _claims(found: Provider, request: Request) -> dict[str, Any]:
     except Exception as problem:
         # The answer comes from elsewhere: whatever is wrong with it, it lets nobody in.
         _log.warning("An answer of the OpenID provider was refused: %s", repr(problem)[:_LONGEST])
-        raise Refused(
-            "Your organisation did not let you in, or its answer could not be verified; begin again at the sign-in, "
-            "or ask for a link."
+        raise NotLetIn(
+            gettext_noop(
+                "Your organisation did not let you in, or its answer could not be verified; begin again at the "
+                "sign-in, or ask for a link."
+            )
         ) from problem
 
 
@@ -152,14 +163,18 @@ def _open(claims: dict[str, Any], request: Request) -> tuple[str, str]:
     email = _email(claims)
     # Names are compared in the widest sense; two addresses that merely look alike are not one.
     if "@" not in email or not email.isascii() or claims.get("email_verified") is not True:
-        raise Refused("Your organisation gave no verified e-mail address of yours; ask whoever runs this console.")
+        raise NotLetIn(
+            gettext_noop("Your organisation gave no verified e-mail address of yours; ask whoever runs this console.")
+        )
     with writing() as session:
         person = people.person_named(session, email) if len(email) <= people.MAX_NAME else None
         if person is None:
-            raise Refused(
-                f"Nobody was invited as {email}; ask whoever runs this console to invite you under that address."
+            nobody = gettext_noop(
+                "Nobody was invited as {email}; ask whoever runs this console to invite you under that address."
             )
-        people.refuse_disabled(person)
+            raise NotLetIn(nobody, email=email)
+        if person.disabled_ms is not None:
+            raise NotLetIn(people.DISABLED, name=person.name)
         return let_in(session, person, request, {"issuer": str(claims["iss"]), "sub": str(claims["sub"])})
 
 
@@ -176,7 +191,7 @@ def _email(claims: dict[str, Any]) -> str:
 
 
 def _not_set_up() -> Response:
-    return notice("Nothing here", "This console signs nobody in by an organisation; ask for a link.", 404)
+    return notice(_("Nothing here"), _("This console signs nobody in by an organisation; ask for a link."), 404)
 
 
 @lru_cache(maxsize=1)

@@ -1,22 +1,36 @@
-"""Participants at the door: their link or their study's code is exchanged for a cookie that no script can read."""
+"""Participants at the door: their link or their study's code is exchanged for a cookie that no script can read.
+
+Beside it what only they may ask for by that cookie: their consent to print, and what their page tells of itself.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
 
+import orjson
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from console.auth.participant_cookie import participant_cookie, participant_cookie_name, secret_of
+from console.auth.participant_cookie import outside_id_of, participant_cookie, participant_cookie_name, secret_of
 from console.auth.sessions import SESSION_DAYS
 from console.database import reading
 from console.errors import ConsoleError
+from console.language import _
 from console.server.sign_in import wrong_tokens
-from console.server.sign_in.html_pages import HEADERS, fields, page
+from console.server.sign_in.html_pages import HEADERS, body_of, fields, notice, page, style
 from console.server.site import Site
-from console.studies.sessions import joining
+from console.studies.design.formatted_text import formatted_html
+from console.studies.sessions import arrivals, joining, page_events
+from console.studies.sessions.arrivals import Arrival
+from console.studies.sessions.lifecycle import design_of
+from storage import tables
 
 _HOME = "/participate"
+_GIVEN = "given-"
+_MOST_CHARACTERS = 200
 
 
 async def arrive(request: Request, site: Site) -> Response | None:
@@ -24,55 +38,123 @@ async def arrive(request: Request, site: Site) -> Response | None:
 
     A participant's own link may be fetched any number of times, so it needs no button as an invitation does.
     """
-    secret, code = request.query_params.get("me"), request.query_params.get("join", "")
+    query, cookie = request.query_params, request.cookies.get(participant_cookie_name(site.port))
+    secret, kept = query.get("me"), secret_of(cookie)
     if secret is not None:
         await wrong_tokens.slow(request)
-        if await asyncio.to_thread(_is_known, secret, ""):
-            return _with_cookie(RedirectResponse(_HOME, 303, HEADERS), site, secret)
+        if await asyncio.to_thread(_is_known, secret, Arrival()):
+            outside_id = outside_id_of(cookie) if secret == kept else ""
+            return _with_cookie(RedirectResponse(_HOME, 303, HEADERS), site, secret, outside_id)
         wrong_tokens.count_wrong(request, "participant's link")
-        return page("join", 410, code="", refusal="This link leads to no place in a study any more.")
-    kept = secret_of(request.cookies.get(participant_cookie_name(site.port)))
-    if kept is not None and await asyncio.to_thread(_is_known, kept, code):
-        return None
-    return page("join", code=code, refusal="")
+        return page("join", 410, code="", refusal=_("This link leads to no place in a study any more."))
+    coming = _arrival(query, "join", "")
+    if kept is not None and await asyncio.to_thread(_is_known, kept, coming):
+        # What a platform put into the address need not stay there.
+        return RedirectResponse(_HOME, 303, HEADERS) if coming.is_anywhere else None
+    return _join_page(coming)
 
 
 async def show_join(_site: Site, request: Request) -> Response:
     """The field for the code of a study."""
-    return page("join", code=request.query_params.get("code", ""), refusal="")
+    return _join_page(_arrival(request.query_params, "code", ""))
 
 
 async def join(site: Site, request: Request) -> Response:
-    """Takes a place in the study of that code; whoever has one there already gets it back."""
+    """Takes a place in the study of that code or invitation; whoever has one there already gets it back."""
     await wrong_tokens.slow(request)
-    code = (await fields(request)).get("code", "")
+    coming = _arrival(await fields(request), "code", _GIVEN)
     kept = secret_of(request.cookies.get(participant_cookie_name(site.port)))
     try:
-        secret = await asyncio.to_thread(_place, code, kept)
+        secret, outside_id = await asyncio.to_thread(_place, coming, kept)
     except ConsoleError as refusal:
         wrong_tokens.count_wrong(request, "study code")
         return page("join", 400, code="", refusal=str(refusal))
-    return _with_cookie(RedirectResponse(_HOME, 303, HEADERS), site, secret)
+    return _with_cookie(RedirectResponse(_HOME, 303, HEADERS), site, secret, outside_id)
 
 
-def _place(code: str, kept: str | None) -> str:
+async def show_consent(site: Site, request: Request) -> Response:
+    """The text that the participant agreed to, its version and when, to print or to save."""
+    secret = secret_of(request.cookies.get(participant_cookie_name(site.port)))
+    told = await asyncio.to_thread(_consent, secret) if secret else None
+    if told is None:
+        return notice("Nothing here", "Only a participant of a study has a consent to look at.", 404)
+    saved = "save" in request.query_params
+    response = page("consent", **told, style=bytes(style().body).decode() if saved else "")
+    if saved:
+        response.headers["Content-Disposition"] = 'attachment; filename="consent.html"'
+    return response
+
+
+async def take_events(site: Site, request: Request) -> Response:
+    """Keeps what a participant's own page tells of the item that it shows: away and idle times, and a trace."""
+    secret = secret_of(request.cookies.get(participant_cookie_name(site.port)))
+    try:
+        sent = orjson.loads(await body_of(request))
+    except orjson.JSONDecodeError:
+        sent = None
+    if secret is None or not isinstance(sent, dict) or not await asyncio.to_thread(_keep, secret, sent):
+        return PlainTextResponse("Only a participant's own page tells of its items.", 403)
+    return Response(status_code=204)
+
+
+def _keep(secret: str, sent: Mapping[str, Any]) -> bool:
+    return page_events.keep_events(secret, sent)
+
+
+def _consent(secret: str) -> dict[str, Any] | None:
+    from console.web.participant.onboarding import consent_facts  # it draws pages, which commands do not
+
     with reading() as session:
-        if kept is not None and joining.place_in(session, kept, code) is not None:
-            return kept
-    return joining.join(code).secret
+        participant = joining.found(session, secret)
+        study = session.get(tables.Study, participant.study_id) if participant else None
+        if participant is None or study is None:
+            return None
+        design, agreed = design_of(study), participant.consented_ms
+    return {
+        "study": study.name,
+        "code": participant.code,
+        "text": formatted_html(design.consent.text),
+        "facts": consent_facts(design),
+        "version": participant.consent_version or joining.consent_version(design),
+        "agreed": datetime.fromtimestamp(agreed / 1_000, UTC).strftime("%Y-%m-%d %H:%M UTC") if agreed else "",
+    }
 
 
-def _is_known(secret: str, code: str) -> bool:
+def _arrival(sent: Mapping[str, str], code: str, before: str) -> Arrival:
+    """What an address or a form says of who comes; all that no platform is known to send is left alone."""
+    given = {name: sent.get(f"{before}{name}", "")[:_MOST_CHARACTERS] for name in arrivals.PARAMETERS}
+    known = {name: value for name, value in given.items() if value}
+    return Arrival(sent.get(code, ""), sent.get("invitation", ""), known)
+
+
+def _join_page(coming: Arrival) -> Response:
+    hidden = {"code": coming.code, "invitation": coming.invitation}
+    hidden |= {f"{_GIVEN}{name}": value for name, value in coming.given.items()}
+    return page(
+        "join", code=coming.is_anywhere, hidden={name: value for name, value in hidden.items() if value}, refusal=""
+    )
+
+
+def _place(coming: Arrival, kept: str | None) -> tuple[str, str]:
+    """(the secret of the place, the id on the platform that goes into its cookie)."""
+    with reading() as session:
+        outside_id = arrivals.outside_id_of(session, coming)
+        if kept is not None and joining.place_in(session, kept, coming) is not None:
+            return kept, outside_id
+    return joining.join(coming.code, coming).secret, outside_id
+
+
+def _is_known(secret: str, coming: Arrival) -> bool:
     """Whether that opens a place, which is not left for another study's code or for this one's after declining."""
     with reading() as session:
-        place = joining.place_in(session, secret, code) if code else joining.found(session, secret)
+        place = joining.place_in(session, secret, coming) if coming.is_anywhere else joining.found(session, secret)
         return place is not None
 
 
-def _with_cookie(response: Response, site: Site, secret: str) -> Response:
+def _with_cookie(response: Response, site: Site, secret: str, outside_id: str) -> Response:
     response.set_cookie(
         participant_cookie_name(site.port),
-        participant_cookie(secret),
+        participant_cookie(secret, outside_id),
         httponly=True,
         samesite="lax",
         secure=site.is_secure,

@@ -13,6 +13,7 @@ from console.auth.identity import Identity, Role
 from console.auth.origin import By, Door
 from console.database import now_ms, reading, writing
 from console.errors import ConsoleError
+from console.language import _
 from console.runs import audit_log
 from console.server.sign_in.html_pages import HEADERS, fields, notice, page
 from console.server.site import Site
@@ -42,7 +43,7 @@ async def end(site: Site, request: Request) -> Response:
     try:
         await asyncio.to_thread(_end, int(number) if number.isdecimal() and len(number) < 18 else 0, identity)
     except ConsoleError as refusal:
-        return notice("Nothing was ended", str(refusal), 403)
+        return notice(_("Nothing was ended"), str(refusal), 403)
     return RedirectResponse("/sessions", 303, HEADERS)
 
 
@@ -53,7 +54,8 @@ def _rows(identity: Identity) -> list[dict[str, object]]:
         {
             "id": one.id,
             "name": one.name,
-            "browser": one.browser or "unknown browser",
+            "browser": sessions.browser_in_words(one.browser),
+            "user_agent": one.browser,
             "address": one.address,
             "since": _day(one.created_ms),
             "seen": _day(one.seen_ms),

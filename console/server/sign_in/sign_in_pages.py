@@ -17,10 +17,11 @@ from console.auth.invitations import Invited, UnusableInvitation
 from console.auth.origin import By, Door
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, ConsoleError, Refused
+from console.language import _
 from console.runs import audit_log
 from console.server.sign_in import organisation, participants, session_list, wrong_tokens
 from console.server.sign_in.coming_in import let_in, set_cookie
-from console.server.sign_in.html_pages import HEADERS, fields, notice, page, style
+from console.server.sign_in.html_pages import HEADERS, fields, in_language, notice, page, style
 from console.server.site import Site
 
 _Handler = Callable[[Site, Request], Awaitable[Response]]
@@ -41,12 +42,14 @@ def routes(site: Site) -> list[Route]:
         _route(site, "/sessions", session_list.end, "POST"),
         _route(site, "/join", participants.show_join, "GET"),
         _route(site, "/join", participants.join, "POST"),
+        _route(site, "/my-consent", participants.show_consent, "GET"),
+        _route(site, "/page-events", participants.take_events, "POST"),
     ]
 
 
 def _route(site: Site, path: str, handler: _Handler, method: str, around: Sequence[Middleware] = ()) -> Route:
     async def answer(request: Request) -> Response:
-        return await handler(site, request)
+        return await in_language(request, handler(site, request))
 
     return Route(path, answer, methods=[method], name=f"{method} {path}", middleware=around)
 
@@ -129,6 +132,7 @@ def _invitation_page(request: Request, invited: Invited, refusal: str = "", name
         "invite",
         400 if refusal else 200,
         invited=invited,
+        roles=_roles(invited),
         refusal=refusal,
         name=name,
         longest=people.MAX_NAME,
@@ -136,9 +140,15 @@ def _invitation_page(request: Request, invited: Invited, refusal: str = "", name
     )
 
 
+def _roles(invited: Invited) -> str:
+    """The roles in words, as they are listed in a sentence."""
+    *more, last = sorted(_(str(role)) for role in invited.roles)
+    return _("{several} and {last}").format(several=", ".join(more), last=last) if more else last
+
+
 def _no_use(request: Request, refusal: ConsoleError) -> Response:
     wrong_tokens.count_wrong(request, "invitation")
-    return notice("This link does not open anything", f"{refusal} Ask for a new one.", 410)
+    return notice(_("This link does not open anything"), f"{refusal} {_('Ask for a new one.')}", 410)
 
 
 def _own_path(path: str, first: str = "") -> str:

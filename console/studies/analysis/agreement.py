@@ -8,7 +8,7 @@ import pandas as pd
 
 from console.analysis.statistics.reviewer_agreement import agreement as measures
 from console.analysis.statistics.reviewer_agreement import cohen_of_pairs
-from console.studies.analysis.frames import Frames, cells, groups, own, table
+from console.studies.analysis.frames import Frames, cells, first_labels, groups, own, table
 from console.studies.analysis.parts import read_analysis
 
 EVERYBODY = "everybody"
@@ -49,7 +49,8 @@ def _ratings(frames: Frames) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _shared(frames: Frames) -> pd.DataFrame:
-    labels = own(frames).rename(columns={"participant": "rater"})
+    """Labels of checkpoints of trial 0; of one met under several conditions, each reviewer's first."""
+    labels = first_labels(own(frames)).rename(columns={"participant": "rater"})
     return labels.loc[labels["unit"].notna() & labels["label"].notna(), ["unit", "rater", "label", "annotator_kind"]]
 
 

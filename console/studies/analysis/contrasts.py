@@ -10,7 +10,7 @@ import pandas as pd
 from console.analysis.statistics.contrasts import ContrastFit, adjusted, contrasts, equivalence
 from console.analysis.statistics.estimates import Estimate
 from console.studies.analysis.format import p_value, signed
-from console.studies.analysis.frames import Frames, groups, own, table
+from console.studies.analysis.frames import REVIEWERS, Frames, groups, own, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.design.contrasts import EXPLORATORY, PRIMARY
 from console.studies.results.condition_runs import PEOPLE
@@ -101,13 +101,13 @@ def _row(fit: ContrastFit, name: str, stated: Any, corrected: float | None) -> d
 
 
 def of_planned(shown: pd.DataFrame) -> str:
-    """The answer to each primary question in a sentence, chosen by its interval and corrected p-value."""
+    """The answer to each primary question on a line of its own, chosen by its interval and corrected p-value."""
     first = shown[shown["kind"] == PRIMARY]
     if first.empty and len(shown):
         return "What simulated reviewers show beside people is exploratory; it answers nothing that was asked."
     if first.empty:
         return "Nothing is compared, or no condition is over yet."
-    return " ".join(_answer(row, len(first)) for row in first.to_dict("records"))
+    return "\n".join(_answer(row, len(first)) for row in first.to_dict("records"))
 
 
 def _answer(row: Mapping[Hashable, Any], tests: int) -> str:
@@ -133,4 +133,13 @@ def _p(value: float) -> str:
     return said if said.startswith("<") else f"= {said}"
 
 
-ANALYSIS = read_analysis("contrasts", {"contrasts": planned}, sentences={"contrasts": of_planned})
+def _brief(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without the questions, which the sentences tell, and people called as they are elsewhere."""
+    return rows.drop(columns=["question", "alpha"]).assign(annotator_kind=rows["annotator_kind"].map(_NAMES))
+
+
+_NAMES = {kind: name for name, kind in REVIEWERS.items()}
+
+ANALYSIS = read_analysis(
+    "contrasts", {"contrasts": planned}, sentences={"contrasts": of_planned}, views={"contrasts": _brief}
+)

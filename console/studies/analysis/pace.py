@@ -59,7 +59,8 @@ def of_pace(table: pd.DataFrame) -> str:
     said = f"A decision takes {mean['value']:.0f} s{span(mean, '.0f', ' s')}"
     if pd.isna(change["low"]):
         return f"{said}; whether that changes over a session cannot be told: {change['note']}"
-    verdict = "no sign of tiring or of hurrying" if change["low"] <= 0 <= change["high"] else _pace(change["value"])
+    told = change["low"] > 0 or change["high"] < 0
+    verdict = _pace(change["value"]) if told else "whether they slow down or speed up cannot be told"
     drift = f"{number(change['value'], '+.0%')}{span(change, '+.0%')}"
     return f"{said}; with every ten items it changes by {drift}: {verdict}."
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from console.analysis.statistics.human_simulated import by_kind, humans_and_others
 from console.studies.analysis.format import by_figure, signed, span
-from console.studies.analysis.frames import REVIEWERS, Frames, cells, own, table
+from console.studies.analysis.frames import REVIEWERS, Frames, cells, first_labels, own, table
 from console.studies.analysis.parts import read_analysis
 
 _NAMES = {kind: name for name, kind in REVIEWERS.items()}
@@ -21,7 +21,7 @@ _DIFFERENCES = ("accuracy", "seconds")
 
 def people(frames: Frames) -> pd.DataFrame:
     """Accuracy, seconds and agreement of each kind of reviewer, and how the kinds differ where both are there."""
-    decided = own(frames)
+    decided = first_labels(own(frames))
     rows = [
         {
             "reviewers": _NAMES.get(found.kind, found.kind),

@@ -186,7 +186,10 @@ def of_stamping(table: pd.DataFrame) -> str:
     said = f"Of each reviewer's quickest decisions {index['value']:.0%} say what the detector says{span(index, '.0%')}"
     if pd.isna(apart["value"]):
         return f"{said}."
-    return f"{said}, {abs(apart['value']):.0%} {'more' if apart['value'] > 0 else 'less'} than of the slower ones."
+    more = f"{said}; less that of the slower ones {signed(apart['value'])}{span(apart, '+.3f')}"
+    if pd.isna(apart["low"]) or apart["low"] <= 0 <= apart["high"]:
+        return f"{more}: whether quick ones follow it more cannot be told."
+    return f"{more}: quick ones follow it {'more' if apart['value'] > 0 else 'less'}."
 
 
 def _with_decisions(bins: pd.DataFrame) -> pd.DataFrame:

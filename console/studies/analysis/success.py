@@ -9,6 +9,7 @@ import pandas as pd
 from console.analysis.statistics.success_rate import HELD, PAPER, by_trial
 from console.studies.analysis.frames import Frames, cells, groups, table
 from console.studies.analysis.parts import read_analysis
+from console.studies.analysis.published import of_published, published
 
 _COUNTS = {PAPER: "undecided run", HELD: "undecided held"}
 _SAME = 1e-9
@@ -85,4 +86,9 @@ def _per_cent(row: dict[str, Any]) -> str:
     return f"{100 * row['mean']:.1f}{spread}{reach}"
 
 
-ANALYSIS = read_analysis("success", {"success": success}, sentences={"success": of_success}, views={"success": table_9})
+ANALYSIS = read_analysis(
+    "success",
+    {"success": success, "published": published},
+    sentences={"success": of_success, "published": of_published},
+    views={"success": table_9},
+)

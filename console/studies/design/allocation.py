@@ -84,8 +84,12 @@ def groups(design: Design) -> tuple[Group, ...]:
 
 
 def task_count(design: Design) -> int:
-    """How many tasks the study needs: `tasks` for each condition; between participants, everybody has the same ones."""
-    return design.tasks * (len(conditions(design)) if design.comparison == "within" else 1)
+    """How many tasks the study needs: `tasks` for each condition, or once where all conditions have the same ones."""
+    return design.tasks * (1 if _shared_tasks(design) else len(conditions(design)))
+
+
+def _shared_tasks(design: Design) -> bool:
+    return design.same_tasks or design.comparison == "between"
 
 
 def sample_tasks(design: Design, keys: Sequence[str]) -> tuple[str, ...]:
@@ -113,7 +117,9 @@ def allocate(design: Design, task_keys: Sequence[str]) -> tuple[PlannedCondition
             number += 1
             code = f"P{number:0{width}d}"
             places += [
-                PlannedCondition(number, code, group.kind, group.rule, position, names[condition], parts[block])
+                PlannedCondition(
+                    number, code, group.kind, group.rule, position, names[condition], parts[block % len(parts)]
+                )
                 for position, (condition, block) in enumerate(row, 1)
             ]
     return tuple(places)
@@ -220,11 +226,15 @@ def promise(design: Design) -> tuple[str, ...]:
         )
     if n == 1:
         return ("There is one condition, and each participant has it on the same tasks.",)
-    shared = (
-        "Each participant has every condition once, each on tasks of its own.",
-        f"In every {n} participants, each condition meets each block of tasks exactly once.",
-    )
-    return (*shared, *_promise_of_order(design.order, n))
+    if design.same_tasks:
+        shared: tuple[str, ...] = ("Each participant has every condition once, all on the same tasks.",)
+    else:
+        shared = (
+            "Each participant has every condition once, each on tasks of its own.",
+            f"In every {n} participants, each condition meets each block of tasks exactly once.",
+        )
+    said = _promise_of_order(design.order, n)
+    return (*shared, *(one for one in said if not design.same_tasks or "block" not in one))
 
 
 def _promise_of_order(order: str, n: int) -> tuple[str, ...]:

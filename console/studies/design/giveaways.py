@@ -1,4 +1,4 @@
-"""Giveaways: where the wording of a design would tell a participant which condition they are in."""
+"""Giveaways: where a design would tell a participant which condition they are in, or let them remember one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,20 @@ _SEEDED = ("attention check", "known answer", "known-good", "known-bad", "seeded
 
 
 def giveaways(design: Design) -> list[str]:
-    """One sentence for each thing that gives a condition or a seeded item away; empty where nothing was found."""
-    return [*_named(design), *_told_by_reasons(design)]
+    """One sentence for each thing that gives a condition, a seeded item or a task away; empty where nothing does."""
+    return [*_named(design), *_told_by_reasons(design), *_remembered(design)]
+
+
+def _remembered(design: Design) -> Iterator[str]:
+    if not design.same_tasks or len(conditions(design)) < 2:
+        return
+    apart = (
+        f"{design.washout_hours:g} hours of wash-out lessen that" if design.washout_hours else "nothing lessens that"
+    )
+    yield (
+        "Participants meet the same tasks in every condition: what they remember of one reaches the next, and "
+        f"{apart}. Read the effects of position and of the condition before; comparison between avoids it."
+    )
 
 
 def _named(design: Design) -> Iterator[str]:

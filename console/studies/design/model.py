@@ -9,26 +9,20 @@ from itertools import product
 from math import prod
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from console.actors import ACTORS
+from console.studies.design.asking import Debriefing, Exclusions, Questionnaires
 from console.studies.design.factors import FACTORS
-
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0, le=1_000)]
-
+from console.studies.design.instruments import Instrument, shelf
+from console.studies.design.part import Count, DesignPart, Share
+from console.studies.design.recruiting import Recruiting
 
 REPLAY = "replay"
 """Who acts where a recorded log is played trial by trial."""
 
 SCRIPTED = "scripted"
 """The Actor of whom it is known beforehand what it does in a task."""
-
-
-class DesignPart(BaseModel):
-    """Something of a design: unknown fields are refused, nothing changes later."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class TaskSource(DesignPart):
@@ -86,9 +80,13 @@ class Participants(DesignPart):
 
 
 class Consent(DesignPart):
-    """What people agree to, empty where they are not asked, and what becomes of the data of those who withdraw."""
+    """What people agree to, empty where they are not asked, and what becomes of the data of those who withdraw.
+
+    The text may hold headings, lists and bold words in Markdown; `version` is the researcher's own name of it.
+    """
 
     text: str = ""
+    version: str = Field(default="", max_length=40)
     withdrawal: Literal["remove", "anonymise"] = "remove"
 
 
@@ -100,9 +98,13 @@ class IntakeQuestion(DesignPart):
     kind: Literal["choice", "number", "text"] = "choice"
     choices: tuple[str, ...] = ()
     required: bool = False
+    screens_out: tuple[str, ...] = ()
+    """The choices that keep somebody from taking part."""
 
     @model_validator(mode="after")
     def _choices(self) -> Self:
+        if strange := set(self.screens_out) - set(self.choices):
+            raise ValueError(f"screens_out names {min(strange)!r}, which is none of the choices")
         if self.kind == "choice" and len(set(self.choices)) < max(2, len(self.choices)):
             raise ValueError("a question of kind choice needs two or more different `choices`")
         if self.kind != "choice" and self.choices:
@@ -187,8 +189,14 @@ class Design(DesignPart):
     """Trials of a task, the first one included."""
     budget: str | None = None
     """Inspections per participant, condition and trial: a number, or P% of the non-halted of trial 0."""
+    halted_free: bool = False
+    """Whether inspections of halted trials cost nothing, as in the InferAct paper."""
     seed: int = Field(default=0, ge=0, le=2**53)
     comparison: Comparison = "within"
+    same_tasks: bool = False
+    """Within participants: every condition on the same tasks. Between participants they always are the same."""
+    washout_hours: Annotated[float, Field(ge=0, le=2_160, allow_inf_nan=False)] = 0.0
+    """How long people wait between two conditions; simulated reviewers remember nothing and do not."""
     order: Order = "latin-square"
     factors: dict[str, tuple[str, ...]] = {}
     conditions: tuple[GivenCondition, ...] = ()
@@ -202,6 +210,15 @@ class Design(DesignPart):
     """How many of each begin in every condition."""
     break_minutes: Annotated[float, Field(ge=0, le=1_440, allow_inf_nan=False)] = 0.0
     undo_seconds: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = 5.0
+    instruments: tuple[Instrument, ...] = ()
+    """Own questionnaires, beside those of the shelf."""
+    questionnaires: Questionnaires = Questionnaires()
+    confidence: Literal[0, 3, 4, 5, 6, 7] = 0
+    """Points of the scale on which people say after each decision how sure they are; 0 does not ask."""
+    interaction_trace: bool = False
+    debriefing: Debriefing = Debriefing()
+    exclusions: Exclusions = Exclusions()
+    recruiting: Recruiting = Recruiting()
 
     @field_validator("budget", mode="before")
     @classmethod
@@ -249,6 +266,19 @@ class Design(DesignPart):
             raise ValueError("two questions have the same key; give each a key of its own")
         return given
 
+    @field_validator("confidence", mode="before")
+    @classmethod
+    def _points(cls, given: object) -> object:
+        return int(given) if isinstance(given, str) and given.isdecimal() and len(given) == 1 else given
+
+    @model_validator(mode="after")
+    def _known_instruments(self) -> Self:
+        known = instruments_of(self)
+        for moment, names in self.questionnaires.named():
+            if strange := next((name for name in names if name not in known), None):
+                raise ValueError(f"questionnaires: {moment} names {strange!r}; there are {', '.join(known)}")
+        return self
+
     @model_validator(mode="after")
     def _few_conditions(self) -> Self:
         if self.factors and self.conditions:
@@ -256,6 +286,13 @@ class Design(DesignPart):
         count = len(self.conditions) or prod(map(len, self.factors.values()))
         if count > MOST_CONDITIONS:
             raise ValueError(f"factors make {count} conditions; at most {MOST_CONDITIONS} can be compared")
+        return self
+
+    @model_validator(mode="after")
+    def _within_only(self) -> Self:
+        for name in ("same_tasks", "washout_hours"):
+            if self.comparison == "between" and getattr(self, name):
+                raise ValueError(f"{name} is of designs within participants; between them, everybody has one condition")
         return self
 
     @model_validator(mode="after")
@@ -268,6 +305,11 @@ class Design(DesignPart):
                     f"{'give it two levels' if not varying else 'use ' + ', '.join(varying)}"
                 )
         return self
+
+
+def instruments_of(design: Design) -> Mapping[str, Instrument]:
+    """The instruments that the design may name: those of the shelf and its own, which stand in their place."""
+    return {**shelf(), **{one.name: one for one in design.instruments}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from typing import Any
 
 import orjson
 
@@ -72,8 +73,36 @@ def preregistration(
 def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
     """SHA-256 of the design and the allocation table: the same plan has the same one."""
     table_of = [[column.name for column in COLUMNS], *(list(row) for row in rows(design, places))]
-    plan = {"design": design.model_dump(mode="json"), "allocation": table_of}
+    plan = {"design": _without_unset(design), "allocation": table_of}
     return sha256(orjson.dumps(plan, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+_CAME_LATER = (
+    "halted_free",
+    "same_tasks",
+    "washout_hours",
+    "instruments",
+    "questionnaires",
+    "confidence",
+    "interaction_trace",
+    "debriefing",
+    "exclusions",
+    "recruiting",
+)
+
+
+def _without_unset(design: Design) -> dict[str, Any]:
+    """The design's fields; those that earlier versions did not have only where they say anything."""
+    told, default = design.model_dump(mode="json"), Design.model_fields
+    for name in _CAME_LATER:
+        if getattr(design, name) == default[name].default:
+            del told[name]
+    if not design.consent.version:
+        del told["consent"]["version"]
+    for question in told["demographics"]:
+        if not question["screens_out"]:
+            del question["screens_out"]
+    return told
 
 
 def _section(title: str, text: str) -> str:

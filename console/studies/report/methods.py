@@ -9,9 +9,10 @@ from importlib.metadata import version
 import pandas as pd
 
 from console.studies.design import FACTORS, Design, conditions, task_count, varied
-from console.studies.design.allocation import groups, promise
+from console.studies.design.allocation import promise
 from console.studies.design.model import Noisy
 from console.studies.design.procedure import analysis, exclusions, measures, rule_words, steps
+from console.studies.report.opening import played
 
 _PACKAGES = (
     "inferact-console",
@@ -53,13 +54,8 @@ def _participants(design: Design, there: pd.DataFrame) -> str:
     people = there[there["annotator_kind"] == "human"]
     finished = int(people["finished_at"].notna().sum())
     told = [f"{len(people)} people took part, {finished} of them finished; the design has places for "
-            f"{design.participants.human}."]  # fmt: skip
-    rule = there[there["annotator_kind"] != "human"]
-    # Places are numbered through the groups in their order, and codes hold those numbers.
-    numbers, first = rule["participant"].str.extract(r"^P(\d+)$")[0].dropna().astype(int), 1
-    for group in groups(design):
-        count = int(numbers.between(first, first + group.count - 1).sum())
-        first += group.count
+            f"{design.participants.human}."] if len(people) or design.participants.human else []  # fmt: skip
+    for group, count in played(design, there):
         if group.kind != "human":
             errs = f" ({rule_words(group.rule)})" if group.rule else ""
             told.append(f"{count} of {group.count} simulated reviewers of kind {group.kind}{errs} took part.")

@@ -1,4 +1,4 @@
-"""Recomputes every table of a study's report from the CSV files beside this script, and names each number that differs.
+"""Recomputes every number and sentence of a study's report from the CSV files beside it, and names what differs.
 
 It goes into each report's folder as analysis.py; run it there: pip install inferact-console && python analysis.py
 """
@@ -11,7 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 from console.runs.export.formats import as_csv
-from console.studies.analysis import result_tables
+from console.studies.design.yaml_file import load
+from console.studies.report import report_tables
 from console.studies.results.csv_files import read
 
 _NEAR = 1e-9
@@ -20,7 +21,7 @@ _NEAR = 1e-9
 def main(folder: Path) -> int:
     """How many tables differ from those that the report was made with."""
     wrong = 0
-    for name, frame in result_tables(read(folder)).items():
+    for name, frame in report_tables(load(folder / "design.yaml"), read(folder)).items():
         again = folder / "again" / f"{name}.csv"
         again.parent.mkdir(exist_ok=True)
         again.write_bytes(as_csv(frame))

@@ -23,9 +23,14 @@
     });
   });
   dark.addEventListener("change", () => paint(dark.matches));
+  // The printed page is 182 mm wide between its margins, whatever the window is.
+  const PRINTED = 680;
   addEventListener("beforeprint", () => {
     paint(false);
-    drawn.forEach((plot) => Plotly.Plots.resize(plot));
+    drawn.forEach((plot) => Plotly.relayout(plot, { width: PRINTED, autosize: false }));
   });
-  addEventListener("afterprint", () => paint(dark.matches));
+  addEventListener("afterprint", () => {
+    paint(dark.matches);
+    drawn.forEach((plot) => Plotly.relayout(plot, { width: null, autosize: true }));
+  });
 })();

@@ -82,12 +82,15 @@ def names(frames: Mapping[str, pd.DataFrame]) -> list[str]:
 
 
 def read(folder: Path) -> dict[str, pd.DataFrame]:
-    """The tables that `write` wrote; raises BadInput where one is missing, but for the plan, which came later."""
+    """The tables that `write` wrote; raises BadInput where one is missing, but for those that came later."""
     return {name: _empty(name) if _came_later(folder, name) else _read(name, folder / f"{name}.csv") for name in FRAMES}
 
 
+_LATER = ("plan", "history", "questionnaires", "scales", "page_times", "trace", "exclusions")
+
+
 def _came_later(folder: Path, name: str) -> bool:
-    return name == "plan" and not (folder / f"{name}.csv").exists()
+    return name in _LATER and not (folder / f"{name}.csv").exists()
 
 
 def _empty(name: str) -> pd.DataFrame:
@@ -114,9 +117,11 @@ def _read(name: str, path: Path) -> pd.DataFrame:
     except OSError as failed:
         raise BadInput(f"{path} cannot be read ({failed.strerror}); export the results once more.") from failed
     described = fields(name, [column.removeprefix(FACTOR) for column in header if column.startswith(FACTOR)])
-    if header != [field.name for field in described]:
+    names = [field.name for field in described]
+    # Columns come to the end only: an earlier export lacks the last ones.
+    if header != names[: len(header)] or not header:
         raise BadInput(f"{path} does not have the columns of {name}; export the results once more.")
-    raw = pd.DataFrame(list(csv.read(path)), columns=header, dtype="str")
+    raw = pd.DataFrame(list(csv.read(path)), columns=header, dtype="str").reindex(columns=names, fill_value="")
     return typed(described, pd.DataFrame({field.name: _cells(field, raw[field.name]) for field in described}))
 
 

@@ -16,7 +16,7 @@ from console.runs.export.decisions import next_outcome
 from console.studies.results.adjudication import Of, settled
 from console.studies.results.condition_runs import ConditionRun, condition_runs, practice, tidy
 from console.studies.results.ground_truth import checkpoint_key, gold_labels
-from console.studies.sessions.presence import AWAY
+from console.studies.sessions.presence import CLOSED
 from storage.tables import ProbePurpose, Table
 
 _tables = Table.metadata.tables
@@ -63,7 +63,7 @@ def decisions(session: Session, study_id: int) -> pd.DataFrame:
     raw["gold_label"] = gold_labels(session, raw)
     raw["adjudicated_label"] = raw["unit"].map(settled(session, Of(study_id=study_id))).astype("str")
     _judge(raw)
-    raw["away_ms"] = _away(session, everyone, raw)
+    raw["closed_ms"] = _closed(session, everyone, raw)
     _pace(raw)
     return tidy("decisions", raw.drop(columns="participant"), everyone)
 
@@ -108,11 +108,11 @@ def _judge(raw: pd.DataFrame) -> None:
     raw["feedback_words"] = [word_count(text) for text in raw["feedback_text"]]
 
 
-def _away(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFrame) -> list[int]:
+def _closed(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFrame) -> list[int]:
     """How much of the time between claim and decision no page of the participant was open, in ms."""
     ids = [run_id for arm in everyone for run_id in (arm.run_id, arm.checks_run_id) if run_id is not None]
     gaps: dict[int, list[tuple[int, int]]] = {}
-    for detail in session.execute(select(_event.c.detail).where(_event.c.kind == AWAY, _event.c.run_id.in_(ids))):
+    for detail in session.execute(select(_event.c.detail).where(_event.c.kind == CLOSED, _event.c.run_id.in_(ids))):
         gap = orjson.loads(detail[0])
         if gap:
             gaps.setdefault(gap["item"], []).append((gap["from_ms"], gap["until_ms"]))
@@ -122,7 +122,7 @@ def _away(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFrame)
 
 def _pace(raw: pd.DataFrame) -> None:
     """Adds how long each decision took and where in the participant's session it stands."""
-    raw["lead_time_ms"] = raw["decided_ms"] - raw["claimed_ms"] - raw["away_ms"]
+    raw["lead_time_ms"] = raw["decided_ms"] - raw["claimed_ms"] - raw["closed_ms"]
     raw["claimed_at"], raw["decided_at"] = raw["claimed_ms"], raw["decided_ms"]
     counted = raw[raw["purpose"] != ProbePurpose.PRACTICE].sort_values(["decided_ms", "decision_id"])
     by_person = counted.groupby("participant")

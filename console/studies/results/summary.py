@@ -10,6 +10,7 @@ from sqlmodel import Session
 from console.errors import Unknown
 from console.runs.current_decisions import is_current
 from console.studies.results.condition_runs import PEOPLE
+from console.studies.sessions.stages import NOT_IN
 from storage.tables import AssignmentStatus, Study, Table
 
 _person, _place, _item, _decision = (
@@ -83,5 +84,6 @@ def _people(session: Session, study_id: int) -> tuple[int, int, int, int]:
         func.count().filter(human, _person.c.finished_ms.is_not(None)),
         func.count().filter(~human),
     )
-    places, joined, finished, simulated = session.execute(select(*told).where(_person.c.study_id == study_id)).one()
+    ours = _person.c.study_id == study_id, _person.c.stage.not_in(NOT_IN)
+    places, joined, finished, simulated = session.execute(select(*told).where(*ours)).one()
     return places, joined, finished, simulated

@@ -218,6 +218,7 @@ def _fields(design: Design, assignment: tables.Assignment) -> dict[str, Any]:
         "feedback_mode": found["feedback"],
         "budget_cap": cap,
         "budget_percent": percent,
+        "halted_free": design.halted_free,
         "seed": design.seed,
         "undo_ms": round(design.undo_seconds * 1_000),
     }

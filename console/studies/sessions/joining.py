@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 import orjson
 from sqlmodel import Session, col, func, select
@@ -14,8 +15,9 @@ from console.database import now_ms, writing
 from console.errors import BadInput, Refused
 from console.studies.design import Design
 from console.studies.design.model import IntakeQuestion
+from console.studies.sessions.arrivals import Arrival, admitted, forget_arrival, is_somebody_else, study_of, written
 from console.studies.sessions.lifecycle import design_of
-from console.studies.sessions.stages import ORDER, ParticipantStage, after, first, locked, refuse_unless_open
+from console.studies.sessions.stages import ORDER, WITHIN, ParticipantStage, after, first, locked, refuse_unless_open
 from storage import tables
 from storage.tables import ParticipantKind
 
@@ -34,17 +36,17 @@ class Joined:
     secret: str
 
 
-def join(code: str) -> Joined:
-    """The next free place for a person, theirs from now on by its `secret`.
+def join(code: str, arrival: Arrival | None = None) -> Joined:
+    """The next free place for a person, theirs from now on by its `secret`; an `arrival` says more than its code.
 
-    Raises BadInput for a code that no study has, Refused where the study is full or not open.
+    Raises BadInput for a code that no study has, Refused where the study is full or not open, and for who comes by
+    another way than its design says, or has a place already.
     """
-    participant = tables.Participant
+    participant, coming = tables.Participant, arrival or Arrival(code)
     with writing() as session:
-        study = session.exec(select(tables.Study).where(tables.Study.join_code == _written(code))).first()
-        if study is None:
-            raise BadInput("No study has this code; look at the link or the code that you were given once more.")
+        study, invited = study_of(session, coming)
         refuse_unless_open(study)
+        outside_id = admitted(session, study, coming, invited)
         free = (participant.study_id == study.id, participant.kind == ParticipantKind.HUMAN)
         statement = select(participant).where(*free, participant.stage == ParticipantStage.FREE)
         place = session.exec(
@@ -53,7 +55,11 @@ def join(code: str) -> Joined:
         if place is None:
             raise Refused("Every place in this study is taken; thank you for your interest.")
         secret = take(place, design_of(study))
+        place.outside_id = outside_id
         session.add(place)
+        if invited is not None:
+            invited.participant_id = place.id
+            session.add(invited)
         session.flush()
         return Joined(place.id or 0, place.study_id, place.number, place.code, place.kind, secret)
 
@@ -70,22 +76,22 @@ def found(session: Session, secret: str) -> tables.Participant | None:
     return session.exec(select(tables.Participant).where(tables.Participant.secret == token_hash(secret))).first()
 
 
-def place_in(session: Session, secret: str, code: str) -> tables.Participant | None:
-    """Whose secret that is, where their place is in the study of that code and they have not declined it."""
+def place_in(session: Session, secret: str, arrival: Arrival) -> tables.Participant | None:
+    """Whose secret that is, where the arrival leads to their place, which they have not declined, and is theirs."""
     participant = found(session, secret)
     study = session.get(tables.Study, participant.study_id) if participant else None
     if participant is None or study is None or participant.stage == ParticipantStage.DECLINED:
         return None
-    return participant if is_code_of(study, code) else None
+    if arrival.invitation:
+        invitation = tables.StudyInvitation
+        mine = (invitation.token == token_hash(arrival.invitation), invitation.participant_id == participant.id)
+        return participant if session.exec(select(invitation).where(*mine)).first() else None
+    return None if not is_code_of(study, arrival.code) or is_somebody_else(study, participant, arrival) else participant
 
 
 def is_code_of(study: tables.Study, code: str) -> bool:
     """Whether that is the study's code, however it was typed."""
-    return study.join_code == _written(code)
-
-
-def _written(code: str) -> str:
-    return "".join(code.split()).upper()
+    return study.join_code == written(code)
 
 
 def consent(participant_id: int, accepted: bool) -> None:
@@ -95,11 +101,19 @@ def consent(participant_id: int, accepted: bool) -> None:
         if not _is_at(participant, study, ParticipantStage.CONSENT):
             return
         if accepted:
-            participant.consented_ms = now_ms()
-            participant.stage = after(design_of(study), ParticipantStage.CONSENT)
+            design = design_of(study)
+            participant.consented_ms, participant.consent_version = now_ms(), consent_version(design)
+            participant.stage = after(design, ParticipantStage.CONSENT)
         else:
+            forget_arrival(session, participant)
             free_again(session, participant, ParticipantStage.DECLINED)
         session.add(participant)
+
+
+def consent_version(design: Design) -> str:
+    """Which text the consent is to: the researcher's own name of it, and the first digits of its SHA-256."""
+    mark = sha256(design.consent.text.strip().encode()).hexdigest()[:12]
+    return f"{design.consent.version} ({mark})" if design.consent.version else mark
 
 
 def tell(participant_id: int, answers: Mapping[str, str]) -> None:
@@ -111,8 +125,12 @@ def tell(participant_id: int, answers: Mapping[str, str]) -> None:
         design = design_of(study)
         given = {one.key: _checked(one, str(answers.get(one.key) or "").strip()) for one in design.demographics}
         kept = {key: answer for key, answer in given.items() if answer}
-        participant.answers = orjson.dumps(kept).decode()
-        participant.stage = after(design, ParticipantStage.QUESTIONS)
+        if any(kept.get(one.key) in one.screens_out for one in design.demographics):
+            # The answers are not needed any more; the outside id stays, so that nobody tries another answer.
+            free_again(session, participant, ParticipantStage.SCREENED_OUT)
+        else:
+            participant.answers = orjson.dumps(kept).decode()
+            participant.stage = after(design, ParticipantStage.QUESTIONS)
         session.add(participant)
 
 
@@ -159,9 +177,9 @@ def _is_at(participant: tables.Participant, study: tables.Study, stage: Particip
     now = ParticipantStage(participant.stage)
     if now is stage:
         return True
-    if now not in (*ORDER, ParticipantStage.BREAK):
+    if now not in (*ORDER, *WITHIN):
         raise Refused("You have left the study, so there is nothing more to do here.")
-    if now is not ParticipantStage.BREAK and ORDER.index(now) < ORDER.index(stage):
+    if now not in WITHIN and ORDER.index(now) < ORDER.index(stage):
         raise Refused("Something comes before this; reload the page to see what.")
     return False
 

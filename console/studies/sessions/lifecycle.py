@@ -20,7 +20,7 @@ from console.studies.design.strata import KnownTask, stratified
 from console.studies.sessions import known_items, task_sources
 from console.studies.sessions.first_trials import known_tasks
 from console.studies.sessions.known_items import share_out
-from console.studies.sessions.stages import ParticipantStage, letters
+from console.studies.sessions.stages import NOT_IN, letters
 from storage import tables
 from storage.tables import StudyStatus
 
@@ -183,7 +183,7 @@ def summary(session: Session, study: tables.Study) -> dict[str, Any]:
     """One line of `study list --json`."""
     design, person = design_of(study), tables.Participant
     counted = select(func.count(col(person.id)), func.count(col(person.joined_ms)), func.count(col(person.finished_ms)))
-    ours = (person.study_id == study.id, person.stage != ParticipantStage.DECLINED)
+    ours = (person.study_id == study.id, col(person.stage).not_in(NOT_IN))
     places, joined, finished = session.exec(counted.where(*ours)).one()
     return {
         "study": study.name,

@@ -10,27 +10,31 @@ from sqlmodel import Session, col, func, select
 from console.database import review_queue
 from console.review import decisions
 from console.studies.design import Design
-from console.studies.sessions import next_item
+from console.studies.design.asking import Moment
+from console.studies.design.instruments import Instrument
+from console.studies.sessions import answering, next_item
 from console.studies.sessions.condition_run import is_attended, is_busy, is_playing
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.next_item import AUDIT
-from console.studies.sessions.stages import ParticipantStage, assignments, is_open, not_open
+from console.studies.sessions.stages import NOT_IN, ParticipantStage, assignments, is_open, not_open
 from storage import tables
 from storage.queue import Claim
-from storage.tables import AssignmentStatus, SlotStatus
+from storage.tables import AssignmentStatus, ParticipantKind, SlotStatus
 
 _MINUTE_MS = 60_000
 _BEFORE = (ParticipantStage.CONSENT, ParticipantStage.QUESTIONS, ParticipantStage.INSTRUCTIONS)
-OVER = (ParticipantStage.FINISHED, ParticipantStage.DECLINED, ParticipantStage.WITHDRAWN)
+TOO_EARLY = "The next part comes later, so that this one has faded by then. You may close this page and come back."
+OVER = (ParticipantStage.FINISHED, *NOT_IN, ParticipantStage.WITHDRAWN)
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
     """Where a participant is and what lies before them; numbers count from 1, what does not apply is None or 0.
 
-    `kind` is a stage (consent, questions, instructions, finished, declined, withdrawn), paused, practice,
-    practice_answer, introduction, review, probe, round_over, agents_working or break. `item` of `items` counts
-    practice; elsewhere `item` is the number of the item within the condition. `sentence` says why nobody can go on.
+    `kind` is a stage (consent, questions, instructions, finished, declined, screened_out, withdrawn), paused, practice,
+    practice_answer, introduction, review, probe, confidence, round_over, agents_working, questionnaire or break. `item`
+    of `items` counts practice; elsewhere `item` is the number of the item within the condition. `sentence` says why
+    nobody can go on.
     """
 
     kind: str
@@ -50,6 +54,7 @@ class Position:
     answer: tables.Decision | None = None
     budget_cap: int | None = None
     budget_left: int | None = None
+    instrument: Instrument | None = None
     until_ms: int | None = None
     completion_code: str | None = None
     sentence: str = ""
@@ -68,6 +73,8 @@ def current_position(session: Session, participant_id: int, at_ms: int) -> Posit
         return replace(base, kind="paused", sentence=sentence)
     if participant.stage in _BEFORE:
         return base
+    if participant.stage in tuple(Moment):
+        return _asked(session, base, participant)
     if participant.stage == ParticipantStage.PRACTICE:
         return _practising(session, base, participant, at_ms)
     return _working(session, base, participant, at_ms)
@@ -79,10 +86,17 @@ def current_assignment(rows: Sequence[tables.Assignment]) -> tables.Assignment |
     return next((row for row in ahead if is_attended(row)), ahead[0] if ahead else None)
 
 
-def break_end(design: Design, rows: Sequence[tables.Assignment]) -> int:
-    """When the break after the latest condition ends (ms since 1970)."""
+def break_end(design: Design, rows: Sequence[tables.Assignment], filled_in_ms: int = 0) -> int:
+    """When the break after the latest condition, and the questionnaires that followed it, ends (ms since 1970)."""
     ended = [row.ended_ms for row in rows if row.ended_ms is not None and is_attended(row)]
-    return max(ended, default=0) + round(design.break_minutes * _MINUTE_MS)
+    return max([*ended, filled_in_ms]) + round(design.break_minutes * _MINUTE_MS)
+
+
+def washout_end(design: Design, participant: tables.Participant, rows: Sequence[tables.Assignment]) -> int:
+    """Until when a person must wait after the latest condition (ms since 1970); 0 for simulated reviewers."""
+    ended = [row.ended_ms for row in rows if row.ended_ms is not None and is_attended(row)]
+    waits = participant.kind == ParticipantKind.HUMAN and design.washout_hours
+    return max(ended, default=0) + round(design.washout_hours * 60 * _MINUTE_MS) if waits else 0
 
 
 def _practising(session: Session, base: Position, participant: tables.Participant, at_ms: int) -> Position | None:
@@ -101,6 +115,14 @@ def _practising(session: Session, base: Position, participant: tables.Participan
     return None
 
 
+def _asked(session: Session, base: Position, participant: tables.Participant) -> Position:
+    """A questionnaire; between two conditions `condition` is the number of the one that it follows."""
+    attended = [row for row in assignments(session, participant.id) if is_attended(row)]
+    done = sum(not is_open(row) for row in attended) if participant.stage == Moment.BETWEEN else 0
+    asked = answering.pending_instrument(session, participant, base.design) if base.design else None
+    return replace(base, kind="questionnaire", instrument=asked, condition=done, conditions=len(attended))
+
+
 def _working(session: Session, base: Position, participant: tables.Participant, at_ms: int) -> Position:
     rows = assignments(session, participant.id)
     now, attended = current_assignment(rows), [row for row in rows if is_attended(row)]
@@ -108,8 +130,11 @@ def _working(session: Session, base: Position, participant: tables.Participant, 
     if now is None or not is_attended(now):
         return replace(base, kind="round_over", condition=len(attended))
     base = replace(base, assignment=now, condition=attended.index(now) + 1)
-    if participant.stage == ParticipantStage.BREAK and base.design and (until := break_end(base.design, rows)) > at_ms:
-        return replace(base, kind="break", until_ms=until)
+    if participant.stage == ParticipantStage.BREAK and base.design:
+        washed_out = washout_end(base.design, participant, rows)
+        rested = break_end(base.design, rows, answering.latest_ms(session, participant.id))
+        if (until := max(rested, washed_out)) > at_ms:
+            return replace(base, kind="break", until_ms=until, sentence=TOO_EARLY if washed_out > at_ms else "")
     if now.status == AssignmentStatus.WAITING or now.run_id is None:
         return replace(base, kind="introduction")
     return _in_condition(session, base, participant, now, at_ms)
@@ -124,6 +149,11 @@ def _in_condition(
     if is_playing(arm):
         cut_off = "round_over" if answers else "introduction"
         return replace(base, kind="agents_working" if is_busy(arm) else cut_off)
+    if base.design and base.design.confidence and participant.kind == ParticipantKind.HUMAN:
+        # Before the next item is claimed, so that nothing of it is in the time of that decision.
+        desks = (arm.id, now.checks_run_id)
+        if unrated := answering.unrated(session, participant, desks):
+            return replace(base, kind="confidence", answer=unrated)
     before = next_item.current_item(session, participant, now, arm, at_ms)
     if before is None:
         return _with_budget(session, replace(base, kind="round_over"))

@@ -1,14 +1,14 @@
 """Presence: how long no page of a participant was open while they held an item.
 
-An open page gives a signal every few seconds; a gap between two signals is time away from the item that was held
-meanwhile, kept as an event of its run. It stands alone as the one place that knows when a page was last heard of.
+An open page gives a signal every few seconds; a gap between two signals belongs to the item that was held meanwhile and
+is kept as an event of its run. It stands alone as the one place that knows when a page was last heard of.
 """
 
 from __future__ import annotations
 
 from sqlmodel import Session, col, select
 
-from console.database import now_ms, reading, writing
+from console.database import database_url, now_ms, reading, writing
 from console.runs import audit_log
 from console.studies.sessions.steps import own_runs
 from storage import tables
@@ -20,15 +20,15 @@ SIGNAL_S = 10
 GONE_MS = 25_000
 """A longer gap between two signals means that no page was open; a hidden one may be put to sleep by its browser."""
 
-AWAY = "page closed"
+CLOSED = "page closed"
 """The event; its detail holds `item`, `from_ms` and `until_ms`."""
 
-_heard: dict[int, int] = {}
+_heard: dict[tuple[str, int], int] = {}
 
 
 def note_signal(participant: tables.Participant, at_ms: int | None = None) -> None:
     """Takes a signal of a page of the participant; a gap before it is kept for the item that they hold."""
-    at_ms, who = now_ms() if at_ms is None else at_ms, participant.id or 0
+    at_ms, who = now_ms() if at_ms is None else at_ms, (database_url(), participant.id or 0)
     before, _heard[who] = _heard.get(who), at_ms
     if before is not None and at_ms - before <= GONE_MS:
         return
@@ -42,7 +42,7 @@ def note_signal(participant: tables.Participant, at_ms: int | None = None) -> No
     if at_ms - since > GONE_MS:
         gap = {"item": slot.item_id, "from_ms": since, "until_ms": at_ms}
         with writing() as session:
-            audit_log.record(session, run, AWAY, at_ms, actor="study", subject=f"item {slot.item_id}", detail=gap)
+            audit_log.record(session, run, CLOSED, at_ms, actor="study", subject=f"item {slot.item_id}", detail=gap)
 
 
 def _held(session: Session, participant: tables.Participant) -> tuple[tables.Slot, tables.Run] | None:

@@ -13,7 +13,7 @@ from console.studies.design.model import Design
 from console.studies.sessions.condition_run import HELD_UP, is_attended, is_playing
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.position import current_assignment
-from console.studies.sessions.stages import ParticipantStage, assignments
+from console.studies.sessions.stages import NOT_IN, ParticipantStage, assignments
 from storage import tables
 from storage.tables import AssignmentStatus
 
@@ -49,7 +49,7 @@ class Row:
 def board(session: Session, study: tables.Study) -> list[Row]:
     """A row for every place of the study, those of people who declined left out."""
     person, design = tables.Participant, design_of(study)
-    places = select(person).where(person.study_id == study.id, person.stage != ParticipantStage.DECLINED)
+    places = select(person).where(person.study_id == study.id, col(person.stage).not_in(NOT_IN))
     seen = _last_seen(session, study)
     ordered = session.exec(places.order_by(col(person.number), col(person.id)))
     return [_row(session, design, one, seen.get(one.code, (0, None))) for one in ordered]

@@ -26,7 +26,7 @@ from console.studies.design.model import Noisy
 from console.studies.sessions import joining, steps
 from console.studies.sessions.lifecycle import design_of, get
 from console.studies.sessions.position import OVER, Position
-from console.studies.sessions.stages import ParticipantStage, locked, refuse_unless_open
+from console.studies.sessions.stages import NOT_IN, ParticipantStage, locked, refuse_unless_open
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables
@@ -158,7 +158,7 @@ def simulate(
 def _refuse_beside_people(session: Session, study: tables.Study) -> None:
     participant = tables.Participant
     joined = col(participant.joined_ms).is_not(None) & (participant.kind == ParticipantKind.HUMAN)
-    mine = (participant.study_id == study.id, joined, participant.stage != ParticipantStage.DECLINED)
+    mine = (participant.study_id == study.id, joined, col(participant.stage).not_in(NOT_IN))
     if count := session.exec(select(func.count()).select_from(participant).where(*mine)).one():
         there = "1 person takes" if count == 1 else f"{count} people take"
         raise Refused(

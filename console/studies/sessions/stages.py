@@ -18,28 +18,41 @@ _LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 
 
 class ParticipantStage(StrEnum):
-    """`participant.stage`; `working` covers all conditions, whose own rows say more."""
+    """`participant.stage`; `working` covers all conditions, whose own rows say more.
+
+    Before, between and after hold the questionnaires of that moment; after holds the last question in words too.
+    """
 
     FREE = "free"
     CONSENT = "consent"
     QUESTIONS = "questions"
+    BEFORE = "before"
     INSTRUCTIONS = "instructions"
     PRACTICE = "practice"
     WORKING = "working"
+    BETWEEN = "between"
     BREAK = "break"
+    AFTER = "after"
     FINISHED = "finished"
     DECLINED = "declined"
+    SCREENED_OUT = "screened_out"
     WITHDRAWN = "withdrawn"
 
 
 ORDER = (
     ParticipantStage.CONSENT,
     ParticipantStage.QUESTIONS,
+    ParticipantStage.BEFORE,
     ParticipantStage.INSTRUCTIONS,
     ParticipantStage.PRACTICE,
     ParticipantStage.WORKING,
+    ParticipantStage.AFTER,
     ParticipantStage.FINISHED,
 )
+WITHIN = (ParticipantStage.BETWEEN, ParticipantStage.BREAK)
+"""Between two conditions."""
+NOT_IN = (ParticipantStage.DECLINED, ParticipantStage.SCREENED_OUT)
+"""Whose place went to a free row of its own, so that theirs counts as none."""
 
 _NOT_OPEN = {
     StudyStatus.DRAFT: "The study has not begun yet; come back when you are told that it is open.",
@@ -57,7 +70,9 @@ def after(design: Design, stage: ParticipantStage) -> ParticipantStage:
     """The next stage that the design has."""
     has = {
         ParticipantStage.QUESTIONS: bool(design.demographics),
+        ParticipantStage.BEFORE: bool(design.questionnaires.before),
         ParticipantStage.PRACTICE: bool(design.practice),
+        ParticipantStage.AFTER: bool(design.questionnaires.after or design.debriefing.question.strip()),
     }
     later = ORDER[ORDER.index(stage) + 1 :]
     return next(one for one in later if has.get(one, True))

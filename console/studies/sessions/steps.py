@@ -10,15 +10,22 @@ from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused, Unknown
 from console.review import decisions
 from console.studies.sessions import condition_run, next_item, seeded_items
+from console.studies.sessions.answering import end_part, leave_part
 from console.studies.sessions.condition_run import Progress, is_attended, is_playing
 from console.studies.sessions.lifecycle import design_of
-from console.studies.sessions.position import OVER, Position, current_assignment, current_position
+from console.studies.sessions.position import (
+    OVER,
+    TOO_EARLY,
+    Position,
+    current_assignment,
+    current_position,
+    washout_end,
+)
 from console.studies.sessions.stages import (
     ParticipantStage,
     after,
     assignments,
     is_open,
-    letters,
     locked,
     refuse_unless_open,
 )
@@ -90,11 +97,13 @@ def hand_over(participant_id: int, progress: Progress | None = None) -> None:
 
 
 def end_break(participant_id: int) -> None:
-    """Ends the break, over or not."""
+    """Ends the break, over or not; raises Refused, in words for the participant, before the wash-out is over."""
     with writing() as session:
         participant, study = locked(session, participant_id)
         refuse_unless_open(study)
         if participant.stage == ParticipantStage.BREAK:
+            if washout_end(design_of(study), participant, assignments(session, participant_id)) > now_ms():
+                raise Refused(TOO_EARLY)
             participant.stage = ParticipantStage.WORKING
             session.add(participant)
 
@@ -188,14 +197,10 @@ def _go_on(participant_id: int, ended: int | None = None) -> None:
         participant, study = locked(session, participant_id)
         if ended is not None:
             condition_run.done(session, session.get_one(tables.Assignment, ended))
-        left = [row for row in assignments(session, participant_id) if is_open(row)]
         if participant.stage != ParticipantStage.WORKING:
             return
-        if not left:
-            participant.stage, participant.finished_ms = ParticipantStage.FINISHED, now_ms()
-            participant.completion_code = letters(8)
-        elif design_of(study).break_minutes and any(is_attended(row) for row in left):
-            participant.stage = ParticipantStage.BREAK
+        leave = leave_part if ended is None else end_part
+        leave(session, participant, design_of(study))
         session.add(participant)
 
 

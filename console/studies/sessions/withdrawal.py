@@ -15,6 +15,7 @@ from console.errors import ConsoleError, Refused, Unknown
 from console.runs import audit_log
 from console.runs.trajectory_rows import task_spec
 from console.studies.sessions import joining, next_item
+from console.studies.sessions.answering import forget_answers
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import ParticipantStage, assignments, letters, locked
 from console.studies.sessions.steps import own_runs
@@ -188,6 +189,7 @@ def _remove(participant_id: int, themselves: bool) -> None:
             row.status = AssignmentStatus.WAITING
             session.add(row)
         forget_probes(session, participant_id)
+        forget_answers(session, participant_id)
         session.delete(participant)
         session.flush()
         for run_id in ids:
@@ -211,6 +213,7 @@ def _anonymise(participant_id: int, themselves: bool) -> None:
         participant, study = locked(session, participant_id)
         ids, old, new = own_runs(session, participant), participant.code, _pseudonym()
         rename_reviewer(session, ids, old, new)
+        forget_answers(session, participant_id)
         audit_log.erase(session, [session.get_one(tables.Run, run_id) for run_id in ids], now_ms(), actor=old)
         for run_id in ids:
             run = session.get_one(tables.Run, run_id)
@@ -227,5 +230,6 @@ def _anonymise(participant_id: int, themselves: bool) -> None:
         participant.number = (session.exec(highest).one() or 0) + 1
         participant.code, participant.answers, participant.secret = new, "{}", None
         participant.completion_code, participant.stage = None, ParticipantStage.WITHDRAWN
+        participant.outside_id = None
         session.add(participant)
         _tell(session, study, new if themselves else None)

@@ -43,6 +43,12 @@ def words(text: str) -> list[str]:
     return [word for word in found if len(word) > 1 or word.isdigit()]
 
 
+def vocabulary(lowered_text: str) -> frozenset[str]:
+    """The distinct `words` of a text that is given as `lowered` returns it."""
+    found = {singular(word) for word in set(_WORD.findall(lowered_text)) if word not in FUNCTION_WORDS}
+    return frozenset(word for word in found if len(word) > 1 or word.isdigit())
+
+
 @lru_cache(maxsize=16384)
 def singular(word: str) -> str:
     """A word without the ending of a plain English plural."""

@@ -5,6 +5,7 @@ import streamlit as st
 from console import runs
 from console.auth.identity import Role
 from console.database import reading
+from console.language import _
 from console.review import aftermath, inbox
 from console.web.review.own_items import set_reviewed_runs
 from console.web.review.waiting_drafts import show_waiting_drafts
@@ -15,13 +16,15 @@ from console.web.widgets.messages import show_empty_state
 
 _SHOWN = 50
 
-st.title("My answers")
+st.title(_("My answers"))
 identity = current_identity()
 shown = st.session_state.get("answers_shown", _SHOWN)
 with reading() as session:
     run = chosen_run(session)
     if run is None or identity is None or run.study_id is not None:
-        show_empty_state("Nothing answered yet", "What came of your answers stands here once you have given some.")
+        show_empty_state(
+            _("Nothing answered yet"), _("What came of your answers stands here once you have given some.")
+        )
         st.stop()
     names = [one.name for one in runs.every(session)]
     unblinded = identity.has(Role.RESEARCHER)
@@ -35,10 +38,9 @@ show_waiting_drafts(drafts, run.name)
 if tally:
     st.header(tally.in_words, anchor=False)
 if not found:
-    show_empty_state("Nothing answered in this run yet", "Once you have answered, what came of it stands here.")
+    show_empty_state(_("Nothing answered in this run yet"), _("Once you have answered, what came of it stands here."))
     st.stop()
 show_aftermaths(found[:shown])
 if len(found) > shown:
-    st.button(
-        "Show more", key="more-answers", on_click=st.session_state.update, args=({"answers_shown": shown + _SHOWN},)
-    )
+    further = {"answers_shown": shown + _SHOWN}
+    st.button(_("Show more"), key="more-answers", on_click=st.session_state.update, args=(further,))

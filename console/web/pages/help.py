@@ -3,8 +3,10 @@
 import streamlit as st
 
 from console.auth.identity import Role
+from console.language import _
 from console.web.handbook import CHAPTERS, chapter
 from console.web.sign_in import current_identity
+from console.web.visitor_language import language_buttons
 
 
 def turn() -> None:
@@ -18,9 +20,11 @@ own = "researcher" if identity and identity.has(Role.RESEARCHER) else "reviewer"
 wanted = st.query_params.get("chapter", own)
 opened = wanted if wanted in CHAPTERS else own
 
-st.title("Help")
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    st.title(_("Help"))
+    language_buttons()
 st.segmented_control(
-    "Chapter",
+    _("Chapter"),
     list(CHAPTERS),
     format_func=CHAPTERS.__getitem__,
     key="chapter",

@@ -8,12 +8,15 @@ from console import runs
 from console.auth.identity import Role
 from console.database import now_ms, reading, review_queue
 from console.review import aftermath, inbox
+from console.review.waiting_list import choices, waiting_list
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import current_identity
+from console.web.waiting import RUNS, asked_for, headline_html, open_item, show_nothing
 from console.web.widgets.arrival_watch import show_count, watch_arrivals
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.preference_cookie import set_cookie
-from console.web.widgets.status import show_budget_meter, show_waiting_list
+from console.web.widgets.status import show_budget_meter
+from console.web.widgets.waiting_rows import show_waiting_rows
 
 _COOKIE = "ia_tour"
 _CARDS = (
@@ -47,46 +50,47 @@ def _dismiss_tour() -> None:
     st.session_state["tour_done"] = True
 
 
-_SHOWN = 100
-
 identity = current_identity()
 with reading() as session:
     run = chosen_run(session)
     names = [one.name for one in runs.every(session)]
-    waiting = inbox.waiting(session, run, _SHOWN) if run else []
-    waiters = inbox.waiters(session, [row["item"].id for row in waiting])
-    count, oldest = inbox.waits(session, run) if run else (0, None)
     pulse = inbox.pulse(session, run.id or 0) if run else None
-    mine, seconds = inbox.my_decisions(session, run, identity.name) if run and identity else (0, None)
-    tally = None
-    if run and identity:
-        tally = aftermath.words_tally(session, run, identity.name, unblinded=identity.has(Role.RESEARCHER))
-    trials = [row["trial"] for row in runs.status(session, run)["trials"]] if run else []
 
-show_count("Inbox", count)
+show_count("Inbox", pulse.waiting if pulse else 0)
 st.title("Inbox")
-watch_arrivals(run.id if run else None, pulse)
-if waiting:
-    show_tour()
-if run is None or identity is None:
+if run is None or pulse is None or identity is None:
     if identity and identity.has(Role.RESEARCHER):
         show_empty_state("No runs yet", "Import a log of an agent to fill the queue.")
-        st.page_link("console/web/pages/runs.py", label="Import a log")
+        st.page_link(RUNS, label="Import a log")
     else:
         show_empty_state("Nothing to review yet", "The researcher has not started a run. This page fills by itself.")
+    watch_arrivals("Inbox", None, None)
     st.stop()
+if pulse.waiting:
+    show_tour()
 
 picker, meters, go = st.columns([2, 3, 1], vertical_alignment="bottom")
 with picker:
     run_picker(names, run.name)
+with reading() as session:
+    count, oldest = inbox.waits(session, run)
+    detectors, environments = choices(session, run)
+    wanted = asked_for(detectors, environments, many=count > 1)
+    waiting = waiting_list(session, run, identity.name, wanted)
+    waiters = inbox.waiters(session, [row.item.id or 0 for row in (*waiting.offered, *waiting.unread)])
+    mine, seconds = inbox.my_decisions(session, run, identity.name)
+    tally = aftermath.words_tally(session, run, identity.name, unblinded=identity.has(Role.RESEARCHER))
+    trials = [row["trial"] for row in runs.status(session, run)["trials"]]
+
 with meters:
     for trial in trials:
         budget = review_queue().budget(run_id=run.id or 0, trial=trial)
         if budget is not None and (budget.used or trial == max(trials) or budget.cap is not None):
             show_budget_meter(budget.cap, budget.used, label=f"Trial {trial}" if len(trials) > 1 else "Inspections")
 with go:
-    if st.button("Review next", key="review-next", type="primary", width="stretch", disabled=not count):
-        st.switch_page("console/web/pages/review.py", query_params={"run": run.name})
+    words = "Review the first" if wanted.is_set else "Review next"
+    if st.button(words, key="review-next", type="primary", width="stretch", disabled=not waiting.offered):
+        open_item(run, waiting.offered[0].item.id if wanted.is_set else None)
 
 if mine:
     pace = f", {seconds:.0f} s each" if seconds is not None else ""
@@ -95,10 +99,15 @@ if tally:
     with st.container(horizontal=True, vertical_alignment="center", key="tally"):
         st.caption(tally.in_words)
         st.page_link("console/web/pages/answers.py", label="What came of them", query_params={"run": run.name})
-if not waiting:
-    show_empty_state(
-        "Nothing waits in this run",
-        "Every flagged action has its review." if mine or count == 0 else "All items are being reviewed by others.",
-    )
+notices = st.container()
+if waiting.matching:
+    st.html(headline_html(waiting, count, oldest))
+    if pressed := show_waiting_rows(waiting, waiters, run.name, now_ms()):
+        open_item(run, pressed)
+    if waiting.beyond and identity.has(Role.RESEARCHER):
+        st.page_link(RUNS, label="Raise the budget on Runs", query_params={"run": run.name})
 else:
-    show_waiting_list(waiting, waiters, total=count, oldest_ms=oldest, now_ms=now_ms())
+    with reading() as session:
+        show_nothing(session, run, identity, waiting, pulse.undecided)
+with notices:
+    watch_arrivals("Inbox", run.id, pulse, offers=True)

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
+from console.language import _
 from console.web.widgets.messages import show_empty_state
 
 show_empty_state(
-    "This page is the researcher's",
-    "You are signed in as a reviewer. Your work waits in the Inbox; for this page, ask an admin for the role.",
+    _("This page is the researcher's"),
+    _("You are signed in as a reviewer. Your work waits in the Inbox; for this page, ask an admin for the role."),
 )
-st.page_link("console/web/pages/inbox.py", label="Go to the Inbox")
+st.page_link("console/web/pages/inbox.py", label=_("Go to the Inbox"))

@@ -7,12 +7,12 @@ import streamlit as st
 
 from console.studies.sessions import steps
 from console.studies.sessions.position import Position
-from console.web.participant import item, join_leave, onboarding, session, stages
+from console.web.participant import item, join_leave, onboarding, questionnaires, session, stages
 from console.web.review import actions
 from storage import tables
 
 _ITEMS = ("review", "probe", "practice")
-_OUTSIDE = ("declined", "withdrawn")
+_OUTSIDE = ("declined", "screened_out", "withdrawn")
 
 
 def _stages(position: Position, who: tables.Participant) -> Mapping[str, Callable[[], None]]:
@@ -30,11 +30,14 @@ def _stages(position: Position, who: tables.Participant) -> Mapping[str, Callabl
         "introduction": lambda: stages.introduction(position, design, id),
         "review": lambda: item.item(position, who.code),
         "probe": lambda: item.item(position, who.code),
+        "confidence": lambda: questionnaires.confidence(position, id),
+        "questionnaire": lambda: questionnaires.questionnaire(position, id),
         "round_over": lambda: stages.round_over(position, id),
         "agents_working": stages.agents_working,
         "break": lambda: stages.pause(position.until_ms or 0, position, id),
         "paused": lambda: stages.paused(position),
-        "finished": lambda: stages.finished(position.completion_code),
+        "finished": lambda: stages.finished(position),
+        "screened_out": lambda: stages.screened_out(position),
         "declined": stages.declined,
         "withdrawn": stages.withdrawn,
     }

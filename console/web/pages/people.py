@@ -3,6 +3,7 @@
 import streamlit as st
 
 from console.auth.identity import Role
+from console.language import _
 from console.web import people_parts
 from console.web.flash import show_messages
 from console.web.sign_in import current_identity
@@ -10,7 +11,7 @@ from console.web.sign_in import current_identity
 identity = current_identity()
 if identity is None:
     st.stop()
-st.title("People")
+st.title(_("People"))
 show_messages()
 if identity.has(Role.RESEARCHER) or identity.has(Role.ADMIN):
     people_parts.show_people(identity)

@@ -25,8 +25,8 @@ def show(run: tables.Run, opened: int) -> None:
     st.button("Back to the list", key="back", icon=":material/arrow_back:", type="tertiary", on_click=_close)
     try:
         with reading() as session:
+            history = replay.lineage(session, run, trajectory_list.task_of(session, run, opened))
             record = trajectory_list.load(session, opened)
-            history = replay.lineage(session, run, trajectory_list.task_of(session, opened))
             before = trajectory_list.previous(session, opened)
     except Unknown as refusal:
         show_problem(str(refusal))
@@ -90,9 +90,10 @@ def asked_for() -> trajectory_list.Filter:
 run_picker(names, run.name)
 wanted = asked_for()
 
-opened = int(st.query_params["id"]) if st.query_params.get("id", "").isdigit() else None
-if opened is not None:
-    show(run, opened)
+asked = st.query_params.get("id", "")
+# No id is longer: a database counts to 2**63.
+if asked.isdecimal() and len(asked) < 19:
+    show(run, int(asked))
     st.stop()
 
 unsearched = text_index.catch_up(_INDEXING_S) if wanted.text.strip() else 0

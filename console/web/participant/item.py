@@ -7,11 +7,13 @@ import streamlit as st
 from console.database import reading, review_queue
 from console.review import blinding, decisions
 from console.studies.sessions import steps
+from console.studies.sessions.page_events import IDLE_S
 from console.studies.sessions.position import Position
 from console.trajectory import Label
 from console.web.participant.session import continue_button
 from console.web.participant.stages import part_of, round_of
 from console.web.review import actions, decision_bar, own_items
+from console.web.widgets.page_watch import watch_page
 from console.web.widgets.participant_stage import explained_html, head_html, progress_html
 from console.web.widgets.trajectory_view import presentation_html, show_presentation
 from console.web.widgets.trial_history import show_earlier_trials
@@ -41,6 +43,8 @@ def item(position: Position, code: str) -> None:
     else:
         actions.mark_shown(claim.item_id, view.presentation, view.draft)
         decision_bar.bar(claim, run, view.draft, escalates=False)
+        if position.design:
+            watch_page(claim.item_id, idle_s=IDLE_S, traced=position.design.interaction_trace)
     draw_further_steps()
 
 

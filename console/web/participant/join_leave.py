@@ -10,7 +10,7 @@ from console.studies.sessions.withdrawal import withdraw
 from console.web.participant.session import continue_button, sign_out_participant, step
 from console.web.review import actions
 from console.web.sign_in import participant_secret
-from console.web.widgets.participant_stage import head_html, points_html, prose_html
+from console.web.widgets.participant_stage import consent_link_html, head_html, points_html, prose_html
 from storage import tables
 
 
@@ -42,6 +42,7 @@ def leave_page(participant: tables.Participant, withdrawal: str) -> None:
     st.html(head_html("Leave for a while") + points_html(_AWAY))
     st.code(_link(), language=None, wrap_lines=True)
     continue_button("Go on with the study", "stay", _set_leaving, None)
+    st.html(consent_link_html())
     st.html(f'<div class="ia-rule"></div>{head_html("Withdraw")}{prose_html(_WITHDRAWAL[withdrawal])}')
     if st.session_state.get("leaving") == "sure":
         sure = "Withdraw for good: this cannot be undone"

@@ -23,7 +23,14 @@ from console.web.participant.session import continue_button
 from console.web.review import shortcuts
 from console.web.widgets.hotkeys import hotkeys, key_label
 from console.web.widgets.markup import plain
-from console.web.widgets.participant_stage import explained_html, head_html, points_html, prose_html
+from console.web.widgets.participant_stage import (
+    consent_link_html,
+    explained_html,
+    formatted_prose_html,
+    head_html,
+    points_html,
+    prose_html,
+)
 from console.web.widgets.trajectory_view import presentation_html
 
 
@@ -40,9 +47,10 @@ class WorkedExample:
 
 @dataclass(frozen=True, slots=True)
 class OnboardingTexts:
-    """What participants are told: by kind of withdrawal, by factor and level, in order, and by environment."""
+    """What participants are told: of withdrawal and of what is recorded, by factor and level, by environment."""
 
     withdrawal: dict[str, str]
+    recorded: dict[str, str]
     levels: dict[str, dict[str, str]]
     how: tuple[str, ...]
     examples: dict[str, WorkedExample]
@@ -55,12 +63,21 @@ _NOT_WORDS = re.compile(r"[^\w\s.,;?()'-]")
 
 def consent(design: Design, participant_id: int) -> None:
     """The text of the design, how long it takes, what withdrawing does; Enter agrees to nothing."""
-    facts = points_html([_extent(design), _TEXTS.withdrawal[design.consent.withdrawal]])
-    st.html(head_html("Before you take part") + prose_html(design.consent.text) + facts)
+    text = formatted_prose_html(design.consent.text) + points_html(consent_facts(design))
+    st.html(head_html("Before you take part") + text + consent_link_html())
     with st.container(horizontal=True):
         answer = (joining.consent, participant_id)
         st.button("I agree, take part", key="accept", type="primary", on_click=session.step, args=(*answer, True))
         st.button("I do not agree", key="decline", on_click=session.step, args=(*answer, False))
+
+
+def consent_facts(design: Design) -> list[str]:
+    """What the page of the consent says after its text: how long it takes, withdrawing, what else is recorded."""
+    told = ["away", *(["trace"] if design.interaction_trace else [])]
+    if design.recruiting.of_platform:
+        told.append("outside")
+    recorded = [_TEXTS.recorded[name] for name in told]
+    return [_extent(design), _TEXTS.withdrawal[design.consent.withdrawal], *recorded]
 
 
 def questions(asked: Sequence[IntakeQuestion], participant_id: int) -> None:

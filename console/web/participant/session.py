@@ -16,6 +16,7 @@ from console.studies.sessions.stages import ParticipantStage
 from console.web.review import actions, shortcuts
 from console.web.sign_in import current_identity, participant_secret
 from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.messages import refusal_words
 from console.web.widgets.participant_stage import head_html, prose_html
 from storage import tables
 from storage.errors import StorageError
@@ -76,7 +77,7 @@ def step(action: Callable[..., Any], *arguments: Any) -> None:
     try:
         action(*arguments)
     except (ConsoleError, StorageError) as refusal:
-        st.session_state["refusal"] = str(refusal) or str(type(refusal).__doc__)
+        st.session_state["refusal"] = refusal_words(refusal)
 
 
 def continue_button(words: str, key: str, action: Callable[..., Any], *arguments: Any, undoes: bool = False) -> None:

@@ -13,7 +13,16 @@ from console.web.participant import session
 from console.web.participant.onboarding import points
 from console.web.participant.session import continue_button
 from console.web.review import own_items
-from console.web.widgets.participant_stage import clock_html, head_html, points_html, prose_html
+from console.web.sign_in import participant_outside_id
+from console.web.widgets.participant_stage import (
+    clock_html,
+    consent_link_html,
+    formatted_prose_html,
+    head_html,
+    points_html,
+    prose_html,
+    way_back_html,
+)
 from storage.tables import StudyStatus
 
 _CHECK_EVERY_S = 3
@@ -62,8 +71,11 @@ def agents_working() -> None:
 def pause(until_ms: int, position: Position, participant_id: int) -> None:
     """A break that ends by itself or when the participant says so."""
     st.html(head_html("Time for a break", over=f"{position.condition - 1} of {position.conditions} parts are done"))
+    if position.sentence:
+        st.html(prose_html(position.sentence))
     _clock(until_ms)
-    continue_button("Go on now", f"end-break-{position.condition}", steps.end_break, participant_id)
+    if not position.sentence:
+        continue_button("Go on now", f"end-break-{position.condition}", steps.end_break, participant_id)
 
 
 def paused(position: Position) -> None:
@@ -74,12 +86,44 @@ def paused(position: Position) -> None:
         _check_again()
 
 
-def finished(code: str | None) -> None:
-    """Thanks, and the code that proves it."""
-    st.html(head_html("Thank you, that was all"))
+def finished(position: Position) -> None:
+    """Thanks, what the study was about, the way back, and the code that proves that one has taken part."""
+    design, code = position.design, position.completion_code
+    st.html(head_html("Thank you, that was all") + (formatted_prose_html(design.debriefing.text) if design else ""))
+    if design is None:
+        return
+    way_back(design, design.recruiting.completion_url, code or "", "This button says there that you have finished.")
     if code:
-        st.html(prose_html("This code shows that you have taken part to the end. Copy it before you close the page."))
+        platform = design.recruiting.of_platform
+        copied = f"Copy it into the task's page on {platform.title}" if platform else "Copy it"
+        kept = "Keep it in case anything goes wrong" if design.recruiting.completion_url else copied
+        words = f"This code shows that you have taken part to the end. {kept} before you close the page."
+        st.html(prose_html(words))
         st.code(code, language=None, width=260)
+    if design.consent.text.strip():
+        st.html(consent_link_html())
+
+
+def screened_out(position: Position) -> None:
+    """Whom an answer keeps from taking part is told so, and led back."""
+    words = "Thank you for your interest. By your answers you are not among those whom this study is about."
+    st.html(head_html("You cannot take part") + prose_html(f"{words} Your answers were not kept."))
+    if position.design:
+        way_back(position.design, position.design.recruiting.screen_out_url, "", "This button says there why you left.")
+
+
+def way_back(design: Design, address: str, code: str, words: str) -> None:
+    """The link back to where the participant came from; nothing where the design names none."""
+    platform = design.recruiting.of_platform
+    if not address:
+        return
+    found = design.recruiting.way_back(address, participant_outside_id(), code)
+    if found:
+        title = f"Back to {platform.title}" if platform else "Back"
+        st.html(prose_html(words) + way_back_html(title, found))
+    else:
+        lost = "The way back needs the browser in which you came. Open this page there, or ask the researchers."
+        st.html(prose_html(lost))
 
 
 def declined() -> None:

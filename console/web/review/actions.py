@@ -9,6 +9,7 @@ import streamlit as st
 from console.auth.origin import acting
 from console.database import Session, now_ms, reading, review_queue, writing
 from console.errors import ConsoleError, Refused
+from console.language import _
 from console.review import decisions, inbox, notes
 from console.review.consequences import consequence
 from console.review.edits import OtherTool
@@ -90,21 +91,23 @@ def flash_html() -> str:
 
 def answer_html(answer: tables.Decision, claim: Claim | None = None) -> str:
     """What the reviewer answered to the item that this tab looks back at, as HTML."""
-    state = "it is handed over" if answer.delivered_ms else "can still be taken back"
     said = words_to_agent(answer)
-    words = f" “{said}”" if said else ""
+    given = f"{_(answer.decision)} “{said}”" if said else _(answer.decision)
+    told = _("Your answer to {item}: {answer} (it is handed over).")
+    if not answer.delivered_ms:
+        told = _("Your answer to {item}: {answer} (can still be taken back).")
     changed = (
         change_html(decisions.pending_action(claim), answer.edited_action) if answer.edited_action and claim else ""
     )
-    return done_html(f"Your answer to {named(answer.item_id)}: {answer.decision}{words} ({state}).") + changed
+    return done_html(told.format(item=named(answer.item_id), answer=given)) + changed
 
 
 def show_kept_words() -> None:
     """Says with which item words wait that went while they were typed, and opens it again."""
     item = st.session_state.get("kept_words")
     if item is not None:
-        show_problem(f"Your words on {named(item)} were not sent; they wait with it.")
-        st.button("Open it again", key=f"again-{alias(item)}", on_click=open_again, args=(item,))
+        show_problem(_("Your words on {item} were not sent; they wait with it.").format(item=named(item)))
+        st.button(_("Open it again"), key=f"again-{alias(item)}", on_click=open_again, args=(item,))
 
 
 @in_words
@@ -151,7 +154,7 @@ def decide(
         refuse(refusal)
         if isinstance(refusal, OtherTool):
             st.session_state["other_tool"] = (item, drafts.written(claim))
-            st.session_state["refusal"] += " Press “Send edit” again for that."
+            st.session_state["refusal"] += " " + _("Press “Send edit” again for that.")
         if words:
             drafts.save_draft(alias(item), words)
 
@@ -164,7 +167,7 @@ def _answer(
     if decision == DecisionKind.EDIT and remedy is None:
         instead = drafts.written(claim)
         if instead != decisions.pending_action(claim) and st.session_state.get("compared") != (item, instead):
-            raise Refused("Compare what changes, then send it.")
+            raise Refused(_("Compare what changes, then send it."))
     same_press = instead is not None and st.session_state.get("other_tool") == (item, instead)
     return decisions.Answer(
         decision,
@@ -183,8 +186,8 @@ def _say_what_came(run: tables.Run, row: DecisionRow, decision: str) -> None:
     st.session_state.get("unsent", {}).pop(row.item_id, None)
     st.session_state["answered_item"] = row.item_id
     if row.decision != decision:
-        answered = f"{_item_before(row.item_id)} was already answered with {row.decision}"
-        st.session_state["refusal"] = f"{answered}; press U to undo that."
+        answered = _("{item} was already answered with {answer}; press U to undo that.")
+        st.session_state["refusal"] = answered.format(item=_item_before(row.item_id), answer=_(row.decision))
         return
     with reading() as session:
         came_of_it = consequence(session, run, session.get_one(tables.Decision, row.id))
@@ -201,7 +204,7 @@ def leave_note(item: int) -> None:
     with writing() as session:
         own_claim(session, item, identity)
         notes.add_note(session, item, identity.name, text, now_ms())
-    st.session_state["done"] = f"Your note stays with {named(item)}."
+    st.session_state["done"] = _("Your note stays with {item}.").format(item=named(item))
 
 
 @in_words
@@ -215,11 +218,13 @@ def open_again(item: int) -> None:
     with reading() as session:
         wanted = session.get_one(tables.Item, item)
         if wanted.run_id not in reviewed_runs():
-            raise Refused(f"{named(item).capitalize()} is not one of this page's run.")
+            raise Refused(_("{item} is not one of this page's run.").format(item=_begun(named(item))))
         run = session.get_one(tables.Run, wanted.run_id)
         claim = decisions.open_item(review_queue(), session, run, item, identity.name, now_ms())
     if isinstance(claim, NoClaim):
-        raise Refused(f"{named(item).capitalize()} cannot be opened: {inbox.why_not_that(claim)}")
+        told = _("{item} cannot be opened: {why}")
+        raise Refused(told.format(item=_begun(named(item)), why=inbox.why_not_that(claim)))
+    st.session_state["opened_item"] = item
 
 
 @in_words
@@ -230,7 +235,7 @@ def decide_remedy(item: int, number: int) -> None:
         refuse_nobody()
         return
     with reading() as session:
-        claim, _ = own_open_claim(session, item, identity)
+        claim, _run = own_open_claim(session, item, identity)
     decide(item, DecisionKind.EDIT, remedy=remedy_of(claim, number))
 
 
@@ -243,9 +248,10 @@ def skip(item: int) -> None:
         return
     try:
         with reading() as session:
-            claim, _ = own_open_claim(session, item, identity)
+            claim, _run = own_open_claim(session, item, identity)
         review_queue().skip(item_id=item, reviewer=identity.name, token=claim.token, now_ms=now_ms())
-        st.session_state["done"] = f"{_item_before(item)} goes back to the queue; it comes last for you."
+        done = _("{item} goes back to the queue; it comes last for you.")
+        st.session_state["done"] = done.format(item=_item_before(item))
     except (ConsoleError, StorageError) as refusal:
         refuse(refusal)
 
@@ -262,7 +268,7 @@ def undo(current: int | None) -> None:
         reviewed = [session.get_one(tables.Run, run_id) for run_id in reviewed_runs()]
         latest = [last for run in reviewed if (last := decisions.last_decision(session, run, identity.name))]
     if not latest:
-        st.session_state["refusal"] = "You have no decision here that could still be taken back."
+        st.session_state["refusal"] = _("You have no decision here that could still be taken back.")
     else:
         take_back(max(latest, key=lambda row: row.id or 0).item_id, current)
 
@@ -277,7 +283,7 @@ def take_back(item: int, current: int | None) -> None:
     queue = review_queue()
     try:
         with reading() as session:
-            _, run = own_open_claim(session, item, identity)
+            _claim, run = own_open_claim(session, item, identity)
             now = decisions.claim_of(session, current, identity.name) if current and current != item else None
         queue.undo(item_id=item, reviewer=identity.name, now_ms=now_ms(), lease_ms=run.lease_ms)
         if now:
@@ -285,7 +291,7 @@ def take_back(item: int, current: int | None) -> None:
             with suppress(NotYours):
                 queue.release(item_id=now.item_id, reviewer=identity.name, token=now.token, now_ms=now_ms())
         st.session_state["looking_back"] = st.session_state["answered_item"] = None
-        st.session_state["done"] = f"Taken back: {named(item)} waits for your answer again."
+        st.session_state["done"] = _("Taken back: {item} waits for your answer again.").format(item=named(item))
     except (ConsoleError, StorageError) as refusal:
         refuse(refusal)
 
@@ -300,7 +306,7 @@ def browse_answers(item: int, step: int) -> None:
         answered = inbox.my_items(session, reviewed_runs(), identity.name)
     position = (answered.index(item) if item in answered else -1) + step
     if position >= len(answered):
-        st.session_state["refusal"] = "There is no earlier answer of yours here."
+        st.session_state["refusal"] = _("There is no earlier answer of yours here.")
         return
     st.session_state["looking_back"] = answered[position] if position >= 0 else None
 
@@ -309,7 +315,7 @@ def edit(item: int | None) -> None:
     """Opens the field for another action, or closes it; says why where the pending one was not shown whole."""
     seen = st.session_state.get("seen")
     if item is not None and seen is not None and not seen.action_whole:
-        st.session_state["refusal"] = decisions.NOT_WHOLE
+        st.session_state["refusal"] = _(decisions.NOT_WHOLE)
         return
     st.session_state["editing"] = item
 
@@ -333,5 +339,9 @@ def edit_as_text(item: int, as_text: bool) -> None:
 
 
 def _item_before(item: int) -> str:
-    words = named(item, here=False)
+    return _begun(named(item, here=False))
+
+
+def _begun(words: str) -> str:
+    """The words as they begin a sentence."""
     return words[:1].upper() + words[1:]

@@ -11,6 +11,7 @@ from console.auth.identity import Identity, Role
 from console.auth.origin import acting
 from console.database import now_ms, reading
 from console.errors import ConsoleError
+from console.language import _, ngettext
 from console.review import aftermath, decisions, inbox
 from console.review.aftermath import WordsTally
 from console.runs.options import run_options
@@ -39,11 +40,11 @@ def show_nothing_left(
     show_empty_state(inbox.headline(claim), f"{inbox.why_nothing(claim)} {_what_now(claim, who, may_start)}".strip())
     with st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", key="what-now"):
         if may_start:
-            words = key_label("Let the agents try again", "Enter")
+            words = key_label(_("Let the agents try again"), "Enter")
             st.button(words, key="try-again", type="primary", on_click=_ask_for_round, args=(run.name,))
-        st.page_link(ANSWERS, label="What came of my answers", query_params={"run": run.name})
+        st.page_link(ANSWERS, label=_("What came of my answers"), query_params={"run": run.name})
         if who.has(Role.RESEARCHER) and claim.reason == NoClaimReason.BUDGET_SPENT:
-            st.page_link(RUNS, label="Raise the budget on Runs", query_params={"run": run.name})
+            st.page_link(RUNS, label=_("Raise the budget on Runs"), query_params={"run": run.name})
     if tally:
         st.caption(tally.in_words)
     if may_start and run_options(run).goes_on:
@@ -53,12 +54,12 @@ def show_nothing_left(
 
 def _what_now(claim: NoClaim, who: Identity, may_start: bool) -> str:
     if may_start:
-        return "The agents can try again with what you said."
+        return _("The agents can try again with what you said.")
     if claim.reason != NoClaimReason.BUDGET_SPENT:
         return ""
     if who.has(Role.RESEARCHER):
-        return "Raise it on Runs, under Budget, and they come to review."
-    return "Nothing is left for you to do here; tell the researcher, who can raise it."
+        return _("Raise it on Runs, under Budget, and they come to review.")
+    return _("Nothing is left for you to do here; tell the researcher, who can raise it.")
 
 
 def _ask_for_round(run_name: str) -> None:
@@ -74,7 +75,8 @@ def _count_down(run_name: str, reviewer: str) -> None:
         return
     left = (last.deliverable_ms - now_ms()) / 1_000 if last else 0
     if left > 0:
-        st.caption(f"They try again by themselves in {left:.0f} s, unless you take your last answer back.")
+        words = _("They try again by themselves in {seconds} s, unless you take your last answer back.")
+        st.caption(words.format(seconds=f"{left:.0f}"))
         return
     st.session_state["round_asked"] = (run_name, last.id if last else None)
     st.session_state["round_of"] = run_name
@@ -89,18 +91,19 @@ def show_round(run: tables.Run, who: Identity) -> None:
     if st.session_state.get("round_done", ("",))[0] != run.name:
         return
     with reading() as session:
-        waiting, _ = inbox.waits(session, run)
+        waiting, _oldest = inbox.waits(session, run)
         tally = aftermath.words_tally(session, run, who.name, unblinded=who.has(Role.RESEARCHER))
     done: Advance = st.session_state["round_done"][1]
-    attempts = "1 task was tried again" if done.revealed == 1 else f"{done.revealed} tasks were tried again"
-    show_empty_state("The agents have tried again", f"{attempts}. {tally.in_words if tally else ''}".strip())
+    attempts = ngettext("{count} task was tried again.", "{count} tasks were tried again.", done.revealed)
+    attempts = attempts.format(count=done.revealed)
+    show_empty_state(_("The agents have tried again"), f"{attempts} {tally.in_words if tally else ''}".strip())
     with st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", key="what-now"):
         if waiting:
-            words = key_label(f"Review next ({waiting} waiting)", "Enter")
+            words = key_label(_("Review next ({count} waiting)").format(count=waiting), "Enter")
             st.button(words, key="review-on", type="primary", on_click=_go_on)
         else:
-            st.button(key_label("Go on", "Enter"), key="review-on", on_click=_go_on)
-        st.page_link(ANSWERS, label="See what came of my words", query_params={"run": run.name})
+            st.button(key_label(_("Go on"), "Enter"), key="review-on", on_click=_go_on)
+        st.page_link(ANSWERS, label=_("See what came of my words"), query_params={"run": run.name})
     hotkeys({"enter": "review-on"}, item_id="round", enabled=True)
     st.stop()
 
@@ -111,10 +114,10 @@ def _go_on() -> None:
 
 def _play(run_name: str) -> None:
     """One round; an answer that can still be taken back is waited for, since its agent is to hear it too."""
-    bar = st.progress(0.0, text="The agents try again")
+    bar = st.progress(0.0, text=_("The agents try again"))
 
     def show(done: int, total: int) -> None:
-        bar.progress(done / max(total, 1), text=f"{done} of {total} attempts")
+        bar.progress(done / max(total, 1), text=_("{done} of {total} attempts").format(done=done, total=total))
 
     try:
         with acting(by_browser()):

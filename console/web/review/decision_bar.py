@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import streamlit as st
 
 from console.database import reading
+from console.language import _, digits, gettext_noop
 from console.review import decisions
 from console.review.consequences import is_judged
-from console.review.reasons import code_of, offered_reasons
+from console.review.reasons import code_of, offered_reasons, words_of
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, colleagues, drafts, edit_form, shortcuts
@@ -19,18 +20,18 @@ from console.web.review.hold import watch_hold
 from console.web.review.own_items import alias
 from console.web.review.remedies import remedy_keys, show_remedies
 from console.web.sign_in import current_identity
-from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.hotkeys import CTRL_ENTER, hotkeys, key_label
 from storage import tables
 from storage.queue import Claim, KeptDraft
 from storage.tables import DecisionKind, RunKind
 
-RULES = (
+RULES = gettext_noop(
     "Say what is wrong and what to do differently, in at most five sentences. "
     "Do not give the answer itself away: no product, page or value that the user did not name."
 )
 
-_ASKED = "What is wrong, and what to do differently? Do not give the answer away."
-_LABELS = {Label.ALIGNED: "It would be right", Label.MISALIGNED: "It would be wrong"}
+_ASKED = gettext_noop("What is wrong, and what to do differently? Do not give the answer away.")
+_LABELS = {Label.ALIGNED: gettext_noop("It would be right"), Label.MISALIGNED: gettext_noop("It would be wrong")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +113,12 @@ def _withheld(item: int) -> dict[str, str]:
 def _words_label(run: tables.Run) -> str:
     """What the words are, with what becomes of them where no agent reads them."""
     if run.study_id is not None:
-        return "Words to the agent"
+        return _("Words to the agent")
     if run.kind == RunKind.ARCHIVE:
-        return "Words to the agent, kept with the record"
+        return _("Words to the agent, kept with the record")
     if run.kind == RunKind.REPLAY:
-        return "Words to the agent, kept with the replay"
-    return "Words to the agent"
+        return _("Words to the agent, kept with the replay")
+    return _("Words to the agent")
 
 
 def _keys(claim: Claim, offer: _Offer, said: str) -> None:
@@ -141,9 +142,9 @@ def back_bar(claim: Claim) -> None:
     """The bar while looking back at one's own earlier answer."""
     item, name = claim.item_id, alias(claim.item_id)
     with st.bottom, st.container(key="decision-bar", horizontal=True):
-        st.button(key_label("Older", "K"), key=f"previous-{name}", on_click=actions.browse_answers, args=(item, 1))
-        st.button(key_label("Newer", "J"), key=f"next-{name}", on_click=actions.browse_answers, args=(item, -1))
-        st.button(key_label("Take it back", "U"), key=f"undo-{name}", on_click=actions.take_back, args=(item, None))
+        st.button(key_label(_("Older"), "K"), key=f"previous-{name}", on_click=actions.browse_answers, args=(item, 1))
+        st.button(key_label(_("Newer"), "J"), key=f"next-{name}", on_click=actions.browse_answers, args=(item, -1))
+        st.button(key_label(_("Take it back"), "U"), key=f"undo-{name}", on_click=actions.take_back, args=(item, None))
         shortcuts.help_button(item)
     bound = {"k": f"previous-{name}", "arrowleft": f"previous-{name}", "?": f"keys-{name}"}
     bound |= {"j": f"next-{name}", "arrowright": f"next-{name}", "u": f"undo-{name}"}
@@ -153,8 +154,8 @@ def back_bar(claim: Claim) -> None:
 def empty_bar(more: dict[str, str] | None = None) -> None:
     """The bar when there is no item: only the way back is open; `more` are further keys of the page."""
     with st.bottom, st.container(key="decision-bar", horizontal=True):
-        st.button(key_label("Look back", "K"), key="previous-0", on_click=actions.browse_answers, args=(0, 1))
-        st.button(key_label("Undo", "U"), key="undo-0", on_click=actions.undo, args=(None,))
+        st.button(key_label(_("Look back"), "K"), key="previous-0", on_click=actions.browse_answers, args=(0, 1))
+        st.button(key_label(_("Undo"), "U"), key="undo-0", on_click=actions.undo, args=(None,))
     bound = {"k": "previous-0", "arrowleft": "previous-0", "u": "undo-0"}
     hotkeys(bound | (more or {}), item_id="none", enabled=shortcuts.enabled())
 
@@ -167,9 +168,9 @@ def _reasons(item: int, offered: tuple[str, ...], drafted: str, *, digits: bool)
         st.session_state[key] = [code for code in drafted.split() if code in codes]
     with st.container(key="reasons-digits" if digits else "reasons-plain"):
         st.pills(
-            "What is wrong",
+            _("What is wrong"),
             [code_of(words) for words in offered],
-            format_func=lambda code: code.replace("-", " "),
+            format_func=lambda code: _(words_of(code)),
             selection_mode="multi",
             key=key,
             on_change="ignore",
@@ -182,14 +183,14 @@ def _words_field(item: int, drafted: str, label: str) -> None:
     words = st.session_state.get("unsent", {}).pop(item, "") or drafted
     if key not in st.session_state and words:
         st.session_state[key] = words
-    st.text_area(label, key=key, height=74, help=RULES, placeholder=_ASKED, max_chars=decisions.MAX_FEEDBACK)
+    st.text_area(label, key=key, height=74, help=_(RULES), placeholder=_(_ASKED), max_chars=decisions.MAX_FEEDBACK)
 
 
 def _show_whole_button(claim: Claim) -> None:
     action = decisions.pending_action(claim)
-    st.caption(decisions.NOT_WHOLE)
+    st.caption(_(decisions.NOT_WHOLE))
     st.button(
-        key_label(f"Show the whole action ({len(action):,} characters)", "O"),
+        key_label(_("Show the whole action ({count} characters)").format(count=digits(len(action))), "O"),
         key=f"whole-{alias(claim.item_id)}",
         type="primary",
         on_click=actions.show_whole_action,
@@ -201,24 +202,24 @@ def _buttons(offer: _Offer) -> None:
     item, name = offer.item, alias(offer.item)
     with st.container(horizontal=True, key="decisions"):
         if offer.halted:
-            words = "Send words" if offer.words else "Let it try again"
-            _button(words, "Ctrl+Enter", f"submit-{name}", item, DecisionKind.RESPOND, primary=True)
+            words = _("Send words") if offer.words else _("Let it try again")
+            _button(words, CTRL_ENTER, f"submit-{name}", item, DecisionKind.RESPOND, primary=True)
         elif offer.editing:
-            _button("Send edit", "Ctrl+Enter", f"submit-{name}", item, DecisionKind.EDIT, primary=True)
-            st.button(key_label("Cancel", "E"), key=f"edit-{name}", on_click=actions.cancel_edit, args=(item,))
+            _button(_("Send edit"), CTRL_ENTER, f"submit-{name}", item, DecisionKind.EDIT, primary=True)
+            st.button(key_label(_("Cancel"), "E"), key=f"edit-{name}", on_click=actions.cancel_edit, args=(item,))
         else:
             off = offer.withheld
-            approve, reject = ("Right", "Wrong") if offer.judged else ("Approve", "Reject")
+            approve, reject = (_("Right"), _("Wrong")) if offer.judged else (_("Approve"), _("Reject"))
             _button(approve, "A", f"approve-{name}", item, DecisionKind.APPROVE, disabled="approve" in off)
             _button(reject, "X", f"reject-{name}", item, DecisionKind.REJECT, disabled="reject" in off)
             if offer.edits:
-                begin, named = actions.edit, key_label("Edit", "E")
+                begin, named = actions.edit, key_label(_("Edit"), "E")
                 st.button(named, key=f"edit-{name}", on_click=begin, args=(item,), disabled="edit" in off)
-        st.button(key_label("Skip", "S"), key=f"skip-{name}", on_click=actions.skip, args=(item,))
-        st.button(key_label("Undo", "U"), key=f"undo-{name}", on_click=actions.undo, args=(item,))
-        st.button(key_label("Back", "K"), key=f"previous-{name}", on_click=actions.browse_answers, args=(item, 1))
+        st.button(key_label(_("Skip"), "S"), key=f"skip-{name}", on_click=actions.skip, args=(item,))
+        st.button(key_label(_("Undo"), "U"), key=f"undo-{name}", on_click=actions.undo, args=(item,))
+        st.button(key_label(_("Back"), "K"), key=f"previous-{name}", on_click=actions.browse_answers, args=(item, 1))
         if offer.escalates or offer.labels:
-            with st.popover("More", key=f"more-{name}"):
+            with st.popover(_("More"), key=f"more-{name}"):
                 _more(offer)
         shortcuts.help_button(item)
 
@@ -227,10 +228,10 @@ def _more(offer: _Offer) -> None:
     if offer.escalates:
         colleagues.buttons(offer.item)
     if offer.labels:
-        st.caption("Send the words alone; the action does not run. Would it have been right?")
+        st.caption(_("Send the words alone; the action does not run. Would it have been right?"))
         for label, words in _LABELS.items():
             answer = (offer.item, "respond", label)
-            st.button(words, key=f"{label}-{alias(offer.item)}", on_click=actions.decide, args=answer)
+            st.button(_(words), key=f"{label}-{alias(offer.item)}", on_click=actions.decide, args=answer)
 
 
 def _button(

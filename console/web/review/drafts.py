@@ -10,6 +10,7 @@ import streamlit as st
 
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
+from console.language import _
 from console.review import decisions
 from console.review.edit_fields import EditField, edit_fields, written_action
 from console.review.edits import TOOL_SCHEMA
@@ -22,7 +23,7 @@ from storage.queue import Claim
 def show_unsent() -> None:
     """Draws the words that could not be stored, so that they can be copied; they come back once they can be."""
     for words in st.session_state.get("unsent", {}).values():
-        st.caption("Your words are kept in this tab:")
+        st.caption(_("Your words are kept in this tab:"))
         st.code(words, language=None, wrap_lines=True)
 
 

@@ -8,6 +8,7 @@ import orjson
 import streamlit as st
 
 from console.errors import BadInput, Refused
+from console.language import _
 from console.review import decisions
 from console.review.edit_fields import (
     EditField,
@@ -35,9 +36,9 @@ def edit_form(claim: Claim, draft: str) -> None:
             _draw_fields(item, fields)
         else:
             key = drafts.text_key(item)
-            st.text_area("Do this instead", key=key, height="content", on_change=drafts.keep_edit, args=(item,))
+            st.text_area(_("Do this instead"), key=key, height="content", on_change=drafts.keep_edit, args=(item,))
         if edit_fields(decisions.pending_action(claim), drafts.tool_schema(claim)):
-            words = "Write it as one text" if fields else "Back to a field for each argument"
+            words = _("Write it as one text") if fields else _("Back to a field for each argument")
             st.button(
                 words,
                 key=f"as-{alias(item)}",
@@ -95,7 +96,7 @@ def _draw_short(item: int, number: int, field: EditField) -> None:
 def _label(field: EditField) -> str:
     """Its name and kind; the name is the agent's text, which must not be read as Markdown."""
     name = "".join(sign if sign.isalnum() or sign.isspace() else f"\\{sign}" for sign in field.name)
-    return f"{name} ({field.kind})"
+    return f"{name} ({_(field.kind)})"
 
 
 def _show_change(claim: Claim) -> None:
@@ -104,7 +105,7 @@ def _show_change(claim: Claim) -> None:
     try:
         edited = drafts.written(claim)
         if edited == pending:
-            st.html('<p class="ia-none">Nothing is changed yet.</p>')
+            st.html(f'<p class="ia-none">{plain(_("Nothing is changed yet."))}</p>')
             return
         st.html(change_html(pending, edited))
         st.session_state["compared"] = (claim.item_id, edited)

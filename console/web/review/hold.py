@@ -9,10 +9,12 @@ import streamlit as st
 
 from console.database import now_ms, reading, review_queue
 from console.errors import ConsoleError
+from console.language import _
 from console.review import decisions
 from console.web.review import actions
 from console.web.review.own_items import alias, named
 from console.web.sign_in import current_identity
+from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_problem
 from storage.errors import StorageError
 from storage.queue import Claim
@@ -32,7 +34,8 @@ def watch_hold(claim: Claim, lease_ms: int) -> None:
         _show_over(claim.item_id)
         return
     minutes = left // _MINUTE_MS
-    st.html(f'<p class="ia-hold">held for you {f"{minutes} min" if minutes else "less than a minute"} more</p>')
+    held = _("held for you {minutes} min more") if minutes else _("held for you less than a minute more")
+    st.html(f'<p class="ia-hold">{plain(held.format(minutes=minutes))}</p>')
 
 
 def _looked_up(claim: Claim, lease_ms: int) -> int:
@@ -54,5 +57,6 @@ def _looked_up(claim: Claim, lease_ms: int) -> int:
 
 
 def _show_over(item: int) -> None:
-    show_problem(f"Your hold on {named(item)} has run out, so the queue has it back. Your words are kept with it.")
-    st.button("Open it again", key=f"again-{alias(item)}", on_click=actions.open_again, args=(item,))
+    over = _("Your hold on {item} has run out, so the queue has it back. Your words are kept with it.")
+    show_problem(over.format(item=named(item)))
+    st.button(_("Open it again"), key=f"again-{alias(item)}", on_click=actions.open_again, args=(item,))

@@ -13,9 +13,11 @@ from console.auth.identity import Identity, Role
 from console.auth.kept_secrets import kept_secret
 from console.database import Session
 from console.errors import ConsoleError, Refused
+from console.language import _, gettext_noop
 from console.review import decisions
 from console.studies.sessions import joining, presence, steps
 from console.web.sign_in import current_identity
+from console.web.widgets.messages import refusal_words
 from storage import tables
 from storage.errors import StorageError
 from storage.queue import Claim
@@ -47,7 +49,7 @@ def own_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, t
     claim = decisions.claim_of(session, item, identity.name)
     run = session.get_one(tables.Run, claim.run_id)
     if run.study_id is not None:
-        raise Refused(f"{identity.name} has not claimed item {item}; claim it first.")
+        raise Refused(decisions.not_claimed(identity.name, item))
     return claim, run
 
 
@@ -64,11 +66,11 @@ def _participant(session: Session) -> tables.Participant:
     """The participant of this tab, looked up by their secret: a code can have been somebody else's before."""
     participant = joining.found(session, st.session_state.get("me") or "")
     if participant is None:
-        raise Refused(_WITHDRAWN)
+        raise Refused(_(_WITHDRAWN))
     return participant
 
 
-_WITHDRAWN = "You have withdrawn from the study meanwhile, so nothing of this was recorded."
+_WITHDRAWN = gettext_noop("You have withdrawn from the study meanwhile, so nothing of this was recorded.")
 
 
 def set_reviewed_runs(*run_ids: int | None) -> None:
@@ -80,8 +82,8 @@ def named(item: int, *, here: bool = True) -> str:
     """The item in words, whether it is still here or gone; its number would only puzzle a participant of a study."""
     identity = current_identity()
     if identity and identity.has(Role.PARTICIPANT):
-        return "this item" if here else "the item before"
-    return f"item {item}"
+        return _("this item") if here else _("the item before")
+    return _("item {number}").format(number=item)
 
 
 def alias(item: int) -> str:
@@ -108,13 +110,13 @@ def item_called(name: str) -> int | None:
 
 def refuse_nobody() -> None:
     """Says to whom this tab belonged why the button did nothing."""
-    over = "Your session is over, so nothing of this was recorded."
-    st.session_state["refusal"] = _WITHDRAWN if st.session_state.get("me") else over
+    over = _("Your session is over, so nothing of this was recorded.")
+    st.session_state["refusal"] = _(_WITHDRAWN) if st.session_state.get("me") else over
 
 
 def refuse(refusal: Exception) -> None:
     """Keeps why something was refused for the page that follows."""
-    st.session_state["refusal"] = str(refusal) or str(type(refusal).__doc__)
+    st.session_state["refusal"] = refusal_words(refusal)
 
 
 def reviewed_runs() -> Sequence[int]:

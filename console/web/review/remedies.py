@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from console.language import _
 from console.review.remedies import remedies
 from console.web.review import actions
 from console.web.review.own_items import alias
@@ -21,7 +22,9 @@ def show_remedies(claim: Claim) -> None:
     found = remedies(claim)[:_MOST]
     if not found:
         return
-    st.caption("The agent thought of this itself; press one, or its number, to send it back with that action instead:")
+    st.caption(
+        _("The agent thought of this itself; press one, or its number, to send it back with that action instead:")
+    )
     with st.container(horizontal=True, key="remedies"):
         for number, action in enumerate(found, start=1):
             # In code, since the text is the agent's: as Markdown it could draw anything.

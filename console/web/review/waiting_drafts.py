@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from console.language import _
 from console.review.inbox import WaitingDraft
 from console.web.review import actions
 from console.web.review.after_last import REVIEW
@@ -18,10 +19,11 @@ def show_waiting_drafts(drafts: Sequence[WaitingDraft], run_name: str) -> None:
     """Draws the words of each, as text, with a button that opens its item again."""
     if not drafts:
         return
-    st.header("Not sent yet", anchor=False)
+    st.header(_("Not sent yet"), anchor=False)
     for draft in drafts:
         with st.container(border=True, key=f"draft-{draft.item}"):
-            st.caption(f"Item {draft.item}")
+            st.caption(_("Item {number}").format(number=draft.item))
             st.text(draft.words)
-            if st.button("Open it again", key=f"again-{draft.item}", on_click=actions.open_again, args=(draft.item,)):
+            key, args = f"again-{draft.item}", (draft.item,)
+            if st.button(_("Open it again"), key=key, on_click=actions.open_again, args=args):
                 st.switch_page(REVIEW, query_params={"run": run_name})

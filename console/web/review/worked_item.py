@@ -8,6 +8,7 @@ from __future__ import annotations
 import streamlit as st
 
 from console.auth.identity import Identity, Role
+from console.language import _, gettext_noop
 from console.review.presentation import Flag, Standing, checkpoint_presentation
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
@@ -32,7 +33,7 @@ _EXAMPLE = Checkpoint(
     action="click[Buy Now]",
 )
 _FLAG = Flag("rules", 0.83, 0.5, ("The user asked for green; the colour that was chosen last is blue.",))
-_WHY = (
+_WHY = gettext_noop(
     "The price and the size are right, the colour is not: green was asked for and blue was chosen. So it is rejected, "
     "with the reason “wrong option” (key 2) or a few words. The agent reads them and tries again."
 )
@@ -42,13 +43,15 @@ def show_first(identity: Identity | None) -> None:
     """Shows the worked item where the address asks for it, and stops the page there until its reader goes on."""
     if identity is None or identity.has(Role.PARTICIPANT) or WELCOME not in st.query_params:
         return
-    st.title("One worked item, then yours")
+    st.title(_("One worked item, then yours"))
     st.caption(
-        "An agent was stopped before something final, and a person says whether it may go on. Read from the top: what "
-        "was asked, what the agent is about to do, what differs. Each review costs one inspection of a budget."
+        _(
+            "An agent was stopped before something final, and a person says whether it may go on. Read from the top: "
+            "what was asked, what the agent is about to do, what differs. Each review costs one inspection of a budget."
+        )
     )
-    st.html(explained_html("", "Reject", _WHY, agrees=True))
-    st.button(key_label("Go to my first item", "Enter"), key="first-item", type="primary", on_click=_go)
+    st.html(explained_html("", _("Reject"), _(_WHY), agrees=True))
+    st.button(key_label(_("Go to my first item"), "Enter"), key="first-item", type="primary", on_click=_go)
     st.html(presentation_html(checkpoint_presentation(_EXAMPLE, flag=_FLAG, standing=Standing.WAITS)))
     hotkeys({"enter": "first-item"}, item_id=WELCOME, enabled=True)
     st.stop()

@@ -17,7 +17,7 @@ from console.studies.design import FACTORS, Design, Factor, conditions, varied
 from console.studies.design.model import REPLAY, Comparison, Order
 from console.web.studies import form_parts as tables
 from console.web.studies.draft import start_at
-from console.web.studies.form_parts import checks, consent, instructions, people
+from console.web.studies.form_parts import asked, checks, consent, instructions, people
 
 Mapping = dict[str, Any]
 
@@ -32,7 +32,7 @@ def show_form(draft: Mapping, archives: Sequence[str]) -> tuple[Mapping, dict[st
     parts: Mapping = {}
     slots: dict[str, Callable[[str], object]] = {}
     basis = partial(_basis, archives=archives)
-    groups: list[Callable[[Mapping], Mapping]] = [basis, _comparison, people, consent, instructions, checks]
+    groups: list[Callable[[Mapping], Mapping]] = [basis, _comparison, people, consent, instructions, asked, checks]
     for place, draw in enumerate(groups):
         with st.container(border=place < _OPEN):
             part = draw(draft)
@@ -63,7 +63,9 @@ def _basis(draft: Mapping, *, archives: Sequence[str]) -> Mapping:
         placeholder="no limit",
         help="Per participant, condition and trial: a number such as 10, or a share of the first trial such as 50%",
     )
-    return {"name": said, "source": source, "tasks": tasks, "trials": trials, "budget": budget or None, "seed": drawn}
+    free = st.toggle("Inspections of halted trials cost nothing", key=start_at("halted_free", draft["halted_free"]))
+    sizes = {"tasks": tasks, "trials": trials, "budget": budget or None, "halted_free": free}
+    return {"name": said, "source": source, **sizes, "seed": drawn}
 
 
 def _place(actor: str, source: Mapping, archives: Sequence[str]) -> Mapping:
@@ -94,13 +96,33 @@ def _comparison(draft: Mapping) -> Mapping:
     first = order.selectbox(
         "Order", get_args(Order), key=start_at("order", draft["order"]), disabled=comparison == "between"
     )
+    tasks = _tasks_met(draft, comparison)
     spelt = st.toggle("Spell each condition out", key=start_at("spelt", bool(draft.get("conditions"))))
     given = (
         {"conditions": tables.conditions(draft.get("conditions") or _crossed(draft))}
         if spelt
         else {"factors": _factors(draft)}
     )
-    return {"comparison": comparison, "order": first, **given, "estimands": _estimands(draft["estimands"], given)}
+    stated = {"estimands": _estimands(draft["estimands"], given)}
+    return {"comparison": comparison, "order": first, **tasks, **given, **stated}
+
+
+def _tasks_met(draft: Mapping, comparison: str) -> Mapping:
+    """Whether conditions within participants share their tasks, and how long people wait in between."""
+    between = comparison == "between"
+    left, right = st.columns(2, vertical_alignment="bottom")
+    same = left.toggle(
+        "The same tasks in every condition", key=start_at("same_tasks", draft["same_tasks"]), disabled=between
+    )
+    hours = right.number_input(
+        "Wash-out between conditions, hours",
+        0.0,
+        2_160.0,
+        step=1.0,
+        key=start_at("washout", draft["washout_hours"]),
+        disabled=between,
+    )
+    return {"same_tasks": same and not between, "washout_hours": 0.0 if between else hours}
 
 
 _MEASURE_NAMES = {

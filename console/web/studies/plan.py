@@ -41,7 +41,8 @@ _KINDS = {"human": "person", "oracle": "oracle", "noisy": "noisy", "rules": "rul
 def summary(design: Design, places: Sequence[PlannedCondition]) -> None:
     """The design in a sentence."""
     arms, people = len(conditions(design)), len({place.number for place in places})
-    each = f"{design.tasks} tasks in each" if design.comparison == "within" else f"the same {design.tasks} tasks"
+    own = design.comparison == "within" and not design.same_tasks
+    each = f"{design.tasks} tasks in each" if own else f"the same {design.tasks} tasks"
     limit = f"{design.budget} inspections a trial" if design.budget else "no limit of inspections"
     st.text(
         f"{_of(arms, 'condition')}, {_of(people, 'participant')}, {each}, {_of(design.trials, 'trial')}, {limit}; "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
 from console.database import database_url, now_ms, reading
-from console.studies.report import ReportStamp, bundle
+from console.studies.report import bundle, stamped
 from console.studies.results import TABLES, csv_files
 from console.studies.sessions import lifecycle
 from console.web.studies.results_data import Results, results_of
@@ -18,9 +20,9 @@ def show(study: tables.Study) -> None:
     """Makes the report when asked, and once for each state of the study."""
     found = results_of(study)
     say(
-        "One zip: report.html with plots, tables, methods and data dictionary, which needs no network; the tidy CSVs "
-        "that everything in it is computed from; the computed tables, contrasts.csv among them; a script that computes "
-        "them again; the design; and checksums of all."
+        "One zip, laid out for a repository such as OSF: report.html, which needs no network and prints on A4; the "
+        "tidy CSVs that everything in it is computed from, and their codebook; every computed number and sentence, "
+        "contrasts.csv among them; a script that computes them again; the plan; the materials; and checksums of all."
     )
     made = f"report-of-{study.id}"
     with st.container(horizontal=True):
@@ -50,8 +52,8 @@ def show(study: tables.Study) -> None:
 def _report(_url: str, found: Results) -> bytes:
     with reading() as session:
         study = lifecycle.get(session, found.name)
-        design, plan = lifecycle.design_of(study), lifecycle.plan_fingerprint(session, study)
-    return bundle(design, _frames(found), ReportStamp(now_ms(), found.version, plan))
+        design, stamp = lifecycle.design_of(study), stamped(session, study, now_ms())
+    return bundle(design, _frames(found), replace(stamp, data_version=found.version))
 
 
 def _frames(found: Results) -> dict[str, pd.DataFrame]:

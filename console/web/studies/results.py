@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 
 from console.database import reading
-from console.detection.evaluation import paper
 from console.studies.analysis import ANALYSES
 from console.studies.results import Headline, condition_runs
 from console.web.detectors import oversight
 from console.web.studies import picker, results_parts
 from console.web.studies.results_data import Results, results_of
 from console.web.widgets.messages import show_empty_state
-from console.web.widgets.tables import show_rows
 from storage import tables
 
 
@@ -49,22 +47,6 @@ def _headline(head: Headline) -> None:
     st.html(f'<div class="ia-status">{"".join(f"<span>{part}</span>" for part in parts if part)}</div>')
 
 
-def _paper(found: Results, _chosen: Mapping[str, str]) -> None:
-    with st.expander(f"Beside it: the {paper.SOURCE}, Table 9"):
-        st.caption(
-            "The paper's own user study: three people, 100 WebShop tasks, words as feedback, success after trial 3 "
-            "(33.0% in trial 0). Not measured here."
-        )
-        if found.environment != "webshop":
-            st.caption(f"It is of WebShop; this study is of {found.environment or 'a log'}.")
-        rows = [
-            {"detector": one.detector, "people": f"{one.people:.1f} ± {one.sd:.1f}", "model": f"{one.model:.1f}"}
-            for one in paper.user_study()
-        ]
-        titles = {"detector": "detector", "people": "people's feedback, %", "model": "GPT-4-Turbo's feedback, %"}
-        show_rows(rows, titles, numbers=("people", "model"), label="Table 9")
-
-
 def _participant(found: Results, chosen: Mapping[str, str]) -> None:
     """The oversight curve of one participant's run, of the chosen condition where one was chosen."""
     condition = chosen.get("condition")
@@ -81,5 +63,5 @@ def _participant(found: Results, chosen: Mapping[str, str]) -> None:
     oversight.oversight_of(run.name)
 
 
-EXTRAS: dict[str, Callable[[Results, Mapping[str, str]], None]] = {"success": _paper, "oversight": _participant}
+EXTRAS: dict[str, Callable[[Results, Mapping[str, str]], None]] = {"oversight": _participant}
 """By the analysis that they stand below; each is told what was chosen there."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from console.language import _, ngettext
 from console.review.aftermath import Aftermath
 from console.review.presentation import preview
 from console.web.widgets.edit_change import change_html
@@ -28,29 +29,34 @@ def aftermath_html(one: Aftermath) -> str:
     row = one.decision
     words = f'<p class="ia-said">“{plain(one.words)}”</p>' if one.words else ""
     edited = change_html(one.action, row.edited_action) if row.edited_action else ""
+    where = _("trial {trial} · item {number}").format(trial=one.trial, number=row.item_id)
     return (
         f'<li class="ia-aftermath"><p class="ia-asked-for">{_task(one.instruction)}</p>'
-        f'<p class="ia-given"><b>{plain(row.decision)}</b> · <code>{plain(preview(one.action))}</code>'
-        f" · <span>trial {one.trial} · item {row.item_id}</span></p>{words}{edited}{_outcome(one)}</li>"
+        f'<p class="ia-given"><b>{plain(_(row.decision))}</b> · <code>{plain(preview(one.action))}</code>'
+        f" · <span>{plain(where)}</span></p>{words}{edited}{_outcome(one)}</li>"
     )
 
 
 def _task(text: str) -> str:
     if len(text) <= _CHARS:
         return plain(text)
-    return fold(plain(preview(text, _CHARS)), "show all", text, (), "")
+    return fold(plain(preview(text, _CHARS)), _("show all"), text, (), "")
 
 
 def _outcome(one: Aftermath) -> str:
     if one.after is None:
         return f'<p class="ia-came">{plain(one.state)}</p>'
-    kinds = [kind for kind, _ in compared(one.before, one.after)]
+    kinds = [kind for kind, _action in compared(one.before, one.after)]
     removed, added = kinds.count("removed"), kinds.count("added")
-    change = f"{removed} actions gone, {added} new" if removed or added else "nothing: the same actions again"
+    change = _("nothing: the same actions again")
+    if removed or added:
+        change = ngettext("{count} action gone, {added} new", "{count} actions gone, {added} new", removed)
+        change = change.format(count=removed, added=added)
     # What changed is what the page is for; what did not is one line.
     opened = " open" if removed or added else ""
     css = "ia-stamp ia-solved" if one.is_solved else "ia-stamp"
     return (
-        f'<p class="ia-came">next attempt <b class="{css}">{plain(one.ending)}</b></p><details class="ia-fold"{opened}>'
-        f'<summary data-note="{change}">what changed</summary>{diff_of_actions(one.before, one.after)}</details>'
+        f'<p class="ia-came">{plain(_("next attempt"))} <b class="{css}">{plain(one.ending)}</b></p>'
+        f'<details class="ia-fold"{opened}><summary data-note="{plain(change)}">{plain(_("what changed"))}</summary>'
+        f"{diff_of_actions(one.before, one.after)}</details>"
     )

@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any
 
+from console.language import _, ngettext
 from console.review.long_texts import CAP
 from console.web.widgets.markup import plain
 
@@ -76,17 +77,19 @@ def patch_lines(patch: str) -> Lines:
 def diff_html(lines: Lines) -> str:
     """The lines as HTML, an element for each run of one kind; a long diff folded behind how much it changes."""
     drawn = "".join(
-        f'<div class="ia-{kind}">{plain(chr(10).join(f"{_SIGNS[kind]}{line}" for _, line in run))}</div>'
+        f'<div class="ia-{kind}">{plain(chr(10).join(f"{_SIGNS[kind]}{line}" for _kind, line in run))}</div>'
         for kind, run in groupby(lines, key=lambda line: line[0])
     )
-    kinds = [kind for kind, _ in lines]
-    told = f"{_count(kinds, 'removed')}, {_count(kinds, 'added')}"
+    kinds = [kind for kind, _line in lines]
+    removed, added = kinds.count("removed"), kinds.count("added")
+    told = ", ".join(
+        (
+            ngettext("{count} line removed", "{count} lines removed", removed).format(count=removed),
+            ngettext("{count} line added", "{count} lines added", added).format(count=added),
+        )
+    )
+    note = _("show all {count} lines").format(count=len(lines))
     body = f'<div class="ia-lines">{drawn}</div>'
     if len(lines) <= _FEW_LINES:
         return body
-    return f'<details class="ia-fold"><summary data-note="show all {len(lines)} lines">{told}</summary>{body}</details>'
-
-
-def _count(kinds: Sequence[str], kind: str) -> str:
-    count = kinds.count(kind)
-    return f"{count} line{'' if count == 1 else 's'} {kind}"
+    return f'<details class="ia-fold"><summary data-note="{plain(note)}">{plain(told)}</summary>{body}</details>'

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
+from console.language import _, digits, ngettext
 from console.review.long_texts import CAP, blocks, capped
 from console.review.plain_text import ODD, code_point
 from console.review.presentation import is_long, preview, spans
@@ -48,7 +49,8 @@ def marked(text: str, stated: Sequence[Term]) -> str:
 
 def all_of(text: str) -> str:
     """The words beneath a text that is shown in part."""
-    return f'<span class="ia-all">all {len(text):,} characters: under “Whole texts”, beneath the steps</span>'
+    words = _("all {count} characters: under “Whole texts”, beneath the steps").format(count=digits(len(text)))
+    return f'<span class="ia-all">{plain(words)}</span>'
 
 
 def in_blocks(text: str) -> str:
@@ -72,4 +74,6 @@ def fold(summary: str, note: str, text: str, stated: Sequence[Term], css: str) -
 def size(text: str) -> str:
     """How much is folded away, in words."""
     lines = text.count("\n") + 1
-    return f"{lines} lines" if lines > 1 else f"{len(text):,} characters"
+    if lines > 1:
+        return ngettext("{count} line", "{count} lines", lines).format(count=digits(lines))
+    return ngettext("{count} character", "{count} characters", len(text)).format(count=digits(len(text)))

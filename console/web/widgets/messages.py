@@ -6,6 +6,7 @@ from html import escape
 
 import streamlit as st
 
+from console.language import _
 from console.web.widgets.markup import plain
 
 
@@ -28,6 +29,11 @@ def problem_html(sentence: str) -> str:
     """A refusal as one line of HTML."""
     lines = "".join(f"<p>{escape(line)}</p>" for line in sentence.splitlines() if line.strip())
     return f'<div class="ia-problem" role="alert">{lines}</div>'
+
+
+def refusal_words(refusal: Exception) -> str:
+    """Why something was refused, in the reader's language where the catalogue has it."""
+    return _(str(refusal) or str(type(refusal).__doc__))
 
 
 def show_done(sentence: str) -> None:

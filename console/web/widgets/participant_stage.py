@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
+from console.language import _
+from console.studies.design.formatted_text import formatted_html
 from console.web.widgets.markup import plain
 from console.web.widgets.status import budget_meter_html
 
@@ -19,6 +22,28 @@ def prose_html(text: str) -> str:
     return f'<div class="ia-prose">{plain(text.strip())}</div>' if text.strip() else ""
 
 
+def formatted_prose_html(text: str) -> str:
+    """A text of the researcher's with its headings, lists and stressed words; nothing else in it is markup."""
+    return f'<div class="ia-prose ia-formatted">{formatted_html(text)}</div>' if text.strip() else ""
+
+
+def scale_item_html(question: str, low: str, high: str, *, optional: bool = False) -> str:
+    """A question with what stands at both ends of its scale, where it has one."""
+    left_out = " <small>(you may leave this out)</small>" if optional else ""
+    ends = f'<span class="ia-ends"><span>{plain(low)}</span><span>{plain(high)}</span></span>' if low or high else ""
+    return f'<p class="ia-question">{plain(question)}{left_out}</p>{ends}'
+
+
+def way_back_html(words: str, address: str) -> str:
+    """The one link that leads back to where the participant came from, in this tab."""
+    return f'<a class="ia-way-back" href="{escape(address)}" target="_self" rel="noreferrer">{plain(words)}</a>'
+
+
+def consent_link_html() -> str:
+    """Where the consent can be read again, printed and saved."""
+    return '<p class="ia-small"><a href="/my-consent" target="_blank">Your consent, to print or to save</a></p>'
+
+
 def points_html(points: Sequence[str]) -> str:
     """A few sentences, one beneath the other."""
     return f'<ul class="ia-points">{"".join(f"<li>{plain(point)}</li>" for point in points)}</ul>' if points else ""
@@ -27,9 +52,9 @@ def points_html(points: Sequence[str]) -> str:
 def explained_html(given: str, right: str, why: str, *, agrees: bool) -> str:
     """One's own answer beside the right one, and why that is right."""
     css = "ia-explained ia-agrees" if agrees else "ia-explained"
-    own = f"<dt>your answer</dt><dd>{plain(given)}</dd>" if given else ""
+    own = f"<dt>{plain(_('your answer'))}</dt><dd>{plain(given)}</dd>" if given else ""
     return (
-        f'<section class="{css}" role="status"><dl class="ia-facts">{own}<dt>right answer</dt>'
+        f'<section class="{css}" role="status"><dl class="ia-facts">{own}<dt>{plain(_("right answer"))}</dt>'
         f"<dd><b>{plain(right)}</b></dd></dl>{prose_html(why)}</section>"
     )
 
@@ -43,6 +68,7 @@ def progress_html(item: str, *beside: str, cap: int | None = None, used: int = 0
 
 
 def clock_html(left_ms: int) -> str:
-    """The time that is left, in minutes and seconds."""
+    """The time that is left, in minutes and seconds, with hours where there are any."""
     minutes, seconds = divmod(max(0, -(-left_ms // 1_000)), 60)
-    return f'<p class="ia-clock" role="timer" aria-live="off">{minutes}:{seconds:02d}</p>'
+    told = f"{minutes // 60}:{minutes % 60:02d}" if minutes >= 60 else f"{minutes}"
+    return f'<p class="ia-clock" role="timer" aria-live="off">{told}:{seconds:02d}</p>'

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from console.language import _, digits
 from console.review.long_texts import BLOCK, capped, is_clipped
 from console.trajectory.checkpoints import Call, calls
 from console.trajectory.provenance import Source
 from console.web.widgets.file_changes import arguments_with_changes
 from console.web.widgets.markup import in_blocks, plain
 
+_STEP = re.compile(r"step (?P<number>\d+)(?:, (?P<tool>.*))?")
 _LARGE_CHARS = 160
 _FEW = 4
 _SHOWN_CHARS, _SHOWN_LINES = 600, 6
@@ -35,14 +38,13 @@ def action_html(action: str, stamp: str, *, whole: bool = True, origins: Mapping
 
 def _beginning(action: str, stamp: str) -> str:
     shown = capped("\n".join(action[:_SHOWN_CHARS].split("\n")[:_SHOWN_LINES]), _SHOWN_CHARS)
-    note = (
-        f'<p class="ia-all">the first {len(shown):,} of {len(action):,} characters; press “Show the whole action”</p>'
-    )
+    words = _("the first {shown} of {count} characters; press “Show the whole action”")
+    note = f'<p class="ia-all">{plain(words.format(shown=digits(len(shown)), count=digits(len(action))))}</p>'
     return f'<div class="ia-line"><pre class="ia-action ia-lengthy">{plain(shown)}…</pre>{stamp}</div>{note}'
 
 
 def _exact(action: str) -> str:
-    return f'<details class="ia-fold ia-exact"><summary>exact text</summary>{_text(action)}</details>'
+    return f'<details class="ia-fold ia-exact"><summary>{plain(_("exact text"))}</summary>{_text(action)}</details>'
 
 
 def _text(text: str) -> str:
@@ -70,14 +72,29 @@ def _call(call: Call, beside: str, origins: Mapping[str, str]) -> str:
         for name, change, value in arguments_with_changes(call.arguments)
     )
     css = "ia-arguments ia-many" if len(call.arguments) > _FEW else "ia-arguments"
-    return f'{name}<table class="{css}">{rows}</table>' if rows else f'{name}<p class="ia-none">no arguments</p>'
+    return (
+        f'{name}<table class="{css}">{rows}</table>'
+        if rows
+        else f'{name}<p class="ia-none">{plain(_("no arguments"))}</p>'
+    )
 
 
 def _origin(origin: str | None) -> str:
     if not origin:
         return ""
-    told = origin if origin == Source.WORKED_OUT else f"from {origin}"
+    words = origin_words(origin)
+    told = words if origin == Source.WORKED_OUT else _("from {origin}").format(origin=words)
     return f'<td class="ia-origin">{plain(told)}</td>'
+
+
+def origin_words(origin: str) -> str:
+    """Where an argument's value comes from, in the reader's language; the tool keeps its name."""
+    found = _STEP.fullmatch(origin)
+    if found is None:
+        return _(origin)
+    if found["tool"]:
+        return _("step {number}, {tool}").format(number=found["number"], tool=found["tool"])
+    return _("step {number}").format(number=found["number"])
 
 
 def _value(value: Any) -> str:

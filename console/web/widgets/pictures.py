@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import streamlit as st
 
 from console.database import reading
+from console.language import _
 from console.review.presentation import Block, Presentation
 from console.runs.pictures import load_pictures
 from console.trajectory import Picture
@@ -26,21 +27,22 @@ def show_pictures(presentation: Presentation) -> None:
     key = f"pictures-{named[0][1].digest[:12]}-{len(named)}"
     wanted = named if st.session_state.get(key) else few
     with reading() as session:
-        stored = load_pictures(session, [picture for _, picture in wanted])
+        stored = load_pictures(session, [picture for _name, picture in wanted])
     with st.container(key="pictures"):
-        st.html(f'<h2 class="ia-whole-head">Pictures</h2>{"".join(_figure(one, stored) for one in wanted)}')
+        st.html(
+            f'<h2 class="ia-whole-head">{plain(_("Pictures"))}</h2>{"".join(_figure(one, stored) for one in wanted)}'
+        )
         if len(wanted) < len(named):
-            st.button(
-                f"Show all {len(named)} pictures", key=f"{key}-button", on_click=_open, args=(key,), type="tertiary"
-            )
+            words = _("Show all {count} pictures").format(count=len(named))
+            st.button(words, key=f"{key}-button", on_click=_open, args=(key,), type="tertiary")
 
 
 def _named(presentation: Presentation) -> Iterator[tuple[str, Picture]]:
     for picture in presentation.pictures:
-        yield str(Block.OPENING), picture
+        yield _(Block.OPENING), picture
     for step in presentation.steps:
         for picture in step.pictures:
-            yield f"Step {step.number}", picture
+            yield _("Step {number}").format(number=step.number), picture
 
 
 def _few(named: list[tuple[str, Picture]]) -> Iterator[tuple[str, Picture]]:
@@ -55,7 +57,8 @@ def _figure(named: tuple[str, Picture], stored: dict[str, tuple[str, bytes]]) ->
     name, picture = named
     words = plain(f"{name}: {picture.text}")
     if picture.digest not in stored:
-        return f'<p class="ia-figure">{words}, which is not stored here</p>'
+        lacking = plain(_("{picture}, which is not stored here")).format(picture=words)
+        return f'<p class="ia-figure">{lacking}</p>'
     kind, data = stored[picture.digest]
     source = f"data:{kind};base64,{b64encode(data).decode()}"
     return (

@@ -1,35 +1,36 @@
-"""The status of a review queue: the budget meter, the status line above an item, and the list of items that wait."""
+"""The status of a review queue: the budget meter, the status line above an item, and the agent that waits for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import streamlit as st
 
+from console.language import _, digits
 from console.review.inbox import Waiter
 from console.web.widgets.markup import plain
 
 
-def show_budget_meter(cap: int | None, used: int, *, label: str = "Inspections") -> None:
+def show_budget_meter(cap: int | None, used: int, *, label: str = "") -> None:
     """Draws the meter with its label; `cap` is None where the budget is unlimited."""
-    st.html(f'<div class="ia-budget"><b>{plain(label)}</b> {budget_meter_html(cap, used)}</div>')
+    st.html(f'<div class="ia-budget"><b>{plain(label or _("Inspections"))}</b> {budget_meter_html(cap, used)}</div>')
 
 
 def budget_meter_html(cap: int | None, used: int) -> str:
     """The meter as one line of HTML: `12 of 50, 38 left`."""
     if cap is None:
-        return f'<span class="ia-meter"><b>{used:,}</b> used, no cap</span>'
+        words = plain(_("{used} used, no cap")).format(used=f"<b>{digits(used)}</b>")
+        return f'<span class="ia-meter">{words}</span>'
     left = max(cap - used, 0)
     share = 100 if cap == 0 else min(100 * used / cap, 100)
     state = " ia-spent" if left == 0 else " ia-low" if left <= cap * 0.1 else ""
-    words = f"<b>{used:,}</b> of {cap:,}, " + ("all spent" if left == 0 else f"{left:,} left")
+    words = _("{used} of {cap}, all spent") if left == 0 else _("{used} of {cap}, {left} left")
+    words = plain(words).format(used=f"<b>{digits(used)}</b>", cap=digits(cap), left=digits(left))
     return (
-        f'<span class="ia-meter{state}" role="meter" aria-label="budget" aria-valuemin="0" aria-valuemax="{cap}" '
-        f'aria-valuenow="{min(used, cap)}"><span class="ia-track"><span class="ia-used" style="width:{share:.1f}%">'
-        f"</span></span>{words}</span>"
+        f'<span class="ia-meter{state}" role="meter" aria-label="{plain(_("budget"))}" aria-valuemin="0" '
+        f'aria-valuemax="{cap}" aria-valuenow="{min(used, cap)}"><span class="ia-track">'
+        f'<span class="ia-used" style="width:{share:.1f}%"></span></span>{words}</span>'
     )
 
 
@@ -40,34 +41,22 @@ _SILENT_MS = 10_000
 """An agent that lives shows it every two seconds; one that was silent for so long may not."""
 
 
-def show_waiting_list(
-    rows: Sequence[dict[str, Any]],
-    waiters: Mapping[int, Waiter],
-    *,
-    total: int,
-    oldest_ms: int | None,
-    now_ms: int,
-) -> None:
-    """Draws the rows of `inbox.waiting`, the next to be offered first, each with the agent that waits for it."""
-    oldest = f", the oldest for {age(now_ms - oldest_ms)}" if oldest_ms else ""
-    more = f'<p class="ia-more">… and {total - len(rows)} more.</p>' if total > len(rows) else ""
-    drawn = "".join(_row(row, waiters.get(row["item"].id), now_ms) for row in rows)
-    head = f"<p><b>{total}</b> waiting{oldest}. The next to be offered stands first.</p>"
-    st.html(f'<div class="ia-waiting">{head}<ol>{drawn}</ol>{more}</div>')
-
-
 def waiter_html(waiter: Waiter, now_ms: int) -> str:
     """Which agent waits until when, and for how long it has not been heard of where that is long."""
-    said = f"<b>{plain(waiter.agent)}</b> "
+    until, left = "", ""
     if waiter.deadline_ms is None:
-        said += "waits"
+        said = _("{agent} waits")
     elif waiter.deadline_ms < now_ms:
-        said += "waits no more: what is decided now is recorded and lets nothing run"
+        said = _("{agent} waits no more: what is decided now is recorded and lets nothing run")
     else:
-        until = datetime.fromtimestamp(waiter.deadline_ms / 1_000, UTC)
-        said += f"waits until {until:%H:%M:%S} UTC ({age(waiter.deadline_ms - now_ms)})"
+        until = f"{datetime.fromtimestamp(waiter.deadline_ms / 1_000, UTC):%H:%M:%S} UTC"
+        left = age(waiter.deadline_ms - now_ms)
+        said = _("{agent} waits until {time} ({left})")
+    told = plain(said).format(agent=f"<b>{plain(waiter.agent)}</b>", time=until, left=left)
     silent_ms = 0 if waiter.heard_ms is None else now_ms - waiter.heard_ms
-    return said + (f", not heard of for {age(silent_ms)}" if silent_ms >= _SILENT_MS else "")
+    if silent_ms < _SILENT_MS:
+        return told
+    return plain(_("{agent_waits}, not heard of for {age}")).format(agent_waits=told, age=age(silent_ms))
 
 
 def age(elapsed_ms: int) -> str:
@@ -76,27 +65,9 @@ def age(elapsed_ms: int) -> str:
         return f"{max(elapsed_ms, 0) // 1_000} s"
     if elapsed_ms < _HOUR:
         return f"{elapsed_ms // _MINUTE} min"
-    return f"{elapsed_ms // _HOUR} h" if elapsed_ms < 2 * _DAY else f"{elapsed_ms // _DAY} days"
-
-
-def _row(row: dict[str, Any], waiter: Waiter | None, now_ms: int) -> str:
-    item = row["item"]
-    halted = row["score"] is None
-    score, css = ("halted", "ia-score ia-score-halted") if halted else (f"{row['score']:.2f}", "ia-score")
-    why = (row["rationale"] or "The trial got stuck; it needs words.").splitlines()[0]
-    passed = row.get("escalation")
-    badge = f'<span class="ia-stamp">{plain(passed.badge)}</span> ' if passed else ""
-    return (
-        f'<li><span class="{css}">{score}</span><span class="ia-what">{badge}<b>{plain(_short(row["instruction"]))}</b>'
-        f"<small>{plain(_short(why))}</small>"
-        f"{f'<small>{waiter_html(waiter, now_ms)}</small>' if waiter else ''}</span>"
-        f'<span class="ia-age">trial {item.trial} · {age(now_ms - item.created_ms)}</span></li>'
-    )
-
-
-def _short(text: str, limit: int = 180) -> str:
-    one_line = " ".join(text.split())
-    return one_line if len(one_line) <= limit else one_line[: limit - 1] + "…"
+    if elapsed_ms < 2 * _DAY:
+        return f"{elapsed_ms // _HOUR} h"
+    return _("{count} days").format(count=elapsed_ms // _DAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +97,17 @@ def status_line_html(
     trials: int | None = None,
 ) -> str:
     """The line as HTML, with the agent that waits for the item; `trials` is how many attempts the run makes at most."""
-    attempt = f" (attempt {trial + 1} of {trials})" if trials else ""
-    oldest = f" (oldest {age(now_ms - progress.oldest_ms)})" if progress.oldest_ms else ""
-    pace = f" · {progress.seconds:.0f} s each" if progress.seconds is not None else ""
+    attempt = _("trial {trial} (attempt {number} of {trials})") if trials else _("trial {trial}")
+    attempt = plain(attempt).format(trial=trial, number=trial + 1, trials=trials)
+    waiting = _("waiting {count} (oldest {age})") if progress.oldest_ms else _("waiting {count}")
+    waiting = plain(waiting).format(count=f"<b>{progress.waiting}</b>", age=age(now_ms - (progress.oldest_ms or 0)))
+    mine = _("you {count}") if progress.seconds is None else _("you {count} · {seconds} s each")
+    mine = plain(mine).format(count=f"<b>{progress.mine}</b>", seconds=f"{progress.seconds or 0:.0f}")
     parts = (
-        f"<b>{plain(progress.run)}</b> · trial {trial}{attempt}",
-        f"waiting <b>{progress.waiting}</b>{oldest}",
+        f"<b>{plain(progress.run)}</b> · {attempt}",
+        waiting,
         budget_meter_html(cap, used),
-        f"you <b>{progress.mine}</b>{pace}",
+        mine,
         *([waiter_html(waiter, now_ms)] if waiter else []),
     )
     return f'<div class="ia-status">{"".join(f"<span>{part}</span>" for part in parts)}</div>'

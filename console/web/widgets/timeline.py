@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from console.language import _, ngettext
 from console.review.long_texts import CAP, capped
 from console.review.presentation import Block, Presentation, ShownStep, is_long, occurring
 from console.trajectory.checkpoints import Call
@@ -29,23 +30,23 @@ def timeline_rows(presentation: Presentation) -> Iterator[str]:
     for index, step in enumerate(presentation.steps):
         if step.after and not after:
             after = True
-            yield f'<li class="ia-divider">{plain(Block.AFTER)}</li>'
+            yield f'<li class="ia-divider">{plain(_(Block.AFTER))}</li>'
         yield _row(step, stated, last=index == len(presentation.steps) - 1)
 
 
 def _top(presentation: Presentation) -> str:
-    jump = f'<a class="ia-jump" href="#{LAST}">to the last</a>' if len(presentation.steps) > 1 else ""
+    jump = f'<a class="ia-jump" href="#{LAST}">{plain(_("to the last"))}</a>' if len(presentation.steps) > 1 else ""
     count = presentation.steps[-1].number if presentation.steps else 0
-    words = plain(Block.STEPS.lower()).removesuffix("s" if count == 1 else "")
+    words = plain(ngettext("{count} step", "{count} steps", count).format(count=count))
     opening = "" if presentation.instructed else opening_html(presentation)
-    return f'<div class="ia-stepshead"><h2>{count} {words}</h2>{jump}</div>{opening}'
+    return f'<div class="ia-stepshead"><h2>{words}</h2>{jump}</div>{opening}'
 
 
 def opening_html(presentation: Presentation) -> str:
     """What the agent saw first, folded, as HTML; empty where there is nothing."""
     if not presentation.opening:
         return ""
-    return fold(plain(Block.OPENING), size(presentation.opening), presentation.opening, (), "ia-opening")
+    return fold(plain(_(Block.OPENING)), size(presentation.opening), presentation.opening, (), "ia-opening")
 
 
 def _row(step: ShownStep, stated: Sequence[Term], *, last: bool) -> str:
@@ -72,7 +73,7 @@ def _parts(step: ShownStep, stated: Sequence[Term]) -> Iterator[str]:
     if step.action:
         yield _acted(step.action)
     if step.stamp:
-        yield f'<span class="ia-stamp">{plain(step.stamp)}</span>'
+        yield f'<span class="ia-stamp">{plain(_(step.stamp))}</span>'
     if step.thought:
         yield f'<p class="ia-thought">{marked(step.thought, ())}</p>'
     if step.observation:

@@ -7,7 +7,8 @@ from itertools import islice
 
 import streamlit as st
 
-from console.environments.evidence import LIMITS, WORDS, Table
+from console.environments.evidence import LIMITS, ORIGIN, WORDS, Table
+from console.language import _, digits
 from console.review.long_texts import capped, is_clipped
 from console.review.presentation import (
     LAST_SEEN_CHARS,
@@ -23,7 +24,7 @@ from console.trajectory.checkpoints import Checkpoint
 from console.trajectory.terms import Term
 from console.web.widgets.file_changes import arguments_with_changes
 from console.web.widgets.markup import all_of, fold, marked, plain, with_names
-from console.web.widgets.pending_action import action_html, json_calls
+from console.web.widgets.pending_action import action_html, json_calls, origin_words
 from console.web.widgets.pictures import show_pictures
 from console.web.widgets.steps import show_further_steps
 from console.web.widgets.timeline import opening_html, timeline_html, timeline_rows
@@ -105,7 +106,7 @@ def _blocks(presentation: Presentation, action_whole: bool) -> Iterator[str]:
 
 
 def _block(heading: Block, css: str, inner: str) -> str:
-    return f'<section class="ia-block {css}"><h2>{plain(heading)}</h2><div class="ia-body">{inner}</div></section>'
+    return f'<section class="ia-block {css}"><h2>{plain(_(heading))}</h2><div class="ia-body">{inner}</div></section>'
 
 
 def _task(presentation: Presentation) -> str:
@@ -118,7 +119,7 @@ def _task(presentation: Presentation) -> str:
     more = all_of(presentation.task) if len(text) < len(presentation.task) else ""
     drawn = f'<p class="{css}">{"".join(parts)}{plain(text[end:])}</p>'
     if len(text) > _UNFOLDED_CHARS:
-        note = f"show all {len(text):,} characters"
+        note = plain(_("show all {count} characters").format(count=digits(len(text))))
         drawn = f'<details class="ia-clip"><summary data-note="{note}">{drawn}</summary></details>'
     return f"{drawn}{more}{_terms(presentation)}"
 
@@ -138,22 +139,26 @@ def _shade(term: Term, css: str) -> str:
 
 
 def _terms(presentation: Presentation) -> str:
-    groups = _group("found", presentation.found, "ia-hit")
-    groups += _group("offered, not chosen", presentation.offered, "ia-miss")
-    groups += _group("not found", presentation.missing, "ia-miss")
+    groups = _group(_("found"), presentation.found, "ia-hit")
+    groups += _group(_("offered, not chosen"), presentation.offered, "ia-miss")
+    groups += _group(_("not found"), presentation.missing, "ia-miss")
     return f'<p class="ia-terms">{groups}</p>' if groups else ""
 
 
 def _group(name: str, stated: Sequence[Term], css: str) -> str:
     if not stated:
         return ""
-    chips = "".join(f'<span class="ia-chip {_shade(term, css)}">{plain(term.text)}</span>' for term in stated[:_CHIPS])
-    more = f" and {len(stated) - _CHIPS} more" if len(stated) > _CHIPS else ""
-    return f'<span class="ia-group"><b>{name}</b> {chips}{more}</span>'
+    # Between the chips and not in them, where a separator would stand on the side that the text begins.
+    chips = " · ".join(
+        f'<span class="ia-chip {_shade(term, css)}">{plain(term.text)}</span>' for term in stated[:_CHIPS]
+    )
+    left = len(stated) - _CHIPS
+    more = f" {plain(_('and {count} more').format(count=left))}" if left > 0 else ""
+    return f'<span class="ia-group"><b>{plain(name)}</b> {chips}{more}</span>'
 
 
 def _about(presentation: Presentation, whole: bool) -> str:
-    stamp = f'<span class="ia-stamp">{plain(presentation.stamp)}</span>' if presentation.stamp else ""
+    stamp = f'<span class="ia-stamp">{plain(_(presentation.stamp))}</span>' if presentation.stamp else ""
     origins = _origins(presentation, whole)
     seen = "".join(_seen(presentation, *one) for one in presentation.last_seen)
     if not presentation.action:
@@ -167,47 +172,48 @@ def _origins(presentation: Presentation, whole: bool) -> dict[str, str]:
     drawn = json_calls(presentation.action) if whole or not is_clipped(presentation.action) else []
     if presentation.table is None or len(drawn) != 1:
         return {}
-    names = {name for name, _, _ in arguments_with_changes(drawn[0].arguments)}
+    names = {name for name, _html, _value in arguments_with_changes(drawn[0].arguments)}
     origins = {row[0]: row[-1] for row in presentation.table.rows}
     return origins if origins.keys() <= names else {}
 
 
 def _seen(presentation: Presentation, number: int, text: str) -> str:
     """What the agent saw last, or what its customer said; whole, or behind its beginning."""
-    who = str(Block.LAST_SEEN) if number == presentation.last_seen[0][0] else "before"
-    who = str(Block.CUSTOMER) if number in presentation.customer else who
+    who = _("it saw last, step {number}") if number == presentation.last_seen[0][0] else _("before, step {number}")
+    who = _("the customer said, step {number}") if number in presentation.customer else who
     short = preview(text, LAST_SEEN_CHARS)
     if len(text) <= LAST_SEEN_CHARS:
         shown = f"<span>{marked(text, presentation.terms)}</span>"
     elif len(text) > _TWICE_CHARS:
-        shown = f"<span>{marked(short, presentation.terms)} (all of it at step {number}, below)</span>"
+        below = plain(_("(all of it at step {number}, below)").format(number=number))
+        shown = f"<span>{marked(short, presentation.terms)} {below}</span>"
     else:
-        shown = fold(
-            marked(short, presentation.terms), f"show all {len(text):,} characters", text, presentation.terms, ""
-        )
-    return f'<div class="ia-seen"><b>{plain(who.lower())}, step {number}</b> {shown}</div>'
+        note = _("show all {count} characters").format(count=digits(len(text)))
+        shown = fold(marked(short, presentation.terms), note, text, presentation.terms, "")
+    return f'<div class="ia-seen"><b>{plain(who.format(number=number))}</b> {shown}</div>'
 
 
 def _table(table: Table | None) -> str:
     """What was asked, offered and chosen, or where the arguments of a call come from."""
     if table is None:
         return ""
-    head = "".join(f"<th>{plain(name)}</th>" for name in table.columns)
-    rows = "".join("<tr>" + "".join(f"<td>{plain(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+    head = "".join(f"<th>{plain(_(name))}</th>" for name in table.columns)
+    told = table.rows if table.columns[-1] != ORIGIN else [(*row[:-1], origin_words(row[-1])) for row in table.rows]
+    rows = "".join("<tr>" + "".join(f"<td>{plain(cell)}</td>" for cell in row) + "</tr>" for row in told)
     return f'<table class="ia-evidence"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def _nothing(presentation: Presentation) -> str:
     stuck = presentation.heading is Block.STUCK
-    words = "No action is waiting: it stopped without a result." if stuck else "None was taken."
-    return f'<p class="ia-none">{words}</p>'
+    words = _("No action is waiting: it stopped without a result.") if stuck else _("None was taken.")
+    return f'<p class="ia-none">{plain(words)}</p>'
 
 
 def _belief(presentation: Presentation) -> str:
     text = f'<p class="ia-text">{marked(presentation.belief or "", presentation.terms)}</p>'
     if not presentation.unbelieved:
         return text
-    return f'{text}<p class="ia-terms">{_group("not in it", presentation.unbelieved, "ia-miss")}</p>'
+    return f'{text}<p class="ia-terms">{_group(_("not in it"), presentation.unbelieved, "ia-miss")}</p>'
 
 
 def _flag(flag: Flag) -> str:
@@ -224,8 +230,9 @@ def _other(flag: Flag) -> str:
 
 
 def _appeals(found: Sequence[tuple[int, str]]) -> str:
-    rows = "".join(f"<li>step {number}: “{plain(text)}”</li>" for number, text in found)
-    return f'<p>The record need not be obeyed.</p><ul class="ia-reasons">{rows}</ul>'
+    step = _("step {number}")
+    rows = "".join(f"<li>{plain(step.format(number=number))}: “{plain(text)}”</li>" for number, text in found)
+    return f'<p>{plain(_("The record need not be obeyed."))}</p><ul class="ia-reasons">{rows}</ul>'
 
 
 def _score(flag: Flag) -> str:
@@ -235,11 +242,14 @@ def _score(flag: Flag) -> str:
 
 def _named(flag: Flag) -> str:
     name = f"<b>{plain(flag.detector)}</b> " if flag.detector else ""
-    named, _, rest = flag.margin.partition(" ")
-    score, _, threshold = rest.partition(" ")
-    return name + (f'<span>{named} <b class="ia-number">{score}</b> {threshold}</span>' if score else "")
+    if flag.score is None or flag.threshold is None:
+        return name
+    over = _("score {score} over {threshold}, its threshold")
+    words = over if flag.score > flag.threshold else _("score {score} not over {threshold}, its threshold")
+    score = f'<b class="ia-number">{flag.score:.2f}</b>'
+    return f"{name}<span>{plain(words).format(score=score, threshold=f'{flag.threshold:.2f}')}</span>"
 
 
 def _facts(pairs: Sequence[tuple[str, str]]) -> str:
-    rows = "".join(f"<dt>{plain(name)}</dt><dd>{plain(value)}</dd>" for name, value in pairs)
+    rows = "".join(f"<dt>{plain(_(name))}</dt><dd>{plain(value)}</dd>" for name, value in pairs)
     return f'<dl class="ia-facts">{rows}</dl>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
@@ -9,6 +10,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from console.language import _
 from console.review.blinding import EarlierTrial
 from console.web.widgets.markup import plain
 
@@ -28,7 +30,7 @@ def earlier_trials_html(trials: Sequence[EarlierTrial], now: Sequence[str]) -> s
     """
     latest_first = sorted(trials, key=lambda trial: trial.trial, reverse=True)
     drawn = "".join(_trial(trial, now) for trial in latest_first)
-    return f'<div class="ia-sheet ia-earlier"><h2>Earlier trials</h2>{drawn}</div>'
+    return f'<div class="ia-sheet ia-earlier"><h2>{plain(_("Earlier trials"))}</h2>{drawn}</div>'
 
 
 def last_words_html(trials: Sequence[EarlierTrial], now: Sequence[str], trial: int) -> str:
@@ -37,18 +39,22 @@ def last_words_html(trials: Sequence[EarlierTrial], now: Sequence[str], trial: i
     if not said:
         return ""
     last = max(said, key=lambda earlier: earlier.trial)
-    when = "Last time" if last.trial == trial - 1 else f"In trial {last.trial}"
-    words = f"{when} you said “{plain(last.own_words)}”: <b>{_change(last.actions, now)}</b>"
-    return f'<p class="ia-last-words" role="note">{words}</p>'
+    when = _("Last time you said “{words}”: {change}")
+    if last.trial != trial - 1:
+        when = _("In trial {trial} you said “{words}”: {change}")
+    change = f"<b>{plain(_change(last.actions, now))}</b>"
+    told = plain(when).format(trial=last.trial, words=f"<bdi>{plain(last.own_words)}</bdi>", change=change)
+    return f'<p class="ia-last-words" role="note">{told}</p>'
 
 
 def _change(before: Sequence[str], now: Sequence[str]) -> str:
-    kinds = [kind for kind, _ in compared(before, now)]
+    kinds = [kind for kind, _action in compared(before, now)]
     if {*kinds} <= {"kept"}:
-        return "it changed nothing."
-    counts = f"{kinds.count('removed')} of its actions are gone, {kinds.count('added')} are new"
-    same = "and it ends in the same action" if before[-1:] == now[-1:] else "and it ends in another action"
-    return f"{counts}, {same}."
+        return _("it changed nothing.")
+    told = _("{gone} of its actions are gone, {new} are new, and it ends in another action.")
+    if before[-1:] == now[-1:]:
+        told = _("{gone} of its actions are gone, {new} are new, and it ends in the same action.")
+    return told.format(gone=kinds.count("removed"), new=kinds.count("added"))
 
 
 def diff_of_actions(before: Sequence[str], after: Sequence[str]) -> str:
@@ -72,18 +78,19 @@ def compared(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str,
 
 def _trial(trial: EarlierTrial, now: Sequence[str]) -> str:
     facts = (
-        ("your words", trial.own_words),
-        ("decision", trial.decision),
-        ("feedback", trial.feedback),
-        ("outcome", trial.outcome),
+        (_("your words"), trial.own_words),
+        (_("decision"), trial.decision),
+        (_("feedback"), trial.feedback),
+        (_("outcome"), _(trial.outcome) if trial.outcome else None),
     )
-    lines = "".join(f"<dt>{name}</dt><dd>{plain(value)}</dd>" for name, value in facts if value)
+    lines = "".join(f"<dt>{plain(name)}</dt><dd>{plain(value)}</dd>" for name, value in facts if value)
     listed = f'<dl class="ia-facts">{lines}</dl>' if lines else ""
-    kinds = [kind for kind, _ in compared(trial.actions, now)]
-    change = f"{kinds.count('added')} added, {kinds.count('removed')} removed, {kinds.count('kept')} kept"
+    kinds = Counter(kind for kind, _action in compared(trial.actions, now))
+    change = _("{added} added, {removed} removed, {kept} kept")
+    change = change.format(added=kinds["added"], removed=kinds["removed"], kept=kinds["kept"])
     return (
-        f'<section class="ia-trial"><h3>trial {trial.trial}</h3>{listed}'
-        f'<details class="ia-fold"><summary data-note="{change}">actions, then and now</summary>'
+        f'<section class="ia-trial"><h3>{plain(_("trial {trial}").format(trial=trial.trial))}</h3>{listed}'
+        f'<details class="ia-fold"><summary data-note="{plain(change)}">{plain(_("actions, then and now"))}</summary>'
         f"{diff_of_actions(trial.actions, now)}</details></section>"
     )
 

@@ -6,9 +6,10 @@ from zlib import crc32
 
 import streamlit as st
 
+from console.language import _, digits
 from console.review.long_texts import cut_texts
 from console.review.presentation import Presentation
-from console.web.widgets.markup import in_blocks
+from console.web.widgets.markup import in_blocks, plain
 
 
 def show_whole_texts(presentation: Presentation) -> None:
@@ -17,7 +18,7 @@ def show_whole_texts(presentation: Presentation) -> None:
     if not texts:
         return
     with st.container(key="whole-texts"):
-        st.html('<h2 class="ia-whole-head">Whole texts</h2>')
+        st.html(f'<h2 class="ia-whole-head">{plain(_("Whole texts"))}</h2>')
         for name, text in texts:
             _show(name, text)
 
@@ -30,10 +31,19 @@ def opened_texts(presentation: Presentation) -> frozenset[str]:
 def _show(name: str, text: str) -> None:
     key = _key(name, text)
     is_open = bool(st.session_state.get(key))
-    label = f"{name}: show {'less' if is_open else f'all {len(text):,} characters'}"
+    label = _("{text}: show less") if is_open else _("{text}: show all {count} characters")
+    label = label.format(text=_named(name), count=digits(len(text)))
     st.button(label, key=f"{key}-button", type="tertiary", on_click=_turn, args=(key, not is_open))
     if is_open:
         st.html(f'<div class="ia-sheet"><div class="ia-whole" tabindex="0">{in_blocks(text)}</div></div>')
+
+
+def _named(name: str) -> str:
+    """The name of a text, such as `step 3, observation`, in the reader's language."""
+    step, _comma, part = name.rpartition(", ")
+    if not step:
+        return _(part)
+    return _("step {number}, {tool}").format(number=step.removeprefix("step "), tool=_(part))
 
 
 def _turn(key: str, wanted: bool) -> None:

@@ -41,10 +41,12 @@ def test_nobody_else_takes_a_name_however_it_is_written(other):
     assert whose(accepted(token, "Grace")) == "Grace"
 
 
-@pytest.mark.parametrize("name", ["", "   ", "a\x1b[31m", "x" * 200])
+@pytest.mark.parametrize("name", ["", "   ", "a\x1b[31m", "x" * 61])
 def test_a_name_can_be_read(name):
+    token = invited()
     with pytest.raises(BadInput):
-        accepted(invited(), name)
+        accepted(token, name)
+    assert whose(accepted(token, "x" * 60)) == "x" * 60
 
 
 def test_an_invitation_opens_once_and_for_a_while():
@@ -136,6 +138,42 @@ def test_a_word_that_is_no_role_is_refused():
 def test_nobody_is_called_like_a_role(name):
     with writing() as session, pytest.raises(Refused, match="name of a role"):
         people.add_person(session, name, [Role.REVIEWER], now_ms())
+
+
+@pytest.mark.parametrize("name", ["boss@example.org", "boss\uff20example.org"])
+def test_nobody_takes_the_address_by_which_an_organisation_lets_somebody_else_in(name):
+    token = invited()
+    with pytest.raises(Refused, match="e-mail address"):
+        accepted(token, name)
+    assert whose(accepted(token, "Boss")) == "Boss"
+    assert whose(accepted(invited("boss@example.org"))) == "boss@example.org"
+
+
+def test_who_is_disabled_does_not_come_back_by_a_link_that_they_gave_out():
+    accepted(invited("Mallory", [Role.RESEARCHER]))
+    with writing() as session:
+        theirs = [invitations.invite(session, name, None, "Mallory", now_ms()) for name in ("Mallory II", None)]
+        others = invitations.invite(session, "Grace", None, "Ada", now_ms())
+        people.disable(session, people.person_of(session, "Mallory"), now_ms())
+    for token in theirs:
+        with pytest.raises(Refused, match="cannot be used"):
+            accepted(token, "Mallory III")
+    assert whose(accepted(others)) == "Grace"
+
+
+def test_an_admin_is_there_once_invited_and_until_disabled():
+    def is_there():
+        with reading() as session:
+            return people.has_admin(session)
+
+    assert not is_there()
+    invited("Rita", [Role.RESEARCHER])
+    assert not is_there()
+    invited("Ada", [Role.ADMIN])
+    assert is_there()
+    with writing() as session:
+        people.disable(session, people.person_of(session, "Ada"), now_ms())
+    assert not is_there()
 
 
 def test_a_session_in_use_is_noted_every_five_minutes():

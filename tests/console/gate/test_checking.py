@@ -127,6 +127,24 @@ def test_question_right_after_a_result_goes_on_in_the_same_trajectory(make_gate,
     assert [(one.n_steps, one.critical_action) for one in stored(tables.Trajectory)] == [(3, "pay[2]")]
 
 
+def test_agent_that_brings_no_result_goes_on_from_what_its_reviewers_made_of_each_action(make_gate, person, stored):
+    gate = make_gate()
+
+    def edited(steps, action, run_instead, task_id="march"):
+        waiting = gate.ask(TASK, steps, action, task_id=task_id)
+        person().answer("edit", edited_action=run_instead)
+        return gate.begin(waiting.look())
+
+    edited(STEPS, "pay[0]", "pay[none]", task_id="april")
+    gate.done(edited(STEPS, "pay[1]", "pay[half]"), "paid")
+    first = [*STEPS, ("pay[half]", "paid")]
+    edited(first, "pay[2]", "pay[quarter]")
+    gate.ask(TASK, [*first, ("pay[quarter]", "paid")], "pay[3]", task_id="march")
+    assert [(one.n_steps, one.critical_action) for one in stored(tables.Trajectory)] == [(2, "pay[0]"), (4, "pay[3]")]
+    gate.ask(TASK, [*first, ("pay[quarter]", "paid"), ("look[bills]", "none")], "pay[4]", task_id="march")
+    assert len(stored(tables.Trajectory)) == 3
+
+
 def test_other_branch_of_a_trial_leaves_what_reviewers_saw(make_gate, person, meanwhile, stored):
     gate = make_gate()
     meanwhile(lambda: [person().answer("reject"), person().answer("approve")])

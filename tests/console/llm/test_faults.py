@@ -5,7 +5,7 @@ import time
 import pytest
 
 from console.llm import LLM, BadReply, ModelRefused, ModelUnavailable, Reply, RequestRejected
-from tests.fakes.answers import Answer, Fault
+from tests.fakes.answers import Answer, Fault, Raw
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import MISHAPS, in_turn, mishap_prone
 
@@ -98,6 +98,59 @@ def test_a_content_filter_is_a_refusal(ask):
     with serving(in_turn(Answer([""], finish="content_filter"))) as endpoint:
         [failure], _ = ask(endpoint, "q")
     assert isinstance(failure, ModelRefused)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (
+            "content_filter",
+            "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+        ),
+        ("invalid_prompt", "Invalid prompt: your prompt was flagged as potentially violating our usage policy."),
+        ("data_inspection_failed", "Input data may contain inappropriate content."),
+    ],
+)
+def test_a_filter_before_the_model_that_answers_400_is_a_refusal_too(ask, code, said):
+    error = {"message": said, "type": None, "param": "prompt", "code": code, "innererror": {"code": "Responsible"}}
+    with serving(in_turn(Fault("400", document={"error": error}))) as endpoint:
+        [failure], _ = ask(endpoint, "q")
+    assert isinstance(failure, ModelRefused)
+    assert said in str(failure)
+    assert endpoint.requests == 1
+
+
+OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+ROUTED = {"error": {"message": "Provider returned error", "code": 502, "metadata": {"raw": "x"}}, "user_id": "u"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (Fault("529", document=OVERLOADED), "answered 529: Overloaded"),
+        (Raw(ROUTED), "without a single choice (Provider returned error)"),
+        (Raw({"id": "x", "choices": [], "usage": None}), "without a single choice."),
+        (Fault("page"), "answered 502: 502 Bad Gateway nginx"),
+    ],
+    ids=["overloaded", "an error within a success", "no choice", "a gateway's page"],
+)
+def test_what_stands_before_a_model_fails_in_its_own_form_and_is_asked_again(ask, fault, said):
+    with serving(in_turn(fault, "well")) as endpoint:
+        [reply], _ = ask(endpoint, "q")
+        assert (reply.text, endpoint.requests) == ("well", 2)
+    with serving(in_turn(fault)) as endpoint:
+        [failure], _ = ask(endpoint, "q", client={"retries": 0})
+    assert failure.retryable
+    assert said in str(failure)
+    assert "<" not in str(failure)
+
+
+def test_a_quota_that_is_used_up_is_not_asked_again(ask):
+    error = {"message": "You exceeded your current quota.", "type": "insufficient_quota", "code": "insufficient_quota"}
+    with serving(in_turn(Fault("429", document={"error": error}))) as endpoint:
+        [failure], _ = ask(endpoint, "q")
+    assert isinstance(failure, RequestRejected)
+    assert endpoint.requests == 1
 
 
 @pytest.mark.parametrize(

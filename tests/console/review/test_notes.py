@@ -8,8 +8,9 @@ from console.auth.people import add_person
 from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.errors import BadInput, Unknown
-from console.review import blinding, decisions, inbox, notes
+from console.review import blinding, decisions, notes
 from console.review.resolution import current_answers, resolution
+from console.review.waiting_list import waiting_list
 from console.runs import ingest
 from tests.logs import purchase, write_log
 
@@ -46,9 +47,9 @@ def test_a_hand_over_carries_name_note_and_badge(shop):
     assert seen.escalation.badge == "escalated by Ada to Ben"
     assert [(note.author, note.text) for note in seen.notes] == [("Ada", "Is 89.5 really over?")]
     with reading() as session:
-        (row,) = inbox.waiting(session, runs.get(session, "shop"), 10) or [{"escalation": seen.escalation}]
+        (row,) = waiting_list(session, runs.get(session, "shop"), "Ben").offered
         answers = current_answers(session, seen.claim.item_id)
-    assert row["escalation"].badge == "escalated by Ada to Ben"
+    assert row.escalation.badge == "escalated by Ada to Ben"
     assert resolution(answers, "click[Buy Now]").feedback == ""
 
 

@@ -125,6 +125,14 @@ def test_nobody_but_its_owner_or_an_admin_ends_a_session(site):
     assert sessions_of("Uma") == 1
 
 
+def test_the_list_of_sessions_names_a_browser_in_words(site):
+    agent = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/131.0 Safari/537.36 Edg/131.0"
+    with httpx.Client(base_url=site[2], headers={"Origin": site[2], "User-Agent": agent}) as browser:
+        browser.post(f"/invite/{invitation('Vera')}", data={})
+        page = browser.get("/sessions").text
+    assert f'<span class="small" title="{agent}">Edge on Windows</span>' in page
+
+
 def test_a_participant_comes_in_by_code_or_by_their_own_link(site):
     _, person, _ = participant()
     with httpx.Client(base_url=site[2], headers={"Origin": site[2]}) as browser:

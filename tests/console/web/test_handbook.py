@@ -13,10 +13,13 @@ import typer
 from console.auth import agents
 from console.cli import app, run_command
 from console.database import now_ms, writing
+from console.detection.detectors.rules import RULES
+from console.environments import environment
 from console.gate.policy import CheckFacts, read_policy, ruling
 from console.runs.export import KINDS
 from console.settings import settings
 from console.trajectory import from_json
+from console.trajectory.checkpoints import checkpoints
 from console.web.handbook import CHAPTERS, chapter, meanings
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import rule
@@ -146,7 +149,10 @@ def test_the_policy_of_the_developer_says_what_the_chapter_says(home):
 
 def test_the_other_snippets_are_read(home):
     (record,) = (text for language, text in fences("researcher") if language == "json")
-    assert from_json(" ".join(record.split())).critical_action == "click[Buy Now]"
+    shown = from_json(" ".join(record.split()))
+    assert shown.critical_action == "click[Buy Now]"
+    (point,) = checkpoints(shown, environment(shown.environment).critical)
+    assert RULES.judge(point, 0).score > RULES.threshold, "its commands end on an Inbox that is empty"
     (labels,) = (text for language, text in fences("researcher") if language == "toml")
     assert tomllib.loads(labels)["parser"] == "reference"
 

@@ -6,7 +6,7 @@ import re
 
 from console.detection.detectors.rules.finding import Finding, one_line, quoted
 from console.environments.evidence import Evidence
-from console.environments.hotpotqa.reading import Page, Reading, is_spoken_of, plain
+from console.environments.hotpotqa.reading import Page, Reading, is_said, is_spoken_of, plain
 from console.trajectory.terms import COUNTS, FUNCTION_WORDS, Term, TermKind, lowered, words
 
 _WANTS_FIGURE = re.compile(r"\b(?:what year|which year|when (?:was|did|is|were)|how (?:many|much|old|tall|long))\b")
@@ -20,6 +20,14 @@ _UNSURE = re.compile(
 )
 _NO_ANSWER = frozenset({"", "unknown", "n/a", "none", "not found", "no answer", "unclear"})
 _NUMBER_WORDS = frozenset((*COUNTS, "hundred", "thousand", "million"))
+_ASKS_FOR_ONE = re.compile(
+    r"\b(?:what|which)(?: is the name of the)?(?: \w+){0,3}? (?!that\b|who\b|which\b|\w+ed\b)(?:\w*[^\Ws]|series)"
+    r"(?= (?:is|was|did|does|has|had)\b|\s*\?*$)",
+    re.IGNORECASE,
+)
+_YES_NO = frozenset({"yes", "no", "both", "neither", "and", "not"})
+_LISTED = re.compile(r",\s*(?:and\s+|or\s+)?|\s+(?:and|or|to)\s+|\s*[;/]\s*|(?<=\d)\s*[-–]\s*(?=\d{4})")
+_YEAR = re.compile(r"\b(?:1\d|20)\d\d\b")
 _NEAR, _TOP = 250, 300
 _TELLING = frozenset({TermKind.NAME, TermKind.DATE, TermKind.NUMBER, TermKind.ID})
 
@@ -27,7 +35,7 @@ _TELLING = frozenset({TermKind.NAME, TermKind.DATE, TermKind.NUMBER, TermKind.ID
 def answer_unseen(evidence: Evidence) -> Finding | None:
     """An answer that no page said."""
     reading = _answered(evidence)
-    if not reading or reading.saying:
+    if not reading or reading.saying or _all_said(reading):
         return None
     if not reading.pages:
         return Finding(1.0, f"No page was read before the answer {quoted([reading.answer])}.", ("answer",))
@@ -41,19 +49,12 @@ def answer_unseen(evidence: Evidence) -> Finding | None:
 
 
 def answer_not_last_read(evidence: Evidence) -> Finding | None:
-    """An answer that is not on the page read last, or only far down on it."""
+    """An answer that is not on the page read last, or only far down on it; predicts without being an argument."""
     reading = _answered(evidence)
     if not reading or not evidence.acts:
         return None
     at = lowered(evidence.acts[-1].observation).find(lowered(reading.answer))
-    if 0 <= at < _TOP:
-        return None
-    said = [page.step for page in reading.saying]
-    if not said or reading.pages[-1].step in said:
-        return Finding(0.5 if at > 0 else 1.0)
-    where = f"the page of step {said[-1]}" if len(said) == 1 else f"the pages of steps {', '.join(map(str, said[:4]))}"
-    told = f"The page read last (step {reading.pages[-1].step}) does not say {quoted([reading.answer])}; {where} did."
-    return Finding(1.0, told, ("answer",))
+    return None if 0 <= at < _TOP else Finding(0.5 if at > 0 else 1.0)
 
 
 def answer_out_of_context(evidence: Evidence) -> Finding | None:
@@ -72,7 +73,7 @@ def answer_out_of_context(evidence: Evidence) -> Finding | None:
     shown = plain("\n".join(f"{page.title}\n{page.text}" for page in reading.saying))
     absent = list(dict.fromkeys(_bare(term) for term in names if not is_spoken_of(term, shown)))
     absent = [name for name in absent if name not in reading.unread]
-    if not absent or any(_is_linked(page, reading) for page in reading.saying):
+    if answer_in_question(evidence) or not absent or any(_is_linked(page, reading) for page in reading.saying):
         return Finding(1.0 - 2 * near)
     pages = "The page that says" if len(reading.saying) == 1 else "No page that says"
     does = "does not mention" if len(reading.saying) == 1 else "mentions"
@@ -82,7 +83,7 @@ def answer_out_of_context(evidence: Evidence) -> Finding | None:
 
 def _bare(term: Term) -> str:
     """A name without its quotation marks and without the ending of a possessive."""
-    return re.sub(r"['’]s?$", "", term.text.strip('"“”'))
+    return re.sub(r"['’]s?$", "", term.text.strip('"“”?'))
 
 
 def _telling_words(answer: str) -> list[str]:
@@ -99,11 +100,16 @@ def _names_apart_from_the_answer(evidence: Evidence, reading: Reading) -> list[T
 
 
 def answer_several(evidence: Evidence) -> Finding | None:
-    """An answer that lists several things; predicts without being an argument."""
+    """An answer that lists several things; an argument where the question asks for one, else it only predicts."""
     reading = _answered(evidence)
     if not reading or not re.search(r",\s|\band\b|\bor\b", lowered(reading.answer)):
         return None
-    return Finding(1.0)
+    asks, parts = _ASKS_FOR_ONE.search(evidence.checkpoint.instruction), _parts(reading.answer)
+    joined = re.search(r"\b(?:and|or)\b", lowered(reading.answer))
+    if not asks or not joined or reading.saying or not _all_said(reading):
+        return Finding(1.0)
+    told = f'The question asks "{asks[0].strip()}"; the answer lists several: {quoted(parts)}.'
+    return Finding(1.0, told, ("form",))
 
 
 def answer_wordy(evidence: Evidence) -> Finding | None:
@@ -122,6 +128,11 @@ def answer_of_wrong_form(evidence: Evidence) -> Finding | None:
     asks = _ASKS_WHAT.match(evidence.instruction)
     if asks and lowered(given).strip(" .") in ("yes", "no"):
         return Finding(1.0, f'The question asks "{asks[0].strip()}"; the answer is {quoted([given])}.', ("form",))
+    if {"yes", "no"} <= set(plain(given).split()) <= _YES_NO:
+        return Finding(1.0, f"The question wants one yes or no; the answer is {quoted([given])}.", ("form",))
+    year = re.search(r"\b(?:what|which) year\b(?!.*\byear)", evidence.instruction)
+    if year and len(set(_YEAR.findall(given))) > 1:
+        return Finding(1.0, f'The question asks "{year[0]}"; the answer {quoted([given])} names several.', ("form",))
     wants = _WANTS_FIGURE.search(evidence.instruction)
     if not wants or re.search(r"\d", given) or _NUMBER_WORDS & set(words(given)):
         return None
@@ -177,9 +188,22 @@ def _answered(evidence: Evidence) -> Reading | None:
     reading = evidence.reading
     if not reading or not plain(reading.answer) or lowered(reading.answer) in _NO_ANSWER:
         return None
-    if lowered(reading.answer).strip(" .") in ("yes", "no") or _is_choice(reading.answer, evidence):
+    if set(plain(reading.answer).split()) <= _YES_NO or _is_choice(reading.answer, evidence):
         return None
     return reading
+
+
+def _all_said(reading: Reading) -> bool:
+    """Whether an answer lists several things, and each of them was read; a date is one thing."""
+    parts = _parts(reading.answer)
+    if len(parts) < 2 or re.fullmatch(r"[A-Za-z]+\.? \d{1,2},? \d{4}", reading.answer.strip()):
+        return False
+    return all(any(is_said(part, page) for page in reading.pages) for part in parts)
+
+
+def _parts(answer: str) -> list[str]:
+    """What an answer lists."""
+    return [part for part in _LISTED.split(answer) if plain(part)]
 
 
 def _is_linked(page: Page, reading: Reading) -> bool:
@@ -189,6 +213,10 @@ def _is_linked(page: Page, reading: Reading) -> bool:
 
 
 def _is_choice(given: str, evidence: Evidence) -> bool:
-    """Whether the question itself offers the answer, as in `which came first, A or B`."""
+    """Whether the question itself offers the answer, as in `which came first, A or B` and `who of A and B is older`."""
     question, answer = f" {plain(evidence.instruction)} ", f" {plain(given)} "
-    return answer in question and (" or " in question or answer in question.partition(" between ")[2])
+    if answer not in question:
+        return False
+    listed = f"{answer}and " in question or f" and{answer}" in question
+    which = bool(re.search(r" (?:which|who|what|whose) ", question))
+    return " or " in question or answer in question.partition(" between ")[2] or (listed and which)

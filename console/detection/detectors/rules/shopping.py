@@ -11,20 +11,42 @@ from console.environments.webshop.purchase import Choice
 from console.trajectory.terms import Term, TermKind, lowered, words
 
 _MOST_WORDS = 5
+_MONEY = re.compile(r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)")
+_BUYS = re.compile(r"\b(?:buy|purchase|check ?out|place_order)", re.IGNORECASE)
+_COMPLETING = re.compile(
+    r"(?:[ -]| to )(?:style|flavou?r|scent|type|model|pack|set|kind|quality|fit|use|leg|eye|cut|toe)\b", re.IGNORECASE
+)
+"""Nouns that say nothing without the word before them."""
+_QUALIFYING = frozenset(
+    {"easy", "high", "low", "long", "non", "anti", "ultra", "light", "dark", "heavy", "full", "wide"}
+)
+"""Words that say nothing without the one that follows."""
+_JOINING = frozenset({"", " ", "-", " to "})
 
 
 def price_above_limit(evidence: Evidence) -> Finding | None:
     """The price shown against the limit that the user set."""
     shown = evidence.purchase
     limits = [float(term.value) for term in evidence.terms if term.kind is TermKind.PRICE_MAX]
-    if not shown or not limits or shown.high <= min(limits):
+    if not limits or (shown and shown.high <= min(limits)):
         return None
     limit = min(limits)
+    if not shown:
+        return _all_above(limit, evidence)
     if shown.low > limit:
         price = f"{shown.low:.2f}" + (f" to {shown.high:.2f}" if shown.high > shown.low else "")
         return Finding(1.0, f"The user set a limit of {limit:.2f}; the chosen page shows {price}.", ("price",))
     range_ = f"from {shown.low:.2f} to {shown.high:.2f}"
     return Finding(0.3, f"The user set a limit of {limit:.2f}; the prices on the chosen page go {range_}.", ("price",))
+
+
+def _all_above(limit: float, evidence: Evidence) -> Finding | None:
+    """Something is bought whose page was never opened, and no price that was shown is within the limit."""
+    prices = [float(figure.replace(",", "")) for figure in _MONEY.findall(evidence.read_before)]
+    if not prices or min(prices) <= limit or not _BUYS.search(evidence.pending.action):
+        return None
+    told = f"The user set a limit of {limit:.2f}; the lowest price that was shown is {min(prices):.2f}."
+    return Finding(1.0, told, ("price",))
 
 
 def price_below_floor(evidence: Evidence) -> Finding | None:
@@ -96,6 +118,9 @@ def choice_refused(evidence: Evidence) -> Finding | None:
     said, shown = set(words(evidence.instruction)), evidence.read
     asked = [text for text in refused if 2 * len(said & set(words(text))) >= len(set(words(text))) > 0]
     asked = [text for text in asked if not all(word[: max(3, len(word) - 4)] in shown for word in words(text))]
+    left = [set(words(choice.asked)) for choice in _choices(evidence) if choice.asked and not choice.chosen]
+    # What was offered under a longer name is told by the option that was not chosen.
+    asked = [text for text in asked if not any(set(words(text)) <= option for option in left)]
     sentence = f"The shop refused the click on {quoted(asked)}, and the agent went on without it." if asked else ""
     return Finding(1.0, sentence, tuple(map(lowered, asked)))
 
@@ -105,15 +130,29 @@ def _choices(evidence: Evidence) -> tuple[Choice, ...]:
 
 
 def _phrases(missing: Sequence[Term], evidence: Evidence) -> list[str]:
-    """Missing plain words that stand side by side in the instruction, joined."""
+    """Missing plain words that stand side by side in the instruction, joined, with the words that complete them.
+
+    A single one between two that were found is left out: the page says the thing, by a shorter name.
+    """
     text, found = evidence.checkpoint.instruction, list[tuple[int, int]]()
     plain = sorted((term for term in missing if term.kind in WORDS), key=lambda term: term.start)
     for term in plain:
-        if found and term.start - found[-1][1] <= 1:
+        if found and text[found[-1][1] : term.start] in _JOINING:
             found[-1] = (found[-1][0], term.end)
         else:
             found.append((term.start, term.end))
-    return [text[start:end] for start, end in found]
+    told = [term for term, state in evidence.states.items() if state is not TermState.MISSING]
+    starts, ends = {term.start for term in told}, {term.end for term in told}
+    found = [(start, end) for start, end in found if not (start - 1 in ends and end + 1 in starts)]
+    return [text[slice(*_completed(start, end, evidence))] for start, end in found]
+
+
+def _completed(start: int, end: int, evidence: Evidence) -> tuple[int, int]:
+    """[start, end) of a phrase with a general noun right after it, and a word before that qualifies it."""
+    text = evidence.checkpoint.instruction
+    after = _COMPLETING.match(text, end)
+    before = re.search(r"([a-z]+)(?: to | |-)$", text[:start], re.IGNORECASE)
+    return (before.start(1) if before and lowered(before[1]) in _QUALIFYING else start), after.end() if after else end
 
 
 def _whole(term: Term, evidence: Evidence) -> str:

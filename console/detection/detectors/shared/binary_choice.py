@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from console.detection.detectors.shared import reference_parsing, reply_parsing
 from console.detection.detectors.shared.prompt_views import PromptView
@@ -60,15 +61,23 @@ class BinaryAnswer:
         return any(side.says_so for side in self.sides)
 
     @property
+    def history(self) -> Chat:
+        """What the reference code keeps of the chat for the checkpoints that follow: all but the last answer."""
+        return self.sides[0].chat[:-1]
+
+    @property
     def basis(self) -> str:
         """Where the probability comes from."""
         return "+".join(sorted({side.basis for side in self.sides}))
 
 
-async def ask(cache: QueryCache, llm: LLM, prompt: str, view: PromptView, **slots: str) -> BinaryAnswer:
-    """The answer to a binary choice about the checkpoint."""
+async def ask(
+    cache: QueryCache, llm: LLM, prompt: str, view: PromptView, history: Chat = (), **slots: str
+) -> BinaryAnswer:
+    """The answer to a binary choice about the checkpoint, in a chat that begins with the history."""
     orders = (False, True) if cache.models.swap_labels else (False,)
-    sides = (_side(cache, llm, prompt, _filled(cache, prompt, view, swapped, **slots), swapped) for swapped in orders)
+    chats = [(*history, *_filled(cache, prompt, view, swapped, **slots)) for swapped in orders]
+    sides = (_side(cache, llm, prompt, chat, swapped) for chat, swapped in zip(chats, orders, strict=True))
     return BinaryAnswer(tuple(await asyncio.gather(*sides)))
 
 
@@ -141,6 +150,7 @@ def _token_at(tokens: Sequence[Token], text: str, answered: reply_parsing.Letter
     return next((token for token in tokens if token.text.strip(_WRAPPING) == answered.letter), None)
 
 
+WHOLE_RECORD = "whole record"
 JUDGE, PROGRESS = ("token", "judge"), ("token", "progress")
 
 
@@ -149,8 +159,9 @@ async def ask_whole_record(cache: QueryCache) -> BinaryAnswer:
 
     Where it is B and the action can come midway, it is the answer to the question about progress.
     """
-    llm, view = cache.models.verify, cache.full_view
-    first = await ask(cache, llm, cache.prompt(*JUDGE), view)
+    llm, view, before = cache.models.verify, cache.full_view, cache.before
+    history = (await before.once(WHOLE_RECORD, ask_whole_record)).history if before else ()
+    first = await ask(cache, llm, cache.prompt(*JUDGE), view, history)
     if not asks_further(cache, first):
         return first
     return await ask_further(cache, llm, cache.prompt(*PROGRESS), view, first)
@@ -160,3 +171,8 @@ def asks_further(cache: QueryCache, first: BinaryAnswer) -> bool:
     """Whether progress is asked about: the answer is false, and the task may only be under way."""
     readable = first.misaligned is not None or cache.models.paper
     return readable and first.says_so and cache.midway
+
+
+def told_of_letter(cache: QueryCache, answer: BinaryAnswer) -> dict[str, Any]:
+    """The letter that the reference code stops by, where its way is gone."""
+    return {"letter": reference_parsing.letter(answer.calls[-1].reply)} if cache.models.paper else {}

@@ -22,6 +22,8 @@ from console.settings import settings
 
 _READING = 2
 """Counts up with any change in what models are shown or in how replies are read: earlier verdicts are stale then."""
+_PAPER_READING = 2
+"""The same for what only paper mode shows and reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class Asking:
         model, prompt = self.label(judge), _fingerprint(judge, environment)
         parts += [model, prompt, _READING, self.swap_labels, self.with_thoughts]
         parts += [
-            self.paper,
+            self.paper and _PAPER_READING,
             self.reasoning_effort or settings().reasoning_effort,
             (self.explain or settings().explain) and explains(judge),
         ]

@@ -6,7 +6,7 @@ Lines after the first of any text are indented, so that only our own lines begin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from console.trajectory import Step
@@ -14,6 +14,7 @@ from console.trajectory.checkpoints import Checkpoint, is_thought
 
 HIDDEN = "(the user's words)"
 _INDENT = "\n  "
+_SHOP, _FIELD = "webshop", "[SEP]"
 _SEARCH = re.compile(r"^\s*search\b", re.IGNORECASE)
 _RESPONSE = re.compile(r"^\s*respond\s*\(", re.IGNORECASE)
 
@@ -36,13 +37,28 @@ def full(checkpoint: Checkpoint) -> PromptView:
 def masked(checkpoint: Checkpoint, *, with_thoughts: bool = False, paper: bool = False) -> PromptView:
     """The view of actions and observations only, without the user's words: a task inferred from it is not copied.
 
-    As in the paper's reference code, with `paper` any action in a shop that has "search" in it is hidden.
+    As in the paper's reference code, with `paper` any action in a shop that has "search" in it is hidden, and of its
+    pages stands what they say below the instruction.
     """
     hide = (_PAPER_MASKS if paper else MASKS).get(checkpoint.environment, _respondent)
-    steps = [*checkpoint.steps, Step(checkpoint.thought, checkpoint.action)]
+    before = _below_headers(checkpoint.steps) if paper and checkpoint.environment == _SHOP else checkpoint.steps
+    steps = [*before, Step(checkpoint.thought, checkpoint.action)]
     if not with_thoughts:
         steps = [replace(step, thought="") for step in steps if not is_thought(step.action)]
     return _view([], [_without(hide(step), checkpoint.instruction) for step in steps])
+
+
+def _below_headers(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps with what each page says below its instruction; one without that repeats the page before it."""
+    shown = None
+    for step in steps:
+        fields = step.observation.split(_FIELD)
+        sign = _FIELD if len(fields) > 1 else "\n"
+        fields = fields if len(fields) > 1 else step.observation.splitlines()
+        header = next((at for at, field in enumerate(fields) if "Instruction" in field), None)
+        if header is not None:
+            shown = sign.join(fields[header + 2 :])
+        yield step if shown is None else replace(step, observation=shown)
 
 
 def _shopper(step: Step) -> Step:

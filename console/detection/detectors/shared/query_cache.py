@@ -12,7 +12,7 @@ from console.detection.detectors.shared.prompt_views import PromptView, full, ma
 from console.detection.detectors.shared.reply_form import as_lines
 from console.environments import environment
 from console.llm import LLM, Message, ModelRefused, Reply, prompts
-from console.trajectory.checkpoints import Checkpoint, CheckpointKind, is_critical
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind, is_critical, previous
 
 SAMPLES = 5
 """How many answers a frequency is taken from (InferAct, section 4.1: m = 5)."""
@@ -71,6 +71,13 @@ class QueryCache:
         """The view without the user's words, and without thoughts unless the models may see them."""
         thoughts = self.models.with_thoughts or (self.models.paper and self.checkpoint.environment in _PAPER_THOUGHTS)
         return masked(self.checkpoint, with_thoughts=thoughts, paper=self.models.paper)
+
+    @cached_property
+    def before(self) -> QueryCache | None:
+        """The cache of the critical action before this one, where the reference code asks about both in one chat."""
+        where = self.checkpoint.environment
+        found = previous(self.checkpoint, environment(where).critical) if where in _PAPER_MIDWAY else None
+        return QueryCache(found, self.models, self.seed) if found and self.models.paper else None
 
     @property
     def midway(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from console.detection.detectors.shared import binary_choice, reference_parsing, reply_parsing
-from console.detection.detectors.shared.binary_choice import BinaryAnswer
+from console.detection.detectors.shared.binary_choice import BinaryAnswer, Chat
 from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, user
 from console.detection.detectors.shared.reply_form import REFERENCE, ReplyForm, form_of
 from console.detection.detectors.shared.reply_verdict import unparsed
@@ -17,6 +17,7 @@ INFER, COMPLETION, PROGRESS = (
     ("inferact", "check_completion"),
     ("inferact", "check_progress"),
 )
+INFERRED = "inferred task"
 PROMPTS = (INFER, COMPLETION, PROGRESS)
 MAX_TOKENS = 300
 
@@ -70,8 +71,16 @@ def _reading(cache: QueryCache, form: ReplyForm) -> Callable[[str], str]:
 
 
 async def _checked(cache: QueryCache, task: str) -> BinaryAnswer:
-    llm, view = cache.models.verify, cache.masked_view
-    first = await binary_choice.ask(cache, llm, cache.prompt(*COMPLETION), view, inferred_task=task)
+    llm, view, history = cache.models.verify, cache.masked_view, await _history(cache)
+    first = await binary_choice.ask(cache, llm, cache.prompt(*COMPLETION), view, history, inferred_task=task)
     if not binary_choice.asks_further(cache, first):
         return first
     return await binary_choice.ask_further(cache, llm, cache.prompt(*PROGRESS), view, first)
+
+
+async def _history(cache: QueryCache) -> Chat:
+    """The chat before this checkpoint's question: in the reference code, that about the critical actions before it."""
+    if cache.before is None:
+        return ()
+    inferred = await cache.before.once(INFERRED, infer_and_compare)
+    return inferred.answer.history if inferred.answer else await _history(cache.before)

@@ -212,8 +212,11 @@ class _Drafts:
         if draft is None:
             self.intake.leave_out("result whose call is not in the log")
             return
-        draft.answered = True
         draft.extra = {**draft.extra, **turn.step_extra}
+        if turn.step_extra and not turn.text and not turn.pictures:
+            self.intake.read_as.append((turn.number, "decision", draft.place))
+            return
+        draft.answered = True
         self._show(draft, turn, turn.text, "result")
 
     def _asked_by(self, call_id: str) -> _Draft | None:

@@ -39,14 +39,12 @@ def _read(spool: Any, line: int, start: int, size: int) -> GroupedRecord:
     return GroupedRecord(line, orjson.loads(spool.read(size)))
 
 
-def first_values(head: bytes, most: int = 60) -> list[dict[str, Any]]:
+def first_values(head: bytes) -> Iterator[dict[str, Any]]:
     """The objects on the first whole lines of a file, as far as they are JSON."""
-    found = []
-    for raw in head.split(b"\n")[:most]:
+    for raw in head.split(b"\n"):
         try:
             value = orjson.loads(raw)
         except orjson.JSONDecodeError:
             continue
         if isinstance(value, dict):
-            found.append(value)
-    return found
+            yield value

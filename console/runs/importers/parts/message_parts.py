@@ -14,7 +14,10 @@ from typing import Any
 import orjson
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, joined_thoughts
-from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object
+from console.runs.importers.parts.picture_parts import is_picture, picture_data, read_picture
+from console.runs.importers.parts.written_calls import with_written_calls
+from console.runs.importers.records import decided
 from console.trajectory import Picture
 
 Part = Mapping[str, Any]
@@ -24,22 +27,10 @@ _ROLES |= dict.fromkeys(("user", "human", "HumanMessage", "UserMessage"), USER)
 _ROLES |= dict.fromkeys(("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "AssistantMessage"), AGENT)
 _ROLES |= dict.fromkeys(("tool", "function", "ipython", "tool_result", "ToolMessage", "FunctionMessage"), TOOL)
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal")
-_THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought")
-_PICTURES = (
-    "image",
-    "input_image",
-    "image_url",
-    "blob",
-    "inlinedata",
-    "inline_data",
-    "image_file",
-    "input_file",
-    "file",
-    "document",
-)
+_THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "thought", "reasoningContent")
 _HELD = (
     *("functionCall", "function_call", "functionResponse", "function_response"),
-    *("toolUse", "toolResult", "inlineData", "inline_data", "image"),
+    *("toolUse", "toolResult", "inlineData", "inline_data", "image", "reasoningContent"),
 )
 """The part's only field, which says what it is, where a dialect gives parts no type."""
 _NAMES = ("name", "toolName", "tool_name", "function_name", "function", "tool")
@@ -50,6 +41,12 @@ _CALL_TYPE = re.compile(r"(?:^|_)(?:tool_?use|tool_?call|function_?call|[a-z_]+_
 _RESULT_TYPE = re.compile(r"(?:tool_?result|tool_?call_?response|call_?output|function_?response|tool_return)$")
 _ANSWERING = re.compile(r"_call$")
 _NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "status", "name", "output", "error", "agent", "server_label"})
+_REQUEST, _DRAWN = "mcp_approval_request", "image_generation_call"
+_BY = "the user of the session"
+_GIVEN = ("output", "outputs", "result", "results", "errorText")
+_AI_SDK = ("tool-", "dynamic-tool")
+_CALL_FIELD = re.compile(r"(?:^|_)(?:call|invocation|action|tool_?use)s?$|(?:Call|Invocation|Action)s?$")
+_KNOWN_CALLS = frozenset({"tool_calls", "invalid_tool_calls", "function_call", "toolInvocations"})
 _PLAIN, _PLAIN_ROLES = frozenset({"role", "content", "tool_call_id"}), ("system", "user", "assistant", "tool")
 """The fields and roles of most messages, which are the same in every dialect and so are read at once."""
 _NO_NAME = "a call has no name, and what it would have done cannot be told; write its tool's name, or leave it out"
@@ -70,21 +67,29 @@ class _Parts:
 def read_turns(messages: Sequence[Any], intake: Intake, first: int = 1) -> list[Turn]:
     """The turns of a list of messages or items, numbered from `first`; raises UnreadableFile at a call without name."""
     turns: list[Turn] = []
+    asked = {_id(one.get("id")) for one in messages if isinstance(one, dict) and one.get("type") == _REQUEST}
     for number, message in enumerate(messages, first):
         if not isinstance(message, dict):
             intake.leave_out("message that is no object")
         elif message.keys() <= _PLAIN and type(message.get("content")) is str and message.get("role") in _PLAIN_ROLES:
             answers = _id(message.get("tool_call_id"))
             turns.append(Turn(_ROLES[message["role"]], message["content"], answers=answers, number=number))
+        elif message.get("type") == "mcp_call" and message.get("approval_request_id") in asked:
+            # The request stands for the call; this is what came of it.
+            turns.append(replace(result_turn(message, intake), answers=message["approval_request_id"], number=number))
         else:
             turns += [replace(turn, number=number) for turn in message_turns(message, intake)]
-    return list(joined_thoughts(turns))
+    return list(joined_thoughts(with_written_calls(turns, intake)))
 
 
 def message_turns(message: Part, intake: Intake) -> Iterator[Turn]:
     """One message as turns: the results in it, and what was said and called."""
     message = _unwrapped(message)
     kind = message.get("type")
+    if message.get("object") == "response" and "role" not in message:
+        for item in plain_list(message.get("output")):
+            yield from message_turns(plain_object(item), intake)
+        return
     told = message.get("role", message.get("source") if "source" in message else None)
     role = _ROLES.get(_word(message.get("role"))) or (_ROLES.get(_word(kind)) if "role" not in message else None)
     if role is None and "role" not in message and isinstance(kind, str) and not _is_chat(kind):
@@ -104,8 +109,7 @@ def message_turns(message: Part, intake: Intake) -> Iterator[Turn]:
 
 def call_of(call: Part, intake: Intake) -> LoggedCall:
     """The call in whichever form; raises UnreadableFile where it has no name."""
-    function = call.get("function")
-    held = function if isinstance(function, dict) else call
+    held = next((call[key] for key in ("function", "custom") if isinstance(call.get(key), dict)), call)
     name = next((held[key] for key in _NAMES if isinstance(held.get(key), str) and held[key].strip()), None)
     if name is None:
         raise intake.refusal(_NO_NAME)
@@ -122,7 +126,7 @@ def result_turn(holder: Part, intake: Intake, *, own_id: bool = False) -> Turn:
     """What a tool gave back, with the error where one is told; `own_id` where `id` is that of the call."""
     value = next((holder[key] for key in _RESULTS if holder.get(key) is not None), None)
     text, pictures = result_text(value, intake)
-    error = holder.get("error")
+    error = holder.get("error", holder.get("errorText"))
     told = error.get("message") if isinstance(error, dict) else error
     if isinstance(told, str) and told.strip() and told not in text:
         text = f"{text}\n{told}" if text else told
@@ -155,11 +159,15 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
     before = intake.how_much
     parts = _Parts(intake)
     _read(message.get("content", message.get("parts")), parts)
-    yield from parts.results
+    for invocation in plain_list(message.get("toolInvocations")):
+        _read([{"type": "tool-invocation", "toolInvocation": invocation}], parts)
+    if role != AGENT:
+        yield from parts.results
     calls = [*called, *(call for call in parts.calls if not _is_among(call, called))]
-    text = "\n".join(parts.texts)
-    if not text and isinstance(message.get("refusal"), str):
-        text = message["refusal"]
+    text = "\n".join(parts.texts) or _word(message.get("refusal"))
+    text = text or _word(plain_object(message.get("audio")).get("transcript"))
+    if role == AGENT and not calls:
+        _tell_unknown_calls(message, intake)
     if role == USER and calls:
         # What the user does on their own side is no action of the agent: it is something that the agent is shown.
         text = "\n".join([*parts.texts, *(f"user calls {call.action}" for call in calls)])
@@ -176,6 +184,15 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
         speaker=_speaker(message, role),
         pictures=tuple(parts.pictures),
     )
+    if role == AGENT:
+        yield from parts.results
+
+
+def _tell_unknown_calls(message: Part, intake: Intake) -> None:
+    """Counts the fields of a message without any call whose names say that they hold calls."""
+    for name, value in message.items():
+        if value and name not in _KNOWN_CALLS and _CALL_FIELD.search(name):
+            intake.leave_out(f"field {name} of a message")
 
 
 def _tool_turns(message: Part, intake: Intake) -> Iterator[Turn]:
@@ -214,7 +231,8 @@ def _calls(message: Part, intake: Intake) -> list[LoggedCall]:
     older = message.get("function_call") or further.get("function_call")
     beside = further.get("tool_calls")
     read = [call_of(plain_object(call), intake) for call in calls or (beside if isinstance(beside, list) else ())]
-    return read or ([call_of(older, intake)] if isinstance(older, dict) else [])
+    alone = call_of(older, intake) if isinstance(older, dict) else None
+    return read if alone is None or any(alone.action == call.action for call in read) else [*read, alone]
 
 
 def _holds_calls(message: Part) -> bool:
@@ -236,12 +254,18 @@ def _item(item: Part, intake: Intake) -> Iterator[Turn]:
             yield Turn(AGENT, thought="\n\n".join(parts.thoughts))
     elif _is_result(item):
         yield result_turn(item, intake)
+    elif kind == _REQUEST:
+        yield Turn(AGENT, calls=(replace(call_of(item, intake), id=_id(item.get("id"))),))
+    elif kind == "mcp_approval_response":
+        extra = decided("approve" if item.get("approve") else "reject", _BY, _word(item.get("reason")))
+        yield Turn(TOOL, answers=_id(item.get("approval_request_id")), step_extra=extra)
     elif _is_call(item):
         agent = item.get("agent")
         speaker = agent if isinstance(agent, str) else ""
         yield Turn(AGENT, calls=(_item_call(item, kind, intake),), speaker=speaker)
-        if _ANSWERING.search(kind) and any(item.get(key) is not None for key in ("output", "result", "results")):
-            yield replace(result_turn(item, intake), answers=call_id(item) or _id(item.get("id")))
+        if _ANSWERING.search(kind) and any(item.get(key) is not None for key in _GIVEN):
+            shown = {**item, "result": [{"type": "image", "data": item["result"]}]} if kind == _DRAWN else item
+            yield replace(result_turn(shown, intake), answers=call_id(item) or _id(item.get("id")))
     else:
         intake.leave_out(f"item of type {kind or 'none'}")
 
@@ -277,15 +301,19 @@ def _read_part(part: Part, into: _Parts) -> None:
         into.results.append(result_turn(part, into.intake, own_id=True))
     elif _is_call(part):
         into.calls.append(call_of(part, into.intake))
-    elif kind.lower() in _PICTURES:
-        _read_picture(part, into.texts, into.pictures, into.intake)
+        if any(part.get(key) is not None for key in _GIVEN):
+            into.results.append(result_turn(part, into.intake, own_id=True))
+    elif is_picture(part):
+        read_picture(part, into.texts, into.pictures, into.intake)
     else:
         into.intake.leave_out(f"part of type {kind}" if kind else "part without a type")
 
 
 def _read_thought(part: Part, into: _Parts) -> None:
     summary = part.get("summary")
-    for held in (part.get("thinking"), part.get("reasoning"), part.get("text"), part.get("content"), summary):
+    told = (part.get(name) for name in ("thinking", "reasoning", "reasoningText", "text", "content"))
+    for held in (*told, summary):
+        held = held.get("text") if isinstance(held, dict) else held
         if isinstance(held, str) and held:
             into.thoughts.append(held)
             return
@@ -305,36 +333,20 @@ def _read_result_part(part: object, texts: list[str], pictures: list[Picture], i
     typed = _typed(part) if isinstance(part, dict) else {}
     if typed.get("type") in _TEXTS and isinstance(typed.get("text", typed.get("content")), str):
         texts.append(_first_text(typed, "text", "content"))
-    elif _word(typed.get("type")).lower() in _PICTURES and _picture_data(typed) is not None:
-        _read_picture(typed, texts, pictures, intake)
+    elif is_picture(typed) and picture_data(typed) is not None:
+        read_picture(typed, texts, pictures, intake)
     else:
         texts.append(orjson.dumps(part, default=str).decode())
 
 
-def _read_picture(part: Part, texts: list[str], pictures: list[Picture], intake: Intake) -> None:
-    data, told = _picture_data(part) or ("", "")
-    if told and not told.startswith("image"):
-        intake.leave_out(f"part of type {part.get('type')} ({told})")
-    elif picture := intake.picture(data, told):
-        pictures.append(picture)
-        texts.append(picture.text)
-
-
-def _picture_data(part: Part) -> tuple[object, str] | None:
-    """The data, or the address, and the type that a part tells; None where it holds neither."""
-    source = plain_object(part.get("source"))
-    for holder in (source, plain_object(part.get("image_url")), plain_object(part.get("file")), part):
-        told = next((holder[key] for key in ("media_type", "mime_type", "mimeType") if holder.get(key)), "")
-        for name in ("data", "base64", "bytes", "blob", "content", "file_data", "image_url", "image", "url"):
-            if isinstance(holder.get(name), str) and holder[name]:
-                data = holder[name]
-                return data, _word(told) or (data[5:40].partition(";")[0] if data.startswith("data:") else "")
-    return None
-
-
 def _typed(part: Part) -> Part:
-    """The part with its type, told by its only known field where a dialect has none."""
-    if part.get("type") is not None:
+    """The part with its type, told by its only known field where a dialect has none; the AI SDK's as calls."""
+    kind = part.get("type")
+    if kind == "tool-invocation":
+        return {**plain_object(part.get("toolInvocation")), "type": "tool_call"}
+    if isinstance(kind, str) and "toolCallId" in part and kind.startswith(_AI_SDK) and not _is_known(kind):
+        return {"toolName": kind.removeprefix("tool-"), **part, "type": "tool_call"}
+    if kind is not None:
         return part
     for name in _HELD:
         if isinstance(part.get(name), dict):
@@ -346,6 +358,10 @@ def _typed(part: Part) -> Part:
     if isinstance(part.get("name"), str) and any(name in part for name in _ARGUMENTS):
         return {"type": "tool_call", **part}
     return part
+
+
+def _is_known(kind: str) -> bool:
+    return _is_call({"type": kind}) or _is_result({"type": kind})
 
 
 def _is_call(part: Part) -> bool:

@@ -18,9 +18,11 @@ from console.runs.importers.parts.rewards import RESULT_FIELDS, told_result, tri
 from console.runs.importers.records import Entry, Progress
 from console.trajectory import Trajectory
 
-_IDS = ("id", "task_id", "conversation_id", "thread_id", "session_id")
+_IDS = ("id", "task_id", "custom_id", "conversation_id", "thread_id", "session_id")
 _LISTS = ("messages", "items", "history", "conversation")
 _OWN = frozenset({"trial", "environment", "instruction", *_LISTS, *_IDS, *RESULT_FIELDS})
+_INNER = ("request", "values", "body", "result", "message")
+"""Fields whose own fields count as those of the record, where it has none of that name."""
 _EXCHANGE = frozenset({"system", "instructions", "input", "output", "request", "response", "choices"})
 
 
@@ -29,16 +31,18 @@ def conversations(name: str, path: Path, progress: Progress | None, *alternative
     for record in json_records(path, progress, *alternatives):
         intake = Intake(path, record.line)
         fields = plain_object(record.value)
-        messages = record.value if isinstance(record.value, list) else _messages(fields)
+        messages = record.value if isinstance(record.value, list) else _messages(fields, intake)
         if not messages or not all(isinstance(message, dict) for message in messages):
             raise intake.refusal("this record has no list of messages with roles")
         turns = read_turns(messages, intake)
         yield entry_of(intake, turns, _trajectory(name, record, fields, messages, turns, path))
 
 
-def _messages(fields: Mapping[str, Any]) -> list[Any]:
+def _messages(fields: Mapping[str, Any], intake: Intake) -> list[Any]:
     """The messages of a record, or of a request and its response, the policy that stands apart before them."""
-    exchange = {**plain_object(fields.get("request")), **fields}
+    exchange = dict(fields)
+    for name in _INNER:
+        exchange = {**plain_object(exchange.get(name)), **exchange}
     found: list[Any] = []
     policy = exchange.get("system") or exchange.get("instructions")
     if isinstance(policy, (str, list)) and policy:
@@ -46,16 +50,19 @@ def _messages(fields: Mapping[str, Any]) -> list[Any]:
     given = next((exchange[name] for name in (*_LISTS, "input") if isinstance(exchange.get(name), list)), None)
     if given is None and isinstance(exchange.get("input"), str):
         given = [{"role": "user", "content": exchange["input"]}]
-    return [*found, *given, *_answered(exchange)] if given else [*found, *_answered(exchange)]
+    return [*found, *(given or ()), *_answered(exchange, intake)]
 
 
-def _answered(exchange: Mapping[str, Any]) -> list[Any]:
+def _answered(exchange: Mapping[str, Any], intake: Intake) -> list[Any]:
     """What a response holds: items, a message, or choices of one."""
-    for holder in (plain_object(exchange.get("response")), exchange):
+    response = plain_object(exchange.get("response"))
+    for holder in (response, plain_object(response.get("body")), exchange):
         output, choices = holder.get("output"), holder.get("choices")
         if isinstance(output, list) and all({"type", "role"} & plain_object(one).keys() for one in output):
             return output
         if isinstance(choices, list) and choices and "message" in plain_object(choices[0]):
+            if len(choices) > 1:
+                intake.leave_out("choice that stands beside the first", len(choices) - 1)
             return [choices[0]["message"]]
         if holder.get("role") == "assistant":
             return [holder]

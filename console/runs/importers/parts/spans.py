@@ -95,7 +95,8 @@ class _Trace:
         call = self._written(span, given)
         if call is None:
             self.unmade += 1
-            call = LoggedCall(span.name, given, span.call_id or f"span {self.unmade}")
+            fresh = span.call_id and span.call_id not in self.known
+            call = LoggedCall(span.name, given, span.call_id if fresh else f"span {self.unmade}")
             self.turns.append(Turn(AGENT, calls=(call,), speaker=span.speaker, number=span.number))
             self._know(call)
         if call.id not in self.answered:
@@ -107,7 +108,9 @@ class _Trace:
 
     def _written(self, span: LoggedSpan, given: Any) -> LoggedCall | None:
         """The call that the span ran: by its id, else by its name and arguments, else by its name."""
-        if span.call_id and (named := next((call for call in self.called if call.id == span.call_id), None)):
+        if span.call_id:
+            # Some models number the calls of each turn anew, so a call that ran is not run again under its id.
+            named = next((call for call in self.unrun if call.id == span.call_id), None)
             self.unrun = [call for call in self.unrun if call is not named]
             return named
         same = [call for call in self.unrun if call.name == span.name]
@@ -149,6 +152,7 @@ class _Trace:
             calls.append(call if call.id else replace(call, id=f"span {self.unmade}"))
         for call in calls:
             self._know(call)
+            self.answered.discard(call.id)
         self.unrun += calls
         if turn.role == TOOL:
             self.answered.add(turn.answers)

@@ -1,4 +1,8 @@
-"""The watch of a queue in an open tab: what comes to wait shows by itself, and the tab's title counts it."""
+"""The watch of a queue in an open tab: what comes to wait shows by itself, counted in the title of the tab.
+
+A browser tells of it, too, where the person has asked it to: by a press of the button here, and never with a word of
+what waits.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,16 @@ from typing import Any
 
 import streamlit as st
 
-from console.database import reading
+from console.database import Session, reading
 from console.review import inbox
+from console.web.waking import wake_when_other
 
-_EVERY_MS = 5_000
+_WORDS = {
+    "ask": "Notify me when something comes to wait",
+    "on": "This browser notifies you when something comes to wait. Turn it off",
+    "denied": "This browser blocks notifications of this site; its site settings can allow them.",
+    "insecure": "Notifications need a console at https:// or on this machine.",
+}
 
 
 def show_count(title: str, waiting: int) -> None:
@@ -21,24 +31,34 @@ def show_count(title: str, waiting: int) -> None:
 
 
 @st.fragment
-def watch_arrivals(run_id: int | None, shown: inbox.Pulse | None) -> None:
-    """Draws the page anew once the run's pulse differs from the shown one; without a run, once there is a run.
+def watch_arrivals(
+    title: str, run_id: int | None, shown: inbox.Pulse | None, *, redraws: bool = True, offers: bool = False
+) -> None:
+    """Counts in the tab's title what waits in the run, at each change; with `redraws` the page is drawn anew by it.
 
-    It looks every five seconds while the tab is in front, and at once when it comes to the front.
+    Without a run it waits for one. With `offers` stands here the button that asks for notifications.
     """
-    _component()(key="arrival-watch", data={"every_ms": _EVERY_MS}, on_look_change=_looked)
     with reading() as session:
-        now = inbox.pulse(session, run_id) if run_id is not None else None
-        begun = run_id is None and inbox.busiest_run(session) is not None
-    if begun or now != shown:
+        now = _news(session, run_id)
+    if redraws and now != shown:
         st.rerun()
+    wake_when_other(_news, run_id, shows=now)
+    waiting = now.waiting if isinstance(now, inbox.Pulse) else 0
+    show_count(title, waiting)
+    said = "1 item waits for a review" if waiting == 1 else f"{waiting} items wait for a review"
+    data = {"run": run_id, "waiting": waiting, "said": said, "words": _WORDS if offers else None}
+    _component()(key="arrival-watch", data=data, height="content" if offers else 0)
 
 
-def _looked() -> None:
-    """The look itself is the run of the fragment that it causes."""
+def _news(session: Session, run_id: int | None) -> inbox.Pulse | str | None:
+    """The pulse of the run; without one, the name of the run that has begun."""
+    if run_id is not None:
+        return inbox.pulse(session, run_id)
+    begun = inbox.busiest_run(session)
+    return begun.name if begun else None
 
 
 @lru_cache(maxsize=1)
 def _component() -> Callable[..., Any]:
-    script = files(__package__).joinpath("arrival_watch.js").read_text("utf-8")
-    return st.components.v2.component("inferact_arrival_watch", js=script)
+    script, style = (files(__package__).joinpath(f"arrival_watch.{kind}").read_text("utf-8") for kind in ("js", "css"))
+    return st.components.v2.component("inferact_arrival_watch", js=script, css=style, html="<p></p>")

@@ -1,20 +1,44 @@
-// Asks for a look at the queue now and then, and as soon as the tab comes to the front; never while it is hidden.
-const mounted = new WeakMap()
+// Tells of what came to wait while the person looks elsewhere, if they asked for it; the button that asks stands here.
+const KEPT = "inferact-notify"
+const known = new Map() // how many waited in each run when this tab was last told
 
-export default function mount({ data, parentElement, setTriggerValue }) {
-  const state = mounted.get(parentElement) ?? begin(parentElement, data.every_ms)
-  state.look = () => document.hidden || setTriggerValue("look", Date.now())
-  return () => {
-    clearInterval(state.timer)
-    state.stop.abort()
-    mounted.delete(parentElement)
+export default function mount({ data, parentElement }) {
+  tell(data)
+  const place = parentElement.querySelector("p")
+  const draw = () => data.words && show(place, data.words, draw)
+  draw()
+}
+
+function tell({ run, waiting, said }) {
+  const before = known.get(run)
+  known.set(run, waiting)
+  const away = document.hidden || !document.hasFocus()
+  if (before === undefined || waiting <= before || !away || state() !== "on") return
+  const notice = new Notification("InferAct Console", { body: said, tag: KEPT, renotify: true })
+  notice.onclick = () => {
+    window.focus()
+    notice.close()
   }
 }
 
-function begin(parentElement, everyMs) {
-  const state = { stop: new AbortController() }
-  state.timer = setInterval(() => state.look(), everyMs)
-  document.addEventListener("visibilitychange", () => state.look(), { signal: state.stop.signal })
-  mounted.set(parentElement, state)
-  return state
+function state() {
+  if (!window.isSecureContext || !("Notification" in window)) return "insecure"
+  if (Notification.permission === "denied") return "denied"
+  return Notification.permission === "granted" && localStorage.getItem(KEPT) === "on" ? "on" : "ask"
+}
+
+function show(place, words, draw) {
+  const now = state()
+  if (now === "denied" || now === "insecure") {
+    place.textContent = words[now]
+    return
+  }
+  const button = place.querySelector("button") ?? place.appendChild(document.createElement("button"))
+  button.type = "button"
+  button.textContent = words[now]
+  button.onclick = async () => {
+    if (now === "on") localStorage.removeItem(KEPT)
+    else if ((await Notification.requestPermission()) === "granted") localStorage.setItem(KEPT, "on")
+    draw()
+  }
 }

@@ -9,6 +9,8 @@ from typing import Any
 
 import streamlit as st
 
+from console.language import _, gettext_noop
+
 _KEY = "ia-hotkeys"
 _HTML = '<div class="status" role="status"></div><div class="said" role="status" aria-live="polite"></div>'
 
@@ -52,13 +54,17 @@ def hotkeys(
         "words_key": words_key,
         "focus": focus,
         "said": said,
+        "states": {"typing": _("Writing…"), "saving": _("Saving…"), "saved": _("Draft saved")},
     }
     _mount(behaviour, on_draft)
 
 
+CTRL_ENTER = gettext_noop("Ctrl+Enter")
+
+
 def key_label(words: str, key: str) -> str:
     """A button's label with its key in it, as text."""
-    return f"{words}  `{key}`"
+    return f"{words}  `{_(key)}`"
 
 
 @st.fragment

@@ -8,6 +8,8 @@ const TEXT_FIELDS = "input, textarea, select, [contenteditable]:not([contentedit
 const NOT_TEXT = new Set(["button", "checkbox", "radio", "range", "submit", "reset", "file", "color", "image"])
 const OWN_ARROWS = "[role=tab], [role=radio], [role=slider], [role=option], [role=menuitem], [role=combobox], [role=grid]"
 const OWN_ENTER = "button, a, summary, label, [role=button], [role=tab], [role=menuitem], [role=option], [role=combobox]"
+// As aria-keyshortcuts spells them.
+const SPOKEN = { "ctrl+enter": "Control+Enter Meta+Enter", enter: "Enter", arrowleft: "ArrowLeft", arrowright: "ArrowRight" }
 const DIALOG = "[role=dialog], [role=alertdialog], dialog[open]"
 
 export default function mount({ data, parentElement, setTriggerValue }) {
@@ -18,6 +20,7 @@ export default function mount({ data, parentElement, setTriggerValue }) {
   state.send = (value) => setTriggerValue("draft", value)
   showSaved(state)
   markWords(state)
+  markKeys(state)
   if (before && data.item !== before.item) announce(state)
   if (data.focus && data.focus !== before?.focus && (before || !data.focus.startsWith("item:"))) focusSoon(data.focus)
   return () => end(state, parentElement)
@@ -42,6 +45,7 @@ function begin(parentElement) {
 // What is sent from here on would be run where this component stood, which is no longer there.
 function end(state, parentElement) {
   clearTimeout(state.timer)
+  clearTimeout(state.naming)
   state.stop.abort()
   delete document.body.dataset.iaWords
   mounted.delete(parentElement)
@@ -70,10 +74,8 @@ function pressed(state, event) {
 // Streamlit sends all that happens in one tick as one message with one destination. A draft sent together with a press
 // would take the press along to the fragment of this component, so the draft waits; it is dropped if the item moves on.
 function press(state, key, field) {
-  const [name, place] = key.split("#")
-  const area = document.querySelector(`.st-key-${CSS.escape(name)} textarea`)
-  if (area) return area.focus()
-  const button = document.querySelectorAll(`.st-key-${CSS.escape(name)} button`)[place ? place - 1 : 0]
+  const button = bound(key)
+  if (button?.matches("textarea")) return button.focus()
   if (!button || button.disabled || button.getAttribute("aria-disabled") === "true") return
   if (state.draft) flushLater(state)
   state.pressing = true
@@ -93,9 +95,10 @@ function ownsArrows(event) {
   return target instanceof Element && (target.matches("input") || target.closest(OWN_ARROWS) !== null)
 }
 
-// On a button that has the focus Enter presses that button, whatever else it is bound to.
+// On a button that has the focus Enter presses that button, whatever else it is bound to; on a radio it does nothing.
 function ownsEnter(event) {
   const target = event.composedPath()[0]
+  if (target instanceof Element && target.matches("input[type=radio]")) return false
   return target instanceof Element && target.closest(OWN_ENTER) !== null
 }
 
@@ -121,7 +124,7 @@ function typed(state, target) {
   if (!key) return
   markWords(state)
   state.draft = { item: state.data.item, key, text: target.value }
-  say(state, "Writing…")
+  say(state, state.data.states.typing)
   flushLater(state)
 }
 
@@ -156,7 +159,7 @@ function flush(state) {
   state.sequence = Math.max(state.sequence + 1, Date.now())
   state.sentFor = draft.item
   state.send({ ...draft, sequence: state.sequence })
-  say(state, "Saving…")
+  say(state, state.data.states.saving)
 }
 
 function hasWords(state) {
@@ -174,6 +177,27 @@ function markWords(state) {
   mark()
   clearTimeout(state.marking)
   state.marking = setTimeout(mark, 250)
+}
+
+// The buttons of a new item come a moment after this component has heard of it.
+function markKeys(state) {
+  const mark = () => {
+    const keys = new Map()
+    for (const [key, name] of Object.entries(state.data.enabled ? state.data.page : {})) {
+      keys.set(name, [...(keys.get(name) ?? []), SPOKEN[key] ?? key.toUpperCase()])
+    }
+    for (const [name, pressed] of keys) bound(name)?.setAttribute("aria-keyshortcuts", pressed.join(" "))
+  }
+  if (!state.data.enabled) document.querySelectorAll("[aria-keyshortcuts]").forEach((each) => each.removeAttribute("aria-keyshortcuts"))
+  clearTimeout(state.naming)
+  state.naming = setTimeout(mark, 250)
+}
+
+// The text field or the button that a key is bound to.
+function bound(name) {
+  const [key, place] = name.split("#")
+  const found = `.st-key-${CSS.escape(key)}`
+  return document.querySelector(`${found} textarea`) ?? document.querySelectorAll(`${found} button`)[place ? place - 1 : 0]
 }
 
 function announce(state) {
@@ -200,7 +224,7 @@ function focusSoon(name) {
 function showSaved(state) {
   const { item, saved } = state.data
   if (state.draft?.item === item) return
-  if (saved && saved === state.sequence && state.sentFor === item) say(state, "Draft saved")
+  if (saved && saved === state.sequence && state.sentFor === item) say(state, state.data.states.saved)
   else if (item !== state.saidFor) say(state, "")
 }
 

@@ -10,12 +10,16 @@ from zlib import crc32
 
 import streamlit as st
 
+from console.language import _
+
 _HTML = '<div class="ia-sheet"><ol class="ia-steps"></ol></div>'
 
 
 def show_further_steps(rows: Sequence[str], view: str) -> None:
     """Draws the rows of `timeline_rows` beneath the HTML of a view; what is unfolded stays open until another comes."""
-    _component()(key="ia-steps", data={"rows": list(rows), "view": crc32(view.encode())})
+    _component()(
+        key="ia-steps", data={"rows": list(rows), "view": crc32(view.encode()), "toggle": _("step {number} in full")}
+    )
 
 
 @lru_cache(maxsize=1)

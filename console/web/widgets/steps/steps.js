@@ -9,6 +9,7 @@ const ATTRIBUTES = new Set(["class", "scope", "data-n", "data-note", "id"])
 export default function mount({ data, parentElement }) {
   const list = parentElement.querySelector("ol")
   const state = mounted.get(parentElement) ?? begin(parentElement)
+  state.toggle = data.toggle
   if (state.view !== data.view) {
     state.view = data.view
     state.open.clear()
@@ -34,7 +35,7 @@ function end(state, parentElement) {
 
 function draw(state, list) {
   list.append(...state.rows.splice(0, AT_A_TIME).map(harmless))
-  document.querySelectorAll(".ia-folds:not(:has(> .ia-toggle))").forEach((row) => addToggle(row, state.open))
+  document.querySelectorAll(".ia-folds:not(:has(> .ia-toggle))").forEach((row) => addToggle(row, state))
   if (state.rows.length) whenIdle(state, () => draw(state, list))
 }
 
@@ -55,13 +56,13 @@ function harmless(html) {
   return template.content
 }
 
-function addToggle(row, open) {
+function addToggle(row, state) {
   const toggle = document.createElement("button")
   toggle.type = "button"
   toggle.className = "ia-toggle"
-  toggle.setAttribute("aria-label", `step ${row.dataset.n} in full`)
+  toggle.setAttribute("aria-label", state.toggle.replace("{number}", row.dataset.n))
   row.prepend(toggle)
-  unfold(row, toggle, open.has(row.dataset.n))
+  unfold(row, toggle, state.open.has(row.dataset.n))
 }
 
 function unfold(row, toggle, wanted) {

@@ -1,5 +1,6 @@
 """Every chart: registered, drawn from its table or the CSV of it, in plain words, without a NaN."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -75,6 +76,14 @@ TABLES = {
             "spent": 1,
         }
     ),
+    "trial-success": pd.DataFrame(
+        {
+            "trial": [0, 1, 0, 1],
+            "line": ["solved", "solved", "nobody had answered", "nobody had answered"],
+            "solved": [4, 7, 3, 3],
+            "tasks": 12,
+        }
+    ),
     "budget-burn-down": pd.DataFrame(
         {"trial": [0, 0, 1], "minute": [0.5, 4.0, 1.0], "used": [1, 2, 1], "caught": [1.0, 1.0, 0.0], "cap": [5, 5, 5]}
     ),
@@ -121,6 +130,26 @@ TABLES = {
             "n": [20, 0],
         }
     ),
+    "contrast-forest": pd.DataFrame(
+        {
+            "contrast": ["score: hidden - shown", "a - b"],
+            "kind": ["primary", "secondary"],
+            "measure": "success",
+            "estimate": [0.1, None],
+            "low": [-0.1, None],
+            "high": [0.3, None],
+        }
+    ),
+    "user-study": pd.DataFrame(
+        {
+            "detector": ["rules", "rules", "direct"],
+            "feedback": ["words", "words", "words"],
+            "source": ["here", "here", "paper: people"],
+            "trial": [0, 3, 3],
+            "percent": [33.0, 50.0, 34.3],
+            "sd": [None, 1.5, 1.3],
+        }
+    ),
     "feedback-length": pd.DataFrame(
         {
             "condition": "nl",
@@ -163,6 +192,7 @@ def test_a_chart_has_a_title_and_no_nan_and_is_the_same_from_its_csv(name, tmp_p
         "threshold-sweep",
         "oversight-curve",
         "budget-burn-down",
+        "trial-success",
         "study-success",
         "time-over-session",
         "override-by-score",
@@ -174,6 +204,15 @@ def test_axes_say_what_they_show(name):
     figure = CHARTS[name](TABLES[name])
     assert figure.layout.xaxis.title.text
     assert figure.layout.yaxis.title.text
+
+
+@pytest.mark.parametrize("name", ["budget-burn-down", "trial-success"])
+def test_lines_are_named_where_they_end(name):
+    figure = CHARTS[name](TABLES[name])
+    labels = [note.text for note in figure.layout.annotations]
+    assert figure.layout.showlegend is False
+    named = [tuple(line.name.split(": ")) for line in figure.data]
+    assert all(any(all(part in label for part in name) for label in labels) for name in named)
 
 
 def test_a_detector_has_one_colour_in_all_charts():
@@ -201,3 +240,19 @@ def test_the_detector_named_random_is_no_random_order():
     lines = CHARTS["oversight-curve"](frame).data
     assert [line.name for line in lines] == ["rules", "random"]
     assert len({line.line.color for line in lines}) == 2
+
+
+def test_lines_are_named_at_their_ends_apart_from_one_another():
+    rows = TABLES["study-success"]
+    names = ["alike", "alike too", "a condition whose name is longer than there is room"]
+    figure = CHARTS["study-success"](pd.concat([rows.assign(condition=name) for name in names]))
+    labels = sorted((one.y, one.text) for one in figure.layout.annotations)
+    assert [text for _, text in labels] == ["alike", "alike too", "a condition whose name …"]
+    heights = [y for y, _ in labels]
+    assert all(b - a > 0.04 for a, b in pairwise(heights))
+    assert figure.layout.showlegend is False
+
+
+def test_the_users_study_is_drawn_at_its_last_trial_beside_the_papers():
+    figure = CHARTS["user-study"](TABLES["user-study"])
+    assert [(line.name, list(line.x)) for line in figure.data] == [("here, words", [50.0]), ("paper: people", [34.3])]

@@ -8,6 +8,8 @@ import pytest
 
 from console.detection.detectors import detector
 from console.detection.detectors.shared.model_clients import Asking
+from console.detection.detectors.shared.prompt_views import masked
+from console.trajectory import Step
 from console.trajectory.checkpoints import CheckpointKind
 from tests.console.detection.detectors.test_family import script
 from tests.fakes.answers import Answer
@@ -31,6 +33,8 @@ def one_of(judged, checkpoint, name, replies, **options):
         ("I think so. Verdict: The order is Incorrect because of the size\nReason: size", 1.0),
         ("Verdict: Correct\nReason: nothing Incorrect here", 0.0),
         ("Verdict: incorrect\nReason: small letters are another word there", 0.0),
+        ("Verdict: Incorrect", 0.0),
+        ("Verdict: Correct\nVerdict: Incorrect\nReason: the second is behind another label", 0.0),
         ("I cannot tell.", 0.0),
         ("", 0.0),
     ],
@@ -40,8 +44,10 @@ def test_direct_looks_for_incorrect_behind_its_label_and_lets_pass_what_it_canno
     assert (verdict.score, verdict.unparsed) == (score, False)
 
 
-def test_in_alfworld_the_second_labelled_line_is_the_verdict(chore, judged):
+def test_in_alfworld_the_second_of_three_labelled_texts_is_the_verdict(chore, judged):
     for reply, score in (
+        ("Status: Not completed\nVerdict: Incorrect", 0.0),
+        ("**Status**: Done\nVerdict: Correct\nReason: Incorrect\nMore: x", 1.0),
         ("Status: Not completed\nVerdict: Incorrect\nReason: x", 1.0),
         ("Completion: done\nAnything: Correct\nWhy: x", 0.0),
         ("Verdict: Incorrect", 0.0),
@@ -55,6 +61,11 @@ def test_in_alfworld_the_second_labelled_line_is_the_verdict(chore, judged):
     [
         (["Verdict: Incorrect\nReason: a"] * 3 + ["Verdict: Correct\nReason: b"] * 2, 1.0),
         (["Verdict: Incorrect\nReason: a"] * 2 + ["Verdict: Correct\nReason: b"] * 3, 0.0),
+        (
+            ["Verdict: Incorrect\nReason: a"] * 2 + [f"Verdict: Incorrect{end}\nReason: a" for end in ("!", ".", ";")],
+            1.0,
+        ),
+        (["Verdict: Correct\nReason: b"] * 2 + [f"Verdict: Incorrect{end}\nReason: a" for end in ("!", ".", ";")], 0.0),
         (["Verdict: Correct\nReason: b"] * 4 + ["no idea"], 1.0),
     ],
 )
@@ -98,6 +109,7 @@ def test_a_sure_answer_has_the_greatest_entropy(shop, judged):
         ("Step 1: 0.9\nStep 2: 0.5\nStep 3: 0.8", 1 - 0.36),
         ("Step 1: 0.9\nStep 2:0.8\nStep 3: 1", 1 - 0.9),
         ("Step 1: 0.9", 1 - 0.9),
+        ("Step 1: 0.9\nJustification: of Step 2: 0.1 is no part", 1 - 0.9),
         ("Step 1: 1.0.\nStep 2: 0.9", 1.0),
         ("Step 1-Probability: 0.9", 1.0),
         ("", 1.0),
@@ -115,7 +127,9 @@ def test_multi_step_takes_the_steps_that_match_and_asks_once(shop, judged, reply
     [
         ("Task: buy a lamp\nReason: r", Answer(["B. False"], {"B": 0.8, "A": 0.2}), 0.8, 1.0),
         ("Task: buy a lamp\nReason: r", Answer(["B"], {"B": 0.8, "A": 0.2}), 0.8, 0.0),
-        ("buy a lamp\nsecond line\nReason: r", Answer(["A. True"], {"A": 0.9, "B": 0.1}), 0.1, 0.0),
+        ("Task: buy a lamp\nsecond line\nReason: r", Answer(["A. True"], {"A": 0.9, "B": 0.1}), 0.1, 0.0),
+        ("buy a lamp\nReason: no lead phrase", Answer(["A. True"], {"A": 0.9, "B": 0.1}), 1.0, 0.0),
+        ("Task: buy a lamp, for no reason", Answer(["A. True"], {"A": 0.9, "B": 0.1}), 1.0, 0.0),
         ("Task: buy a lamp\nReason: r", Answer(["hm"], {}), 0.5, 0.0),
         ("", Answer(["A. True"], {"A": 0.9, "B": 0.1}), 1.0, 0.0),
     ],
@@ -124,8 +138,92 @@ def test_inferact_reads_the_first_line_and_b_with_its_full_stop(shop, judged, ta
     found, _ = one_of(judged, shop, "inferact-prob", {"task": task, "letter": letter})
     said, _ = one_of(judged, shop, "inferact-verb", {"task": task, "letter": letter})
     assert (found.score, said.score) == (pytest.approx(prob), verb)
-    if task:
+    if "Task" in task and "Reason" in task:
         assert found.inferred_task == "buy a lamp"
+
+
+CHORES = (
+    Step("", "take mug 1 from desk 1", "You take the mug 1."),
+    Step("", "clean mug 1 with sinkbasin 1", "You clean the mug 1."),
+    Step("", "heat mug 1 with microwave 1", "You heat the mug 1."),
+)
+
+
+def asked_in_one_chat(chore, judged, name, answers):
+    """The messages of each request about the third critical action, the last one asked being the longest chat."""
+    third = replace(chore, steps=CHORES, index=3, action="cool mug 1 with fridge 1")
+    with serving(script(**answers)) as endpoint:
+        judged(endpoint, third, name, paper=True)
+        return [[(one["role"], one["content"]) for one in ask.messages] for ask in endpoint.asks]
+
+
+@pytest.mark.parametrize("name", ["token-prob", "inferact-prob"])
+def test_earlier_critical_actions_stay_in_the_chat_with_all_but_their_last_answer(chore, judged, name):
+    """The reference has one chat for all: a question that A answers stays without it, progress after a B likewise."""
+    agreed = Answer(["A. True"], {"A": 0.9, "B": 0.1})
+    chats = asked_in_one_chat(chore, judged, name, {"letter": agreed})
+    last = max(chats, key=len)
+    assert [role for role, _ in last] == ["user"] * 3
+    ends = ("clean mug 1 with sinkbasin 1", "heat mug 1 with microwave 1", "cool mug 1 with fridge 1")
+    for (_, question), action, later in zip(last, ends, (*ends[1:], "?"), strict=True):
+        assert f"Action: {action}" in question
+        assert f"Action: {later}" not in question
+    denied = {"letter": Answer(["B. False"], {"B": 0.9, "A": 0.1}), "progress": agreed}
+    last = max(asked_in_one_chat(chore, judged, name, denied), key=len)
+    assert [role for role, _ in last] == ["user", "assistant", "user"] * 3
+    assert last[1][1] == "B. False"
+    assert "need not be finished yet" in last[2][1]
+
+
+def test_each_critical_action_is_asked_about_once_and_other_modes_have_no_history(chore, judged):
+    agreed = {"letter": Answer(["A. True"], {"A": 0.9, "B": 0.1})}
+    assert sorted(map(len, asked_in_one_chat(chore, judged, "token-prob", agreed))) == [1, 2, 3]
+    third = replace(chore, steps=CHORES, index=3, action="cool mug 1 with fridge 1")
+    with serving(script(**agreed)) as endpoint:
+        judged(endpoint, third, "token-prob")
+        assert [len(ask.messages) for ask in endpoint.asks] == [1]
+    with serving(rule) as endpoint:
+        judged(endpoint, third, "direct", "multi-step", paper=True)
+        assert {len(ask.messages) for ask in endpoint.asks} == {1}
+
+
+def test_a_task_that_could_not_be_read_leaves_no_question_in_the_chat(chore, judged):
+    third = replace(chore, steps=CHORES, index=3, action="cool mug 1 with fridge 1")
+
+    def answer(ask):
+        if "Task: the task" not in ask.last:
+            return Answer(["A. True"], {"A": 0.9, "B": 0.1})
+        return "?" if ask.last.count("Action: heat") and "Action: cool" not in ask.last else "Task: a mug\nReason: r"
+
+    with serving(answer) as endpoint:
+        judged(endpoint, third, "inferact-prob", paper=True)
+        last = max(([one["content"] for one in ask.messages] for ask in endpoint.asks), key=len)
+    assert len(last) == 2
+    assert "Action: heat" not in last[0]
+
+
+SHOWN = ("WebShop [SEP] Instruction: [SEP] a lamp [SEP] Back to Search [SEP] Page 1", "You have clicked red.", "")
+
+
+def test_a_page_without_the_instruction_repeats_the_page_before_it(shop):
+    """As in the reference, whose chain keeps what it cut last where it finds nothing to cut."""
+    acts = ("search[lamp]", "click[red]", "click[research]")
+    at = replace(shop, steps=tuple(Step("", act, seen) for act, seen in zip(acts, SHOWN, strict=True)), index=3)
+    below = "Back to Search [SEP] Page 1"
+    assert masked(at, paper=True).text.splitlines() == [
+        "Step 1", "Action: search", f"Observation: {below}",
+        "Step 2", "Action: click[red]", f"Observation: {below}",
+        "Step 3", "Action: search", f"Observation: {below}",
+        "Step 4", "Action: click[Buy Now]",
+    ]  # fmt: skip
+    assert "Observation: You have clicked red." in masked(at).text
+
+
+def test_pages_in_lines_are_cut_below_the_instruction_too(shop):
+    assert masked(shop, paper=True).text.count("Observation") == 0
+    first = replace(shop.steps[0], observation=shop.steps[0].observation + "\nPage 1\n[B0001]")
+    text = masked(replace(shop, steps=(first, shop.steps[1])), paper=True).text
+    assert text.count("Observation: Page 1\n  [B0001]") == 2
 
 
 def test_progress_is_asked_at_the_end_of_a_chore_too(chore, judged):

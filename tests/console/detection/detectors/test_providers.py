@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.fakes.answers import Raw
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import rule
 from tests.fakes.providers import PROVIDERS, provider
@@ -46,3 +47,13 @@ def test_without_log_probabilities_samples_take_their_place_and_the_verdict_says
     assert verdict.parameters["basis"] == "samples"
     assert {"logprobs", "n"} <= set(verdict.parameters["not_offered"])
     assert refused["taken"] >= 6
+
+
+def test_a_call_of_a_tool_in_place_of_words_flags_and_says_so(shop, judged):
+    call = {"id": "c", "type": "function", "function": {"name": "judge", "arguments": "{}"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    with serving(lambda ask: Raw({"object": "chat.completion", "choices": [choice], "usage": {}})) as endpoint:
+        verdicts = judged(endpoint, shop, *SEVEN)
+    assert all(verdict.unparsed and verdict.score == 1.0 for verdict in verdicts)
+    assert all("did not answer (tool_calls)" in verdict.rationale for verdict in verdicts)

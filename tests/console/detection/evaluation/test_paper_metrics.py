@@ -102,3 +102,18 @@ def test_no_alerts_and_no_scores_give_what_the_papers_tables_print():
     found = evaluated("r")["inferact-prob"]
     assert round(found["macro_f1"], 3) == 0.453
     assert (found["er"], found["pr_auc"], found["cost"]) == (0.0, -1.0, 18)
+
+
+def test_token_methods_stop_by_the_letter_not_by_its_probability():
+    a_run("r", [BAD, GOOD])
+    several("r", "token-prob", [[0.4, 0.95], [0.1, 0.3]], parameters='{"letter":"B"}')
+    assert evaluated("r", threshold=0.9)["token-prob"]["tp"] == 0
+    several("r", "token-entropy", [[0.9, 0.95], [0.1, 0.3]], parameters='{"letter":"A","misaligned_share":0.6}')
+    assert evaluated("r", threshold=0.92)["token-entropy"]["tp"] == 1
+
+
+def test_samples_that_could_not_be_parsed_count_as_wrong_either_way():
+    a_run("r", [BAD, GOOD])
+    judge("r", "self-consistency", [1.0, 1.0], parameters='{"mode":"paper","unread":true}')
+    found = evaluated("r")["self-consistency"]
+    assert (found["fn"], found["fp"], found["tp"], found["tn"]) == (1, 1, 0, 0)

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from console import runs
-from console.auth import agents
+from console.auth import agents, people
+from console.auth.identity import Role
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused
 from console.gate import Reason
@@ -316,3 +317,42 @@ def test_edit_to_a_tool_that_a_rule_denies_does_not_run(make_gate, person, store
     assert stored(tables.Intent) == []
     (event,) = [row for row in stored(tables.Event) if row.kind == "gate: denied"]
     assert json.loads(event.detail) == {"item_id": decision.item_id, "let run": False, "action": "drop[1]"}
+
+
+@pytest.mark.parametrize(("terms", "runs_it"), [
+    ("who: [boss]", False),
+    ("who: [admin]", False),
+    ("who: [researcher]", True),
+    ("who: [ann]", True),
+    ("reviews: 2", False),
+    ("decisions: [approve, reject]", False),
+    ("deadline: 60", True),
+])  # fmt: skip
+def test_edit_runs_only_where_those_who_made_it_may_decide_on_what_it_says(make_gate, person, url, terms, runs_it):
+    gate = make_gate(policy=f"rules:\n- {{tool: pay, when: args.amount > 100, then: ask, {terms}}}")
+    with writing(url) as session:
+        people.add_person(session, "ann", [Role.RESEARCHER], 0)
+    wait = gate.ask(TASK, STEPS, 'pay({"amount":50})', task_id="a")
+    person("ann").answer("edit", "Rather more.", edited_action='pay({"amount":5000})')
+    decision = wait.look()
+    assert (decision.approved, decision.reason) == (runs_it, Reason.EDITED if runs_it else Reason.DENIED)
+    assert ("to more or other people" in decision.feedback) is not runs_it
+    assert "Rather more." in decision.feedback
+    assert gate.ask(TASK, STEPS, 'pay({"amount":5000})', task_id="a").look() is None
+
+
+def test_edit_to_what_a_rule_allows_runs(make_gate, person):
+    gate = make_gate(policy="rules:\n- {tool: look, then: allow}")
+    wait = gate.ask(TASK, STEPS, "pay({})", task_id="a")
+    person().answer("edit", edited_action="look({})", allow_other_tool=True)
+    assert wait.look().approved
+
+
+def test_agent_that_asks_in_another_run_is_asked_about_where_its_rules_name_their_agents(make_gate, url):
+    gate = make_gate(policy="rules:\n- {agent: support-bot, tool: look, then: allow}")
+    with writing(url) as session:
+        tokens = [agents.add(session, name, 0) for name in ("support-bot", "other-bot")]
+        known = [agents.of_token(session, token) for token in tokens]
+    own, other = (gate.ask_for(Asker(one.id, one.name), TASK, STEPS, "look({})", task_id="a") for one in known)
+    assert own.reason is Reason.NOT_CRITICAL
+    assert other.look() is None

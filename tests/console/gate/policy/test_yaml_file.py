@@ -15,7 +15,7 @@ from console.gate.policy import from_patterns, policy_store, read_policy
         ("rules:\n- then: ask\n  tol: x", "Line 3: 'tol' is no field"),
         ("rules:\n- then: ask\n  then: deny", "Line 3: then is there twice"),
         ("rules:\n- then: ask\n  when: arg.x > 1", "Line 3: 'arg' is no variable"),
-        ("rules:\n- then: ask\n  when: args.x ** 2 > 1", "Line 3: The condition cannot be read"),
+        ("rules:\n- then: ask\n  when: args.x ** 2 > 1", "Line 3: The condition cannot be read (1:9: Syntax error: "),
         ("rules:\n- then: ask\n  when: lower(tool) == 'x'", "Line 3: 'lower' is no function"),
         ("rules:\n- then: ask\n  when: 1 == 1", "Line 3: The condition speaks of nothing"),
         ("rules:\n- then: ask\n  when: args.l.exists(x, args.l.exists(y, x == y))", "within another loop"),
@@ -43,6 +43,35 @@ from console.gate.policy import from_patterns, policy_store, read_policy
 def test_policy_that_cannot_be_meant_is_refused_with_its_line(text, said):
     with pytest.raises(BadInput, match=said.replace("*", r"\*").replace("(", r"\(")):
         policy_store.check(text)
+
+
+@pytest.mark.parametrize(
+    ("written", "most", "beyond", "said"),
+    [
+        ("rules:\n- {{then: ask, reviews: {}}}", 20, 21, "from 1 to 20"),
+        ("rules:\n- {{then: ask, reviews: {}}}", 1, 0, "from 1 to 20"),
+        ("rules:\n- {{then: ask, deadline: {}}}", 2_592_000, 2_592_001, "at most 30 days"),
+        ("rules:\n- {{then: ask, deadline: {}}}", 0.5, 0, "more than 0"),
+        ("rollout: {}%", 100, 101, "rollout is a share"),
+        ("rollout: {}%", 0.5, 0, "rollout is a share"),
+        ("rules:\n- {{then: ask, because: {}}}", "x" * 2_000, "x" * 2_001, "too long"),
+        ("rules:\n- then: ask\n  when: args.x == '{}'", "x" * 988, "x" * 989, "1,001 characters"),
+        ("rules:\n- then: ask\n  when: args.l.all(x, x{} > 1)", " + x" * 4, " + x" * 5, "more than 4 signs"),
+        ("default: ask\n#{}", "x" * 65_522, "x" * 65_523, "65,537 characters"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_policy_may_say_the_most_that_it_may_and_no_more(written, most, beyond, said):
+    policy_store.check(written.format(most))
+    with pytest.raises(BadInput, match=said):
+        policy_store.check(written.format(beyond))
+
+
+def test_policy_has_two_hundred_rules_at_most():
+    rules = ["rules:", *(f"- {{tool: tool_{number}, then: deny}}" for number in range(200))]
+    assert len(policy_store.check("\n".join(rules)).rules) == 200
+    with pytest.raises(BadInput, match="there are 201 rules; a policy has at most 200"):
+        policy_store.check("\n".join([*rules, "- {tool: one_more, then: deny}"]))
 
 
 def test_patterns_become_rules_that_judge_and_everything_else_asks():

@@ -946,6 +946,96 @@ def _canonical() -> Sample:
     )
 
 
+def _sharegpt() -> Sample:
+    def turn(who: str, value: Any) -> dict:
+        return {"from": who, "value": value}
+
+    record = {
+        "id": "g-1",
+        "system": "Be exact.",
+        "tools": "[]",
+        "conversations": [
+            turn("human", "Pay"),
+            turn("function_call", '{"name": "pay", "arguments": {"n": 1}}'),
+            turn("observation", "paid"),
+            turn("gpt", '<tool_call>{"name": "send", "arguments": {}}</tool_call>'),
+            turn("tool", "sent"),
+            turn("narrator", "It rains."),
+            turn("gpt", "Paid and sent."),
+        ],
+    }
+    nameless = {"conversations": [turn("human", "Pay"), turn("function_call", '{"arguments": {}}')]}
+    return Sample(
+        lines(record),
+        [['pay({"n":1})', "send({})", say("Paid and sent.")]],
+        [None],
+        lines(record, nameless),
+        2,
+        "a call has no name",
+        {"turn from narrator": 1},
+    )
+
+
+def _toolbench() -> Sample:
+    def node(kind: str, description: str, *children: dict, **more: Any) -> dict:
+        return {"node_type": kind, "description": description, "children": list(children)} | more
+
+    ended = node("Action", "Finish", node("Action Input", '{"return_type": "give_answer"}', observation="ok"))
+    pay = node("Action Input", '{"n": 1}', ended, observation="paid")
+    tried = node("Action", "send", node("Action Input", "{}", observation="refused", pruned=True), node("Odd", "x"))
+    asked = [{"role": "system", "content": "Use tools."}, {"role": "user", "content": "Pay"}]
+    record = {
+        "win": True,
+        "tree": {
+            "size": 7,
+            "tree": node("Action Input", "", tried, node("Thought", "So.", node("Action", "pay", pay))),
+        },
+        "answer_generation": {"valid_data": True, "final_answer": "Paid.", "chain": [], "train_messages": [asked]},
+    }
+    broken = {**record, "tree": {"tree": node("Action Input", "", node("Action Input", '{"n": 1}'))}}
+    return Sample(
+        orjson.dumps(record, option=orjson.OPT_INDENT_2),
+        [["send({})", 'pay({"n":1})', 'Finish({"return_type":"give_answer"})']],
+        [None],
+        lines(record, broken),
+        2,
+        "no action above it",
+        {"node of type Odd": 1},
+    )
+
+
+def _bfcl() -> Sample:
+    def answered(number: int, result: Any) -> dict:
+        return {
+            "id": f"simple_{number}",
+            "result": result,
+            "input_token_count": 5,
+            "output_token_count": 2,
+            "latency": 1,
+        }
+
+    results = [
+        [{"area": '{"base": 10}'}, {"pay": {"n": 1}}],
+        "[calc.area(base=10, unit='m'), pay(5, to=who)]",
+        [[['[cd(folder="x")]'], ["Which file?"]], [[{"rm": '{"file": "a"}'}]]],
+        "No function fits.",
+    ]
+    answers = [answered(number, result) for number, result in enumerate(results)]
+    return Sample(
+        lines(*answers),
+        [
+            ['area({"base":10})', 'pay({"n":1})'],
+            ['calc.area({"base":10,"unit":"m"})', 'pay({"to":"who","args":[5]})'],
+            ['cd({"folder":"x"})', say("Which file?"), 'rm({"file":"a"})'],
+            [say("No function fits.")],
+        ],
+        [None] * 4,
+        lines(*answers, {"id": "simple_9", "latency": 1}),
+        5,
+        '"id" or "result" is missing',
+    )
+
+
 SAMPLES = {
     "jsonl": _canonical(),
     "openai-messages": _openai(),
@@ -965,4 +1055,7 @@ SAMPLES = {
     "tau-bench": _tau2(),
     "agentdojo": _agentdojo(),
     "atif": _atif(),
+    "sharegpt": _sharegpt(),
+    "toolbench": _toolbench(),
+    "bfcl": _bfcl(),
 }

@@ -49,6 +49,19 @@ def test_what_the_detector_does_not_flag_may_run_at_once_and_its_result_is_kept(
     assert record.steps[-1].observation == "bought"
 
 
+def test_an_unflagged_action_of_an_unnamed_task_is_said_to_have_begun(api, question, let_run):
+    run = let_run("judged", "default: judge", detector="random", threshold=1.0)
+    steps = [{"action": "find[kettle]", "observation": "a green kettle, 20 dollars"}]
+    action = {"name": "buy", "arguments": {"item": "green kettle", "amount": 20}}
+    task = "Buy a green kettle for 20 dollars."
+    asked = question(run=run, task=task, task_id=None, detector="random", threshold=1.0, steps=steps, action=action)
+    check_id = api.post("/checks", json=asked).json()["check_id"]
+    assert api.get(f"/checks/{check_id}").json()["decision"]["approved"] is True
+    assert api.post(f"/checks/{check_id}/begin").status_code == 200
+    decision = api.get(f"/checks/{check_id}").json()["decision"]
+    assert (decision["approved"], decision["reason"]) == (False, "already_handed_out")
+
+
 def test_a_decision_made_in_another_process_arrives_within_a_second(api, question, decide):
     asked = question()
     said = api.post("/checks", json=asked)

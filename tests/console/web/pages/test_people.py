@@ -2,13 +2,13 @@
 
 import pytest
 
-from console.auth import agents, people, sessions
+from console.auth import agents, invitations, people, sessions
 from console.auth.identity import Role, roles_of
 from console.auth.invitations import invited
 from console.database import now_ms, reading, writing
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
-from tests.signing_in import signed_in
+from tests.signing_in import invitation, signed_in
 
 
 def press(at, label):
@@ -95,7 +95,8 @@ def test_a_reviewer_sees_and_ends_their_own_sessions_alone(open_page, words):
     other, mine = signed_in("Zoe", "reviewer"), signed_in("Ada", "reviewer")
     at = open_page("people", role="reviewer")
     assert [header.value for header in at.header] == ["Your sessions"]
-    assert not any("Zoe" in line.value for line in at.text)
+    assert "Ada: unknown browser, no address" in words(at)
+    assert "Zoe" not in words(at)
     with reading() as session:
         ended = sessions.identity_of(session, mine, now_ms()).session_id
         theirs = sessions.identity_of(session, other, now_ms()).session_id
@@ -104,6 +105,16 @@ def test_a_reviewer_sees_and_ends_their_own_sessions_alone(open_page, words):
         assert sessions.identity_of(session, mine, now_ms()) is None
         assert sessions.identity_of(session, other, now_ms()).session_id == theirs
     assert audit()[0] == "Ada ended a session of Ada, in the browser."
+
+
+def test_a_session_names_its_browser_in_words_with_what_it_sent_beside_it(open_page, words):
+    agent = 'Mozilla/5.0 (X11; Linux x86_64) Chrome/131.0 Safari/537.36 "><b>x</b>'
+    with writing() as session:
+        ada = invitations.accept(session, invitation("Ada", "researcher"), "", now_ms())
+        sessions.open_session(session, ada, now_ms(), browser=agent, address="10.0.0.9")
+    said = words(open_page("people"))
+    assert "Ada: Chrome on Linux, 10.0.0.9; last seen" in said
+    assert 'title="Mozilla/5.0 (X11; Linux x86_64) Chrome/131.0 Safari/537.36 &quot;&gt;&lt;b&gt;x&lt;/b&gt;"' in said
 
 
 def test_an_admin_ends_anybodys_session(open_page):

@@ -1,8 +1,11 @@
 """The Trajectories page: narrowing the list, opening one."""
 
+import pytest
+
 from console.database import reading
 from console.runs import ingest
 from tests.console.runs.importers.samples import PNG, SAMPLES
+from tests.logs import stuck, write_log
 
 
 def listed(at):
@@ -65,6 +68,28 @@ def test_an_unknown_record_is_told_in_a_sentence(open_page, words, kettles):
     at.query_params["id"] = "4711"
     at.run()
     assert "4711" in words(at)
+
+
+def test_a_record_of_another_run_is_not_shown_under_this_one(open_page, words, kettles, tmp_path):
+    ingest.import_file(write_log(tmp_path / "mugs.jsonl", stuck(9)), "mugs", "auto", lambda _: None)
+    with reading() as session:
+        theirs = session.connection().exec_driver_sql("select max(id) from trajectory").scalar()
+    at = open_page("trajectories", run=kettles)
+    at.query_params["id"] = str(theirs)
+    at.run()
+    assert f"No trajectory of the run kettles named {theirs}." in words(at)
+    assert "How it ended" not in words(at)
+    assert at.selectbox(key="run_picker").value == kettles
+    at.selectbox(key="run_picker").set_value("mugs").run()
+    assert len(listed(at)) == 1
+
+
+@pytest.mark.parametrize("asked", ["\u00b2", "9" * 30, "-1"])
+def test_what_is_no_id_shows_the_list(open_page, kettles, asked):
+    at = open_page("trajectories", run=kettles)
+    at.query_params["id"] = asked
+    at.run()
+    assert len(listed(at)) == 6
 
 
 def test_without_a_run_it_says_what_to_do(open_page, words):

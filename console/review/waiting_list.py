@@ -1,0 +1,257 @@
+"""The waiting list of a reviewer: what waits in a run, in the order of its offer, and where the budget ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, case, exists, func, or_
+from sqlalchemy import select as sa_select
+from sqlalchemy.orm import aliased
+from sqlmodel import Session, col, select
+
+from console.review.notes import Escalation, escalations
+from console.runs.current_decisions import is_current
+from storage import tables
+from storage.queue import HALTED
+from storage.tables import DecisionKind, ItemStatus, SlotStatus
+
+MOST, MOST_UNREAD = 100, 20
+"""Rows of the two parts of a list."""
+
+
+class Availability(IntEnum):
+    """How an item stands with its reviewer, in the order in which a trial's are offered."""
+
+    HELD = 0
+    FRESH = 1
+    PUT_ASIDE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingFilter:
+    """Which of the waiting items are listed; an empty part names all. `mine`: held by the reviewer, passed on to them,
+    or with words of theirs that were never sent."""
+
+    text: str = ""
+    detectors: tuple[str, ...] = ()
+    environments: tuple[str, ...] = ()
+    escalated: bool = False
+    mine: bool = False
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it can leave anything out."""
+        return bool(self.text.strip() or self.detectors or self.environments or self.escalated or self.mine)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedItem:
+    """A row of the list; `score` is None where a trial got stuck and nothing was judged."""
+
+    item: tables.Item
+    standing: Availability
+    task_id: str
+    instruction: str
+    score: float | None
+    rationale: str | None
+    escalation: Escalation | None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingList:
+    """What waits for one reviewer and passes the filter: `offered` in order, then `unread`, which no budget reaches.
+
+    `matching` and `beyond` count all of both and of the second; `total` counts without the filter, and `answered`
+    what waits for others alone, since this reviewer has answered it.
+    """
+
+    offered: list[ListedItem]
+    unread: list[ListedItem]
+    matching: int
+    beyond: int
+    total: int
+    answered: int
+
+    @property
+    def hidden(self) -> int:
+        """How many items the filter leaves out."""
+        return self.total - self.matching
+
+
+def waiting_list(
+    session: Session, run: tables.Run, reviewer: str, wanted: WaitingFilter | None = None, most: int = MOST
+) -> WaitingList:
+    """The list as it stands; whoever reads on in its order gets its `offered` and no more, as the budgets are now."""
+    wanted = wanted or WaitingFilter()
+    offered: list[Any] = []
+    unread: list[Any] = []
+    matching = beyond = 0
+    left = _left(session, run)
+    for trial, (waiting, paid) in _counts(session, run, reviewer, wanted).items():
+        rest = left.get(trial)
+        rows = _rows(session, run, reviewer, wanted, trial, most)
+        reached = [row for row, spent in _walked(rows, run) if rest is None or spent <= rest]
+        known = {row[0] for row in reached}
+        offered += reached
+        unread += [row for row in rows if row[0] not in known]
+        matching += waiting
+        beyond += 0 if rest is None else max(0, paid - rest)
+    everything = _counts(session, run, reviewer, WaitingFilter()) if wanted.is_set else {}
+    total = sum(waiting for waiting, _ in everything.values()) if wanted.is_set else matching
+    shown, out = offered[:most], unread[:MOST_UNREAD]
+    found = _items(session, [*shown, *out])
+    answered = _answered(session, run, reviewer)
+    return WaitingList(found[: len(shown)], found[len(shown) :], matching, beyond, total, answered)
+
+
+def choices(session: Session, run: tables.Run) -> tuple[list[str], list[str]]:
+    """The detectors and the environments of what waits in the run."""
+    item, verdict, record = tables.Item, tables.Verdict, tables.Trajectory
+    statement = (
+        select(verdict.detector, record.environment)
+        .select_from(item)
+        .join(record, col(record.id) == item.trajectory_id)
+        .join(verdict, col(verdict.id) == item.verdict_id, isouter=True)
+        .where(item.run_id == run.id, item.open_slots > 0)
+        .distinct()
+    )
+    found = list(session.exec(statement))
+    return sorted({one for one, _ in found if one}), sorted({one for _, one in found})
+
+
+def _answered(session: Session, run: tables.Run, reviewer: str) -> int:
+    item, slot = tables.Item, tables.Slot
+    statement = select(func.count()).select_from(slot).join(item, col(item.id) == slot.item_id)
+    own = (slot.reviewer == reviewer, slot.status == SlotStatus.DECIDED)
+    return session.exec(statement.where(*own, item.run_id == run.id, item.open_slots > 0)).one()
+
+
+def _walked(rows: list[Any], run: tables.Run) -> list[tuple[Any, int]]:
+    """Each row with the units that are spent once everything up to it has been read."""
+    spent, walked = 0, []
+    for row in rows:
+        _, kind, standing = row
+        paid = standing != Availability.HELD and not (run.halted_free and kind == HALTED)
+        spent += paid
+        # What costs nothing is offered however much is spent.
+        walked.append((row, spent if paid else 0))
+    return walked
+
+
+def _left(session: Session, run: tables.Run) -> dict[int, int | None]:
+    """By trial, how many inspections its budget has left; None where it has no cap."""
+    budget = tables.Budget
+    statement = select(budget.trial, budget.cap, budget.used).where(budget.run_id == run.id, budget.scope == "")
+    return {trial: None if cap is None else cap - used for trial, cap, used in session.exec(statement)}
+
+
+_OWN = aliased(tables.Slot)
+_STANDING = case(
+    (col(_OWN.status) == SlotStatus.CLAIMED, Availability.HELD),
+    (col(_OWN.status).in_([SlotStatus.SKIPPED, SlotStatus.RELEASED]), Availability.PUT_ASIDE),
+    else_=Availability.FRESH,
+)
+
+
+def _asked(statement: Any, run: tables.Run, reviewer: str, wanted: WaitingFilter) -> Any:
+    """The statement over items with the reviewer's own places, of those that wait for them and pass the filter."""
+    item = tables.Item
+    own = (col(_OWN.item_id) == item.id) & (col(_OWN.reviewer) == reviewer)
+    waits = or_(col(item.open_slots) > 0, col(_OWN.status) == SlotStatus.CLAIMED)
+    unanswered = or_(col(_OWN.id).is_(None), col(_OWN.status) != SlotStatus.DECIDED)
+    of_run = (col(item.run_id) == run.id) & col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED])
+    return statement.outerjoin(_OWN, own).where(of_run, waits, unanswered, *_conditions(wanted, reviewer))
+
+
+def _conditions(wanted: WaitingFilter, reviewer: str) -> list[ColumnElement[bool]]:
+    item, verdict, record = tables.Item, tables.Verdict, tables.Trajectory
+    found: list[ColumnElement[bool]] = []
+    if wanted.detectors:
+        found.append(exists().where(col(verdict.id) == item.verdict_id, col(verdict.detector).in_(wanted.detectors)))
+    if wanted.environments:
+        of_them = col(record.environment).in_(wanted.environments)
+        found.append(exists().where(col(record.id) == item.trajectory_id, of_them))
+    if wanted.escalated:
+        found.append(_escalated())
+    if wanted.mine:
+        found.append(_mine(reviewer))
+    if words := wanted.text.strip():
+        found.append(_says(words))
+    return found
+
+
+def _escalated() -> ColumnElement[bool]:
+    decision = tables.Decision
+    passed_on = col(decision.decision) == DecisionKind.ESCALATE
+    return exists().where(col(decision.item_id) == tables.Item.id, passed_on, is_current())
+
+
+def _mine(reviewer: str) -> ColumnElement[bool]:
+    item, draft, note, decision = tables.Item, tables.Draft, tables.Note, tables.Decision
+    begun = (col(draft.reviewer) == reviewer) & (col(draft.feedback_text) != "")
+    marked = (col(note.addressee) == reviewer) & (col(decision.id) == note.decision_id)
+    return or_(
+        col(_OWN.status) == SlotStatus.CLAIMED,
+        exists().where(col(draft.item_id) == item.id, begun),
+        exists().where(col(note.item_id) == item.id, marked, is_current()),
+    )
+
+
+def _says(words: str) -> ColumnElement[bool]:
+    """Whether the task, its id, the action or the reason holds the words as they are, in capitals or not."""
+    item, verdict, record, task = tables.Item, tables.Verdict, tables.Trajectory, tables.Task
+    asked = and_(col(record.id) == item.trajectory_id, col(task.id) == record.task_id)
+    texts = [col(task.instruction), col(task.task_key), col(record.critical_action)]
+    told = col(verdict.rationale).icontains(words, autoescape=True)
+    return or_(
+        exists().where(asked, or_(*(text.icontains(words, autoescape=True) for text in texts))),
+        exists().where(col(verdict.id) == item.verdict_id, told),
+    )
+
+
+def _counts(session: Session, run: tables.Run, reviewer: str, wanted: WaitingFilter) -> dict[int, tuple[int, int]]:
+    """By trial, how many items wait, and how many of them would cost a unit."""
+    item = tables.Item
+    free = col(_OWN.status) == SlotStatus.CLAIMED
+    if run.halted_free:
+        free = or_(free, col(item.kind) == HALTED)
+    statement = sa_select(col(item.trial), func.count(), func.count(case((free, None), else_=1)))
+    grouped = _asked(statement, run, reviewer, wanted).group_by(item.trial).order_by(item.trial)
+    return {trial: (waiting, paid) for trial, waiting, paid in session.execute(grouped)}
+
+
+def _rows(
+    session: Session, run: tables.Run, reviewer: str, wanted: WaitingFilter, trial: int, most: int
+) -> list[tuple[int, str, int]]:
+    """(id, kind, standing) of the trial's items, in the order in which the queue offers them."""
+    item = tables.Item
+    put_aside = case((_STANDING == Availability.PUT_ASIDE, col(_OWN.lease_until_ms)), else_=0)
+    latest_hold = case((_STANDING == Availability.HELD, -col(_OWN.claimed_ms)), else_=0)
+    statement = _asked(sa_select(col(item.id), col(item.kind), _STANDING), run, reviewer, wanted)
+    ordered = statement.where(item.trial == trial).order_by(
+        _STANDING, put_aside, latest_hold, col(item.priority).desc(), item.id
+    )
+    return [tuple(row) for row in session.execute(ordered.limit(most))]
+
+
+def _items(session: Session, rows: list[Any]) -> list[ListedItem]:
+    """The rows with all that is shown of them, in their order."""
+    item, verdict, record, task = tables.Item, tables.Verdict, tables.Trajectory, tables.Task
+    ids = [row[0] for row in rows]
+    statement = (
+        sa_select(item, col(task.task_key), col(task.instruction), col(verdict.score), col(verdict.rationale))
+        .join(record, col(record.id) == item.trajectory_id)
+        .join(task, col(task.id) == record.task_id)
+        .outerjoin(verdict, col(verdict.id) == item.verdict_id)
+        .where(col(item.id).in_(ids))
+    )
+    found: dict[Any, Any] = {row[0].id: row for row in session.execute(statement)}
+    passed = escalations(session, ids)
+    return [_item(found[id], Availability(standing), passed.get(id)) for id, _, standing in rows]
+
+
+def _item(row: Any, standing: Availability, escalation: Escalation | None) -> ListedItem:
+    item, task_id, instruction, score, rationale = row
+    return ListedItem(item, standing, task_id, instruction, score, rationale, escalation)

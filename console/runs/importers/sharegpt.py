@@ -1,0 +1,77 @@
+"""ShareGPT conversations: turns `from` somebody with their `value`, calls in turns of their own or in a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import base_of, objects, outline, required_list
+from console.runs.importers.parts.message_records import id_of
+from console.runs.importers.parts.rewards import told_result
+from console.runs.importers.parts.written_calls import with_written_calls
+from console.runs.importers.records import Entry, Importer, Progress
+from console.trajectory import Trajectory
+
+_NAME = "sharegpt"
+_MARKS = ((".conversations[].from", ".conversations[].value"),)
+_ROLES = {"system": SYSTEM, "human": USER, "user": USER, "gpt": AGENT, "assistant": AGENT, "chatgpt": AGENT}
+_ROLES |= dict.fromkeys(("observation", "tool", "function", "function_response", "tool_response"), TOOL)
+_CALLS = ("function_call", "tool_call", "function-call")
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether there are conversations of turns with who said them and what."""
+    return base_of(outline(head), *_MARKS) is not None
+
+
+def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
+    """The conversations; one in which the agent does nothing is skipped."""
+    for record in objects(path, progress, *_MARKS):
+        intake = Intake(path, record.line)
+        said = required_list(record, path, "conversations")
+        policy = word(record.value.get("system"))
+        turns = [Turn(SYSTEM, policy)] if policy else []
+        turns += [turn for number, one in enumerate(said, 1) if (turn := _turn(plain_object(one), number, intake))]
+        outcome, gold = told_result(record.value)
+        trajectory = Trajectory(
+            task_id=str(record.value.get("id") or id_of(said)),
+            environment="generic",
+            instruction="",
+            outcome=outcome,
+            gold=gold,
+            source={"file": path.name, "line": record.line, "format": _NAME},
+            extra={name: record.value[name] for name in ("tools",) if record.value.get(name)} | record.notes,
+        )
+        yield entry_of(intake, list(with_written_calls(turns, intake)), trajectory)
+
+
+def _turn(said: Mapping[str, Any], number: int, intake: Intake) -> Turn | None:
+    who, value = word(said.get("from")), said.get("value")
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    if who in _CALLS:
+        return Turn(AGENT, calls=tuple(_calls(text, intake)), number=number)
+    if who not in _ROLES:
+        intake.leave_out(f"turn from {who or 'nobody'}")
+        return None
+    return Turn(_ROLES[who], text, number=number)
+
+
+def _calls(text: str, intake: Intake) -> Iterator[LoggedCall]:
+    """The calls of a turn, one or a list of them as JSON."""
+    try:
+        told = orjson.loads(text)
+    except orjson.JSONDecodeError as broken:
+        raise intake.refusal("a turn that is a call is not JSON, so what was called cannot be told") from broken
+    for one in map(plain_object, plain_list(told) or [told]):
+        name = one.get("name")
+        if not isinstance(name, str) or not name.strip():
+            raise intake.refusal("a call has no name; write its tool's name, or leave the turn out")
+        yield LoggedCall(name, one.get("arguments", one.get("parameters")))
+
+
+IMPORTER = Importer(_NAME, "ShareGPT conversations", recognises, read, _MARKS)

@@ -1,0 +1,82 @@
+"""The InferAct paper's user study beside one's own, a part of the analysis of success: as its Table 9 prints it.
+
+It stands alone since it alone knows the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from console.analysis.statistics.success_rate import PAPER, by_trial
+from console.detection.evaluation import paper
+from console.studies.analysis.frames import Frames, groups, table
+from console.studies.design import FACTORS
+from console.studies.results.data_dictionary import FACTOR
+
+HERE, PEOPLE, MODEL = "here", "paper: people", "paper: GPT-4-Turbo"
+_WORDS = {"nl": "words"}
+
+
+def published(frames: Frames) -> pd.DataFrame:
+    """Success in per cent by detector and feedback: here at trial 0 and at the last one, and in the paper's Table 9.
+
+    Of WebShop alone, since the paper's study is. `sd` divides by n, as the paper has it.
+    """
+    if set(frames["decisions"]["environment"].dropna()) != {"webshop"}:
+        return table([], _COLUMNS)
+    closed = frames["success"][frames["success"]["closed"].astype(bool)]
+    rows = [row for name, part in groups(closed) for row in _here(name, part)]
+    return table([*rows, *(_printed() if rows else ())], _COLUMNS)
+
+
+_COLUMNS = "reviewers$ detector$ feedback$ source$ trial# participants# tasks# percent sd"
+
+
+def _here(name: str, part: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    usual = {name: FACTORS[name].default for name in ("detector", "feedback")}
+    named = part.assign(**{name: part.get(FACTOR + name, level) for name, level in usual.items()})
+    for (detector, feedback), rows in named.groupby(list(usual), sort=False):
+        if rows["condition"].nunique() > 1:
+            # Table 9 has one condition for each method.
+            continue
+        told = by_trial(rows, PAPER)
+        for one in dict.fromkeys((told[0], told[-1])):
+            yield {
+                "reviewers": name,
+                "detector": detector,
+                "feedback": _WORDS.get(str(feedback), str(feedback)),
+                "source": HERE,
+                "trial": one.trial,
+                "participants": one.participants,
+                "tasks": one.tasks,
+                "percent": None if one.mean.value is None else 100 * one.mean.value,
+                "sd": None if one.sd_paper is None else 100 * one.sd_paper,
+            }
+
+
+def _printed() -> Iterator[dict[str, Any]]:
+    about = {"reviewers": "the paper", "feedback": "words"}
+    yield {**about, "detector": "none", "source": PEOPLE, "trial": 0, "tasks": 100, "percent": paper.STUDIED_FROM}
+    for one in paper.user_study():
+        known = {**about, "detector": one.detector, "trial": paper.STUDIED_TRIAL, "tasks": 100}
+        yield {**known, "source": PEOPLE, "participants": 3, "percent": one.people, "sd": one.sd}
+        yield {**known, "source": MODEL, "percent": one.model}
+
+
+def of_published(shown: pd.DataFrame) -> str:
+    """How far success here moved beside how far it moves in the paper, where there is anything to lay beside it."""
+    here = shown[shown["source"] == HERE]
+    if here.empty:
+        return ""
+    last, first = here[here["trial"] == here["trial"].max()], here[here["trial"] == here["trial"].min()]
+    theirs = shown[(shown["source"] == PEOPLE) & (shown["trial"] > 0)]["percent"]
+    return (
+        f"Here, success goes from {first['percent'].min():.1f} to {first['percent'].max():.1f}% at trial "
+        f"{first['trial'].iloc[0]} to {last['percent'].min():.1f} to {last['percent'].max():.1f}% at trial "
+        f"{last['trial'].iloc[0]}; in the paper, with people's words, from {paper.STUDIED_FROM:.1f}% to "
+        f"{theirs.min():.1f} to {theirs.max():.1f}% at trial {paper.STUDIED_TRIAL}. Its tasks, agent, models and "
+        "reviewers are others, so the figures stand beside each other and are not compared."
+    )

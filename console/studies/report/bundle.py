@@ -1,0 +1,131 @@
+"""The bundle of a report: the page, the data and their codebook, the plan, the materials, the script, checksums of all.
+
+It holds what a repository such as OSF asks of a study, in a folder or as one zip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+import pandas as pd
+from sqlmodel import Session
+
+from console.runs.export import atomic_file
+from console.runs.export.formats import as_csv
+from console.studies.analysis import result_tables
+from console.studies.analysis.frames import Frames
+from console.studies.design import Design
+from console.studies.design.preregistration import preregistration
+from console.studies.design.yaml_file import dump
+from console.studies.report import opening
+from console.studies.report.html import ReportStamp, asset, html, said
+from console.studies.results import csv_files, data_version
+from console.studies.sessions import lifecycle
+from storage import tables
+
+REPORT, _SCRIPT, _SUMS, _PLAN = "report.html", "analysis.py", "checksums.sha256", "plan.md"
+
+
+def stamped(session: Session, study: tables.Study, at_ms: int) -> ReportStamp:
+    """The stamp of a report that is written now, with the plan in it."""
+    design, places = lifecycle.design_of(study), lifecycle.places(session, study)
+    plan = preregistration(design, places, known=lifecycle.known_before(session, design, places))
+    version = data_version(session, study.id or 0)
+    return ReportStamp(at_ms, version, lifecycle.plan_fingerprint(session, study), plan)
+
+
+def report_tables(design: Design, frames: Frames) -> dict[str, pd.DataFrame]:
+    """Every table that the report's numbers stand in, computed from its design and the tidy tables alone."""
+    computed = result_tables(frames)
+    return {
+        **computed,
+        "facts": opening.facts(design, frames),
+        "flow": opening.flow(design, frames),
+        "sentences": said(design, frames, computed),
+    }
+
+
+def write(design: Design, frames: Frames, stamp: ReportStamp, folder: Path) -> list[Path]:
+    """Writes the report, the tidy tables, those computed from them and the rest into the folder; raises BadInput."""
+    more = _beside(design, frames, stamp)
+    csv_files.write(frames, folder)
+    for name, content in more.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(folder / name) as stream:
+            stream.write(content)
+    names = [REPORT, *csv_files.names(frames), *(name for name in more if name != REPORT)]
+    sums = {name: (folder / name).read_bytes() for name in names}
+    with atomic_file(folder / _SUMS) as stream:
+        stream.write(_checksums(sums))
+    return [folder / name for name in (*names, _SUMS)]
+
+
+def bundle(design: Design, frames: Frames, stamp: ReportStamp) -> bytes:
+    """The same as a zip."""
+    contents = csv_files.contents(frames) | _beside(design, frames, stamp)
+    return csv_files.zipped(contents | {_SUMS: _checksums(contents)})
+
+
+def _beside(design: Design, frames: Frames, stamp: ReportStamp) -> dict[str, bytes]:
+    """What goes with the tidy tables."""
+    found = report_tables(design, frames)
+    computed = {f"tables/{name}.csv": as_csv(frame) for name, frame in found.items()}
+    return {
+        REPORT: html(design, frames, stamp, found).encode(),
+        "README.md": _readme(design, frames, stamp).encode(),
+        "contrasts.csv": computed["tables/contrasts.csv"],
+        "design.yaml": dump(design).encode(),
+        **({_PLAN: stamp.plan.encode()} if stamp.plan else {}),
+        **{f"materials/{name}": content for name, content in materials(design).items()},
+        _SCRIPT: asset("recompute.py").encode(),
+        **computed,
+    }
+
+
+def materials(design: Design) -> dict[str, bytes]:
+    """What participants read and were asked, file by file; what the design does not have is left out."""
+    texts = {"consent.txt": design.consent.text, "instructions.txt": design.instructions}
+    found = {name: text.encode() for name, text in texts.items() if text.strip()}
+    if design.demographics:
+        asked = pd.DataFrame([one.model_dump() for one in design.demographics])
+        found["questions.csv"] = as_csv(asked.assign(choices=asked["choices"].map(" | ".join)))
+    return found
+
+
+def _readme(design: Design, frames: Frames, stamp: ReportStamp) -> str:
+    told = [
+        (REPORT, "the report; it needs no network, and a browser prints it on A4"),
+        (", ".join(f"{name}.csv" for name in frames), "the data, a row for each thing that they are named after"),
+        (csv_files.DICTIONARY, "the codebook: every column of the data, its type, unit and meaning"),
+        ("tables/, contrasts.csv", "every number and sentence of the report, computed from the data"),
+        (_SCRIPT, "computes tables/ again from the data and design.yaml, and names each number that differs"),
+        ("design.yaml", "the design with every parameter"),
+        *([(_PLAN, "the plan as a preregistration")] if stamp.plan else []),
+        *([("materials/", "what participants read and were asked")] if materials(design) else []),
+        (_SUMS, "SHA-256 of every other file; sha256sum -c checks them"),
+    ]
+    mark = f"Fingerprint of the plan as it was registered (SHA-256): {stamp.fingerprint}" if stamp.fingerprint else ""
+    apart = (
+        "plan.md shows the allocation as it is stored now; people who withdrew since have changed it, and with it the "
+        "fingerprint that stands there."
+        if stamp.fingerprint and stamp.plan and stamp.fingerprint not in stamp.plan
+        else ""
+    )
+    paragraphs = [
+        f"# {design.name}",
+        "A user study of reviewers who oversee an agent, with its data and everything that was computed from them.",
+        "\n".join(f"- {names}: {what}" for names, what in told),
+        "To compute it again: `pip install inferact-console && python analysis.py`",
+        "Participants are pseudonyms. Before you publish: read the words to the agent and the answers in decisions.csv "
+        "and participants.csv once for anything that names a person, and add a licence.",
+        mark,
+        apart,
+    ]
+    return "\n\n".join(filter(None, paragraphs)) + "\n"
+
+
+def _checksums(contents: Mapping[str, bytes]) -> bytes:
+    lines = (f"{sha256(content).hexdigest()}  {name}\n" for name, content in sorted(contents.items()))
+    return "".join(lines).encode()

@@ -1,0 +1,192 @@
+"""Answers beside the decisions: questionnaires, the last question in words, and how sure somebody was of a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import delete
+from sqlmodel import Session, col, select
+
+from console.database import now_ms, writing
+from console.errors import BadInput, Refused
+from console.runs.current_decisions import is_current
+from console.studies.design import Design
+from console.studies.design.asking import Moment
+from console.studies.design.instruments import MOST_CHARACTERS, Instrument, InstrumentItem, answers_to
+from console.studies.design.model import instruments_of
+from console.studies.sessions.condition_run import is_attended
+from console.studies.sessions.lifecycle import design_of
+from console.studies.sessions.stages import (
+    ParticipantStage,
+    after,
+    assignments,
+    is_open,
+    letters,
+    locked,
+    refuse_unless_open,
+)
+from storage import tables
+from storage.tables import ParticipantKind
+
+DEBRIEFING = "debriefing"
+"""Under which the answer to the last question in words is kept, and its item."""
+
+
+def pending_instrument(session: Session, participant: tables.Participant, design: Design) -> Instrument | None:
+    """What the participant is to fill in next at this moment; None where nothing is left of it."""
+    moment = _moment(participant)
+    if moment is None:
+        return None
+    answer, follows = tables.QuestionnaireAnswer, _follows(session, participant, moment)
+    mine = (answer.participant_id == participant.id, answer.moment == moment, answer.assignment_id == follows)
+    done = set(session.exec(select(answer.instrument).where(*mine).distinct()))
+    asked = [instruments_of(design)[name] for name in design.questionnaires.at(moment)]
+    if moment is Moment.AFTER and design.debriefing.question.strip():
+        asked.append(_last_question(design))
+    return next((one for one in asked if one.name not in done), None)
+
+
+def fill_in(participant_id: int, instrument: str, answers: Mapping[str, str]) -> None:
+    """Keeps the answers to an instrument and goes on; one that is filled in already stays as it is.
+
+    Raises BadInput naming the item, Refused while the study is not open.
+    """
+    with writing() as session:
+        participant, study = locked(session, participant_id)
+        refuse_unless_open(study)
+        design, moment = design_of(study), _moment(participant)
+        asked = pending_instrument(session, participant, design)
+        if asked is None or asked.name != instrument or moment is None:
+            return
+        given = {one.key: _checked(asked, one, (answers.get(one.key) or "").strip()) for one in asked.items}
+        follows = _follows(session, participant, moment)
+        session.add_all(
+            tables.QuestionnaireAnswer(
+                study_id=study.id or 0,
+                participant_id=participant_id,
+                assignment_id=follows,
+                moment=moment,
+                instrument=instrument,
+                item=key,
+                answer=said,
+                at_ms=now_ms(),
+            )
+            for key, said in given.items()
+        )
+        session.flush()
+        if pending_instrument(session, participant, design) is None:
+            _leave_moment(session, participant, design, moment)
+        session.add(participant)
+
+
+def end_part(session: Session, participant: tables.Participant, design: Design) -> None:
+    """After a condition: its questionnaires, or what comes after them; simulated participants fill in none."""
+    if design.questionnaires.between and participant.kind == ParticipantKind.HUMAN:
+        participant.stage = ParticipantStage.BETWEEN
+    else:
+        leave_part(session, participant, design)
+
+
+def leave_part(session: Session, participant: tables.Participant, design: Design) -> None:
+    """A break or the next condition; after the last one the questionnaires of the end, or the end."""
+    left = [row for row in assignments(session, participant.id) if is_open(row)]
+    if left:
+        pauses = design.break_minutes or design.washout_hours
+        rests = pauses and any(is_attended(row) for row in left)
+        participant.stage = ParticipantStage.BREAK if rests else ParticipantStage.WORKING
+    elif (
+        participant.kind == ParticipantKind.HUMAN and after(design, ParticipantStage.WORKING) is ParticipantStage.AFTER
+    ):
+        participant.stage = ParticipantStage.AFTER
+    else:
+        _finish(participant)
+
+
+def unrated(session: Session, participant: tables.Participant, desks: Sequence[int | None]) -> tables.Decision | None:
+    """The participant's latest standing decision of these runs that says aligned or misaligned, but not how surely."""
+    decision, item, confidence = tables.Decision, tables.Item, tables.Confidence
+    statement = (
+        select(decision)
+        .join(item, col(item.id) == decision.item_id)
+        .outerjoin(confidence, col(confidence.decision_id) == decision.id)
+        .where(col(item.run_id).in_(desks), decision.reviewer == participant.code, is_current())
+        .where(col(decision.label).is_not(None), col(confidence.decision_id).is_(None))
+    )
+    return session.exec(statement.order_by(col(decision.id).desc()).limit(1)).first()
+
+
+def rate(participant_id: int, decision_id: int, level: int) -> None:
+    """Keeps how sure the participant was of one of their own decisions; a second answer stays the first.
+
+    Raises BadInput for a point that the scale does not have, Refused for a decision of somebody else.
+    """
+    with writing() as session:
+        participant, study = locked(session, participant_id)
+        refuse_unless_open(study)
+        points = design_of(study).confidence
+        if not 1 <= level <= points:
+            raise BadInput(f"Choose a number from 1 to {points}.")
+        decision = session.get(tables.Decision, decision_id)
+        item = session.get(tables.Item, decision.item_id) if decision else None
+        run = session.get(tables.Run, item.run_id) if item else None
+        if decision is None or run is None or (run.study_id, decision.reviewer) != (study.id, participant.code):
+            raise Refused("That decision is not one of yours; reload the page.")
+        if session.get(tables.Confidence, decision_id) is None:
+            kept = {"participant_id": participant_id, "level": level, "at_ms": now_ms()}
+            session.add(tables.Confidence(decision_id=decision_id, **kept))
+
+
+def forget_answers(session: Session, participant_id: int) -> None:
+    """Deletes all that the participant was asked beside the items, what their browser told, and their invitation."""
+    for table in (tables.QuestionnaireAnswer, tables.Confidence, tables.PageEvent, tables.StudyInvitation):
+        session.execute(delete(table).where(col(table.participant_id) == participant_id))
+
+
+def latest_ms(session: Session, participant_id: int | None) -> int:
+    """When the participant last filled in a questionnaire (ms since 1970); 0 before."""
+    answer = tables.QuestionnaireAnswer
+    statement = select(answer.at_ms).where(answer.participant_id == participant_id)
+    return session.exec(statement.order_by(col(answer.at_ms).desc()).limit(1)).first() or 0
+
+
+def _moment(participant: tables.Participant) -> Moment | None:
+    return Moment(participant.stage) if participant.stage in tuple(Moment) else None
+
+
+def _follows(session: Session, participant: tables.Participant, moment: Moment) -> int | None:
+    """The condition that a questionnaire between two of them follows: the one that ended last."""
+    if moment is not Moment.BETWEEN:
+        return None
+    ended = [row for row in assignments(session, participant.id) if row.ended_ms is not None and is_attended(row)]
+    return max(ended, key=lambda row: (row.ended_ms or 0, row.position)).id if ended else None
+
+
+def _leave_moment(session: Session, participant: tables.Participant, design: Design, moment: Moment) -> None:
+    if moment is Moment.BETWEEN:
+        leave_part(session, participant, design)
+    elif moment is Moment.BEFORE:
+        participant.stage = after(design, ParticipantStage.BEFORE)
+    else:
+        _finish(participant)
+
+
+def _finish(participant: tables.Participant) -> None:
+    participant.stage, participant.finished_ms = ParticipantStage.FINISHED, now_ms()
+    participant.completion_code = letters(8)
+
+
+def _last_question(design: Design) -> Instrument:
+    words = InstrumentItem(key=DEBRIEFING, question=design.debriefing.question, kind="text", required=False)
+    return Instrument(name=DEBRIEFING, title="One last question", items=(words,))
+
+
+def _checked(instrument: Instrument, item: InstrumentItem, answer: str) -> str:
+    if not answer:
+        if item.required:
+            raise BadInput(f"Please answer: {item.question}")
+        return ""
+    if len(answer) > MOST_CHARACTERS:
+        raise BadInput(f"Keep it under {MOST_CHARACTERS:,} characters: {item.question}")
+    if item.kind != "text" and answer not in answers_to(instrument, item):
+        raise BadInput(f"Choose one of the answers offered: {item.question}")
+    return answer

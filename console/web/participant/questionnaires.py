@@ -1,0 +1,92 @@
+"""Questionnaires of a participant, one instrument a page, and how sure they were of a decision."""
+
+from __future__ import annotations
+
+import re
+
+import streamlit as st
+
+from console.studies.design.asking import Moment
+from console.studies.design.instruments import MOST_CHARACTERS, Instrument, InstrumentItem, answers_to
+from console.studies.sessions import answering
+from console.studies.sessions.position import Position
+from console.web.participant import session
+from console.web.participant.stages import part_of
+from console.web.review import actions, own_items, shortcuts
+from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.participant_stage import head_html, prose_html, scale_item_html
+
+_NOT_WORDS = re.compile(r"[^\w\s.,;:?!()'-]")
+
+
+def questionnaire(position: Position, participant_id: int) -> None:
+    """The instrument that is to be filled in now; Enter sends it."""
+    asked = position.instrument
+    if asked is None or position.participant is None:
+        return
+    between = position.participant.stage == Moment.BETWEEN
+    st.html(head_html(asked.title, over=part_of(position) if between else "") + prose_html(asked.instructions))
+    # The same instrument comes again after the next part, with nothing in it.
+    page = f"{asked.name}-{position.condition}"
+    with st.form(f"instrument-{page}", border=False):
+        for item in asked.items:
+            _field(asked, item, page)
+        st.form_submit_button(
+            key_label("Continue", "Enter"),
+            key=f"filled-in-{page}",
+            type="primary",
+            on_click=_keep,
+            args=(asked, page, participant_id),
+        )
+    hotkeys({"enter": f"filled-in-{page}"}, item_id=page, enabled=shortcuts.enabled())
+
+
+def confidence(position: Position, participant_id: int) -> None:
+    """How sure they were of the decision that they have just made; a number's key answers."""
+    decision, design = position.answer, position.design
+    if decision is None or design is None or position.assignment is None:
+        return
+    own_items.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
+    st.html(head_html("How sure are you?", over=f"You chose {decision.decision}"))
+    keys = {str(level): f"sure-{level}-{decision.id}" for level in range(1, design.confidence + 1)}
+    ends = {1: "1 · not at all", design.confidence: f"{design.confidence} · completely"}
+    with st.container(horizontal=True, key="ia-sure"):
+        for level, key in enumerate(keys.values(), 1):
+            rate = (answering.rate, participant_id, decision.id, level)
+            st.button(ends.get(level, str(level)), key=key, on_click=session.step, args=rate)
+    undo = f"undo-at-sure-{decision.id}"
+    st.button(key_label("Undo", "U"), key=undo, on_click=actions.undo, args=(None,), type="tertiary")
+    said = f"How sure are you? Press 1, not at all, to {design.confidence}, completely."
+    hotkeys({**keys, "u": undo}, item_id=f"sure-{decision.id}", enabled=shortcuts.enabled(), said=said)
+
+
+def _field(instrument: Instrument, item: InstrumentItem, page: str) -> None:
+    low, high = _ends(instrument, item)
+    shown = [f"{instrument.scale.low} = {low}", f"{instrument.scale.high} = {high}"] if low or high else ["", ""]
+    st.html(scale_item_html(item.question, *shown, optional=not item.required))
+    # A label is read as Markdown, so that the question itself stands above as plain text.
+    label = _NOT_WORDS.sub(" ", ", ".join(filter(None, [item.question, *shown])))
+    key = _key(item, page)
+    if item.kind == "text":
+        st.text_area(label, key=key, label_visibility="collapsed", max_chars=MOST_CHARACTERS)
+        return
+    name = f"ia-scale-{page}-{item.key}" if item.kind == "scale" else f"ia-choices-{page}-{item.key}"
+    with st.container(key=name):
+        options = answers_to(instrument, item)
+        across = item.kind == "scale"
+        st.radio(label, options, index=None, key=key, horizontal=across, label_visibility="collapsed")
+
+
+def _ends(instrument: Instrument, item: InstrumentItem) -> tuple[str, str]:
+    if item.kind != "scale":
+        return "", ""
+    return item.low_label or instrument.scale.low_label, item.high_label or instrument.scale.high_label
+
+
+def _keep(instrument: Instrument, page: str, participant_id: int) -> None:
+    answers = {item.key: str(st.session_state.get(_key(item, page)) or "") for item in instrument.items}
+    session.step(answering.fill_in, participant_id, instrument.name, answers)
+
+
+def _key(item: InstrumentItem, page: str) -> str:
+    return f"answer-{page}-{item.key}"

@@ -1,0 +1,126 @@
+"""The catalogues of `console/language`, made anew: `python -m tests.catalogue` after a change of a text.
+
+It extracts the msgids of the code and of the templates, merges them into each `.po`, and compiles the `.mo`. What no
+source says any more goes. A text that has no translation yet is left empty, and a test names it.
+"""
+
+import ast
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_dir
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+from console import environments
+from console import errors as console_errors
+from console.auth.identity import Role
+from console.data_files import read_data
+from console.environments.environment import Judging
+from console.review.edit_fields import FieldKind
+from console.review.presentation import Block, Standing
+from console.trajectory import Outcome
+from console.trajectory.provenance import Source
+from storage import errors
+from storage.tables import DecisionKind
+
+ROOT = Path(__file__).resolve().parents[1]
+LANGUAGES = ROOT / "console" / "language"
+KEYWORDS = {"_": None, "ngettext": (1, 2), "gettext_noop": None}
+TEMPLATES = [("**/templates/*.html", "jinja2.ext.babel_extract")]
+CHANGING = ('"POT-', '"PO-Revision', '"Generated-By', '"Report-', '"Last-Translator', '"Language-Team', "# ", "#\n")
+
+
+def extracted():
+    """The catalogue of every msgid in the sources, without a translation."""
+    template = Catalog(project="InferAct Console", charset="utf-8", fuzzy=False)
+    for path in (*sorted((ROOT / "console").rglob("*.py")), ROOT / "streamlit_app.py"):
+        for message in _in_code(ast.parse(path.read_text("utf-8"))):
+            template.add(message, locations=[(path.relative_to(ROOT).as_posix(), None)])
+    for path, _line, message, _comments, _context in extract_from_dir(ROOT / "console", TEMPLATES, keywords=KEYWORDS):
+        template.add(message, locations=[(f"console/{path}", None)])
+    for message in (*_names(), *_judgings(), *_refusals()):
+        template.add(message)
+    return template
+
+
+def _in_code(tree):
+    """The msgids of a module, those within f-strings too, which Babel's own reader of Python does not see."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KEYWORDS:
+            texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            if node.func.id == "ngettext":
+                yield tuple(texts[:2])
+            elif texts:
+                yield texts[0]
+
+
+def _names():
+    """The values of enumerations that are drawn by name."""
+    return [
+        str(member) for names in (DecisionKind, Outcome, Role, Block, Standing, FieldKind, Source) for member in names
+    ]
+
+
+def _judgings():
+    """What is wrong in each environment, and the reasons that reviewers choose from."""
+    for judging in read_data(files(environments).joinpath("reasons.yaml"), dict[str, Judging]).values():
+        yield judging.wrong
+        yield from judging.reasons
+
+
+def _refusals():
+    """What the store and the console say of a refusal that has no words of its own."""
+    for kind in (*vars(errors).values(), *vars(console_errors).values()):
+        if isinstance(kind, type) and issubclass(kind, Exception) and "\n" not in kind.__doc__:
+            yield kind.__doc__
+
+
+def catalogues():
+    """The file of each language's catalogue, by its code."""
+    return {path.parents[1].name: path for path in sorted(LANGUAGES.glob("*/LC_MESSAGES/console.po"))}
+
+
+def read(path):
+    """The catalogue of that file."""
+    with path.open("rb") as file:
+        return read_po(file, locale=path.parents[1].name, domain="console")
+
+
+def compiled(catalogue):
+    """The bytes of the `.mo` file."""
+    made = BytesIO()
+    write_mo(made, catalogue)
+    return made.getvalue()
+
+
+def written(catalogue):
+    """The bytes of the `.po` file: no dates and no line numbers, which would change with every edit of the code."""
+    made = BytesIO()
+    write_po(
+        made, catalogue, width=120, omit_header=False, sort_output=True, ignore_obsolete=True, include_lineno=False
+    )
+    lines = made.getvalue().decode("utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(CHANGING)).lstrip().encode()
+
+
+def main():
+    """Brings every catalogue up to date and says what is left to translate."""
+    template = extracted()
+    for code, path in catalogues().items():
+        catalogue = read(path)
+        catalogue.update(template, no_fuzzy_matching=True)
+        path.write_bytes(written(catalogue))
+        path.with_suffix(".mo").write_bytes(compiled(read(path)))
+        empty = [message.id for message in catalogue if message.id and not _is_translated(message)]
+        print(f"{code}: {len(catalogue)} texts, {len(empty)} not translated")
+
+
+def _is_translated(message):
+    return all(message.string) if isinstance(message.string, (list, tuple)) else bool(message.string)
+
+
+if __name__ == "__main__":
+    main()
