@@ -108,7 +108,8 @@ def test_pace(change, words):
     ("difference", "words"),
     [
         ((-0.3, -0.5, -0.1), "changes the share of right decisions by -0.300 (-0.500 to -0.100): automation bias."),
-        ((-0.1, -0.5, 0.3), "no automation bias to be seen."),
+        ((-0.1, -0.5, 0.3), "whether that is automation bias cannot be told."),
+        ((0.2, 0.1, 0.3), "the opposite of automation bias."),
         ((NAN, NAN, NAN), "Automation bias cannot be told: Nobody met one."),
     ],
 )
@@ -120,6 +121,25 @@ def test_automation_bias(difference, words):
 def test_automation_bias_without_seeded_items_says_what_it_needs():
     table = figures(factor="score", seeded="all")
     assert "it needs seeded items" in reliance.of_bias(table)
+
+
+def test_omission_and_commission_with_their_counts():
+    rows = pd.DataFrame(
+        [
+            ("people", "all", "all", "d_prime", 1.5, 1.0, 2.0, 4, 40, None, ""),
+            ("people", "all", "all", "criterion", 0.2, NAN, NAN, 4, 40, None, "One."),
+            ("people", "all", "flagged", "commission", 0.25, 0.1, 0.4, 4, 8, 2, ""),
+            ("people", "all", "not flagged", "omission", 0.5, 0.2, 0.8, 4, 10, 5, ""),
+            ("people", "shown", "not flagged", "omission", 0.75, 0.2, 0.9, 4, 4, 3, ""),
+        ],
+        columns=["reviewers", "condition", "advice", "figure", "value", "low", "high", "n", "items", "errors", "note"],
+    )
+    assert reliance.of_advice(rows) == (
+        "Where the detector is wrong about a seeded item, reviewers went along with it: 50% (20% to 80%) of 10 wrong "
+        "actions that it does not flag were approved (omission); 25% (10% to 40%) of 8 right actions that it flags "
+        "were turned down (commission). Over all seeded items d' is 1.50 (1.00 to 2.00) and criterion is 0.20."
+    )
+    assert "cannot be told" in reliance.of_advice(rows.iloc[:0])
 
 
 def test_overrides_where_the_detector_is_sure_and_where_it_is_not():
