@@ -68,12 +68,16 @@ def of_published(shown: pd.DataFrame) -> str:
     here = shown[shown["source"].str.startswith(HERE)]
     if here.empty:
         return ""
-    last, first = here[here["trial"] == here["trial"].max()], here[here["trial"] == here["trial"].min()]
+    ends = [here[here["trial"] == trial] for trial in sorted({here["trial"].min(), here["trial"].max()})]
+    told = " and ".join(f"{_reach(rows['percent'])} at trial {rows['trial'].iloc[0]}" for rows in ends)
     theirs = shown[(shown["source"] == PEOPLE) & (shown["trial"] > 0)]["percent"]
     return (
-        f"Here, success goes from {first['percent'].min():.1f} to {first['percent'].max():.1f}% at trial "
-        f"{first['trial'].iloc[0]} to {last['percent'].min():.1f} to {last['percent'].max():.1f}% at trial "
-        f"{last['trial'].iloc[0]}; in the paper, with people's words, from {paper.STUDIED_FROM:.1f}% to "
-        f"{theirs.min():.1f} to {theirs.max():.1f}% at trial {paper.STUDIED_TRIAL}. Its tasks, agent, models and "
-        "reviewers are others, so the figures stand beside each other and are not compared."
+        f"Here, {told} are solved; in the paper, with people's words, {paper.STUDIED_FROM:.1f}% at trial 0 and "
+        f"{_reach(theirs)} at trial {paper.STUDIED_TRIAL}. Its tasks, agent, models and reviewers are others, so the "
+        "figures stand beside each other and are not compared."
     )
+
+
+def _reach(shares: pd.Series[float]) -> str:
+    low, high = f"{shares.min():.1f}", f"{shares.max():.1f}"
+    return f"{low}%" if low == high else f"{low} to {high}%"
