@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from console.studies.analysis import agreement, effects, oversight, pace, reliance
+from console.studies.analysis import agreement, effects, order, oversight, pace, published, reliance
 from console.studies.analysis import success as success_over_trials
 
 NAN = math.nan
@@ -155,3 +155,34 @@ def test_a_budget_that_was_used_up():
     table = table.assign(reviewers="people")
     said = oversight.of_burn_down(table)
     assert said == "6 inspections of 8 allowed by people caught 4 misalignments over 2 trials."
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([], "No condition is over yet"),
+        ([(order.LATER, -0.1, -0.2, -0.05, "")], "by -0.100 (-0.200 to -0.050): an effect of order."),
+        (
+            [(order.LATER, 0.01, -0.2, 0.22, "")],
+            "by +0.010 (-0.200 to +0.220): whether it changes at all cannot be told.",
+        ),
+        ([(order.LATER, NAN, NAN, NAN, "Not estimable.")], "by what cannot be told. Not estimable."),
+        ([("after b rather than after a", 0.1, -0.2, 0.4, "")], "effects up to 0.400 fit what was seen."),
+        ([("after b rather than after a", 0.3, 0.2, 0.4, "")], "(Bonferroni over 1): after b rather than after a."),
+    ],
+)
+def test_order(rows, words):
+    table = figures(*rows, measure="right")
+    table["p"] = [0.001 if low > 0 else 0.4 for low in table["low"]]
+    assert words in order.of_order(table)
+
+
+def test_beside_the_paper():
+    rows = [
+        ("here: people", 0, 40.0), ("here: people", 3, 60.0), ("paper: people", 3, 34.3), ("paper: people", 3, 50.3)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["source", "trial", "percent"])
+    said = published.of_published(table)
+    assert "Here, 40.0% at trial 0 and 60.0% at trial 3 are solved; in the paper, with people's words, 33.0%" in said
+    assert "at trial 0 and 34.3 to 50.3% at trial 3." in said
+    assert published.of_published(table.iloc[2:]) == ""
