@@ -7,7 +7,7 @@ import pytest
 
 from console.settings import settings
 
-KEPT = {"INFERACT_REQUIRE_BROWSER", "INFERACT_SCREENSHOTS"}
+KEPT = {"INFERACT_REQUIRE_BROWSER", "INFERACT_SCREENSHOTS", "INFERACT_POSTGRES"}
 
 
 @contextmanager
