@@ -21,8 +21,8 @@ MOST, MOST_UNREAD = 100, 20
 """Rows of the two parts of a list."""
 
 
-class Standing(IntEnum):
-    """How an item stands with its reviewer, in the order in which a trial's are offered."""
+class OfferOrder(IntEnum):
+    """The order of offers within a trial: what the reviewer holds, what is fresh to them, what they put aside."""
 
     HELD = 0
     FRESH = 1
@@ -51,7 +51,7 @@ class WaitingItem:
     """A row of the list; `score` is None where a trial got stuck and nothing was judged."""
 
     item: tables.Item
-    standing: Standing
+    turn: OfferOrder
     task_id: str
     instruction: str
     score: float | None
@@ -132,8 +132,8 @@ def _walked(rows: list[Any], run: tables.Run) -> list[tuple[Any, int]]:
     """Each row with the units that are spent once everything up to it has been read."""
     spent, walked = 0, []
     for row in rows:
-        _, kind, standing = row
-        paid = standing != Standing.HELD and not (run.halted_free and kind == HALTED)
+        _, kind, turn = row
+        paid = turn != OfferOrder.HELD and not (run.halted_free and kind == HALTED)
         spent += paid
         # What costs nothing is offered however much is spent.
         walked.append((row, spent if paid else 0))
@@ -148,10 +148,10 @@ def _left(session: Session, run: tables.Run) -> dict[int, int | None]:
 
 
 _OWN = aliased(tables.Slot)
-_STANDING = case(
-    (col(_OWN.status) == SlotStatus.CLAIMED, Standing.HELD),
-    (col(_OWN.status).in_([SlotStatus.SKIPPED, SlotStatus.RELEASED]), Standing.PUT_ASIDE),
-    else_=Standing.FRESH,
+_TURN = case(
+    (col(_OWN.status) == SlotStatus.CLAIMED, OfferOrder.HELD),
+    (col(_OWN.status).in_([SlotStatus.SKIPPED, SlotStatus.RELEASED]), OfferOrder.PUT_ASIDE),
+    else_=OfferOrder.FRESH,
 )
 
 
@@ -225,13 +225,13 @@ def _counts(session: Session, run: tables.Run, reviewer: str, wanted: WaitingFil
 def _rows(
     session: Session, run: tables.Run, reviewer: str, wanted: WaitingFilter, trial: int, most: int
 ) -> list[tuple[int, str, int]]:
-    """(id, kind, standing) of the trial's items, in the order in which the queue offers them."""
+    """(id, kind, turn) of the trial's items, in the order in which the queue offers them."""
     item = tables.Item
-    put_aside = case((_STANDING == Standing.PUT_ASIDE, col(_OWN.lease_until_ms)), else_=0)
-    latest_hold = case((_STANDING == Standing.HELD, -col(_OWN.claimed_ms)), else_=0)
-    statement = _asked(sa_select(col(item.id), col(item.kind), _STANDING), run, reviewer, wanted)
+    put_aside = case((_TURN == OfferOrder.PUT_ASIDE, col(_OWN.lease_until_ms)), else_=0)
+    latest_hold = case((_TURN == OfferOrder.HELD, -col(_OWN.claimed_ms)), else_=0)
+    statement = _asked(sa_select(col(item.id), col(item.kind), _TURN), run, reviewer, wanted)
     ordered = statement.where(item.trial == trial).order_by(
-        _STANDING, put_aside, latest_hold, col(item.priority).desc(), item.id
+        _TURN, put_aside, latest_hold, col(item.priority).desc(), item.id
     )
     return [tuple(row) for row in session.execute(ordered.limit(most))]
 
@@ -249,8 +249,8 @@ def _items(session: Session, rows: list[Any]) -> list[WaitingItem]:
     )
     found: dict[Any, Any] = {row[0].id: row for row in session.execute(statement)}
     passed = escalations(session, ids)
-    listed = [(found[id], Standing(standing), passed.get(id)) for id, _, standing in rows]
+    listed = [(found[id], OfferOrder(turn), passed.get(id)) for id, _, turn in rows]
     return [
-        WaitingItem(row[0], standing, task_id=row[1], instruction=row[2], score=row[3], rationale=row[4], escalation=by)
-        for row, standing, by in listed
+        WaitingItem(row[0], turn, task_id=row[1], instruction=row[2], score=row[3], rationale=row[4], escalation=by)
+        for row, turn, by in listed
     ]
