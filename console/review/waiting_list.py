@@ -11,6 +11,7 @@ from sqlalchemy import select as sa_select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
+from console import runs
 from console.review.notes import Escalation, escalations
 from console.runs.current_decisions import is_current
 from storage import tables
@@ -88,7 +89,7 @@ def waiting_list(
     offered: list[Any] = []
     unread: list[Any] = []
     matching = beyond = 0
-    left = _left(session, run)
+    left = {trial: budget["left"] for trial, budget in runs.budgets(session, run).items()}
     for trial, (waiting, paid) in _counts(session, run, reviewer, wanted).items():
         rest = left.get(trial)
         rows = _rows(session, run, reviewer, wanted, trial, most)
@@ -138,13 +139,6 @@ def _walked(rows: list[Any], run: tables.Run) -> list[tuple[Any, int]]:
         # What costs nothing is offered however much is spent.
         walked.append((row, spent if paid else 0))
     return walked
-
-
-def _left(session: Session, run: tables.Run) -> dict[int, int | None]:
-    """By trial, how many inspections its budget has left; None where it has no cap."""
-    budget = tables.Budget
-    statement = select(budget.trial, budget.cap, budget.used).where(budget.run_id == run.id, budget.scope == "")
-    return {trial: None if cap is None else cap - used for trial, cap, used in session.exec(statement)}
 
 
 _OWN = aliased(tables.Slot)
