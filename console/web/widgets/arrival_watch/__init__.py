@@ -47,7 +47,7 @@ def watch_arrivals(
     show_count(title, waiting)
     said = "1 item waits for a review" if waiting == 1 else f"{waiting} items wait for a review"
     data = {"run": run_id, "waiting": waiting, "said": said, "words": _WORDS if offers else None}
-    _component()(key="arrival-watch", data=data, height="content" if offers else 0)
+    _component()(key="arrival-offer" if offers else "arrival-watch", data=data)
 
 
 def _news(session: Session, run_id: int | None) -> inbox.Pulse | str | None:

@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from console.review.inbox import Waiter
-from console.review.waiting_list import Availability, ListedItem, WaitingList
+from console.review.waiting_list import OfferOrder, ListedItem, WaitingList
 from console.web.widgets.markup import plain
 from console.web.widgets.status import age, waiter_html
 
-_STANDINGS = {Availability.HELD: "in your hands", Availability.FRESH: "", Availability.PUT_ASIDE: "you put it aside"}
+_IN_WORDS = {OfferOrder.HELD: "in your hands", OfferOrder.FRESH: "", OfferOrder.PUT_ASIDE: "you put it aside"}
 
 
 def show_waiting_rows(waiting: WaitingList, waiters: Mapping[int, Waiter], run: str, now_ms: int) -> int | None:
@@ -73,7 +73,7 @@ def _row(row: ListedItem, waiter: Waiter | None, run: str, now_ms: int) -> str:
     item = row.item
     score, css = ("halted", "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
     why = (row.rationale or "The trial got stuck; it needs words.").splitlines()[0]
-    stamps = [row.escalation.badge if row.escalation else "", _STANDINGS[row.standing]]
+    stamps = [row.escalation.badge if row.escalation else "", _IN_WORDS[row.turn]]
     badges = "".join(f'<span class="ia-stamp">{plain(stamp)}</span> ' for stamp in stamps if stamp)
     address = plain("/review?" + urlencode({"run": run, "item": item.id}))
     return (
