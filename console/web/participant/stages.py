@@ -92,16 +92,22 @@ def finished(position: Position) -> None:
     st.html(head_html("Thank you, that was all") + (formatted_prose_html(design.debriefing.text) if design else ""))
     if design is None:
         return
-    way_back(design, design.recruiting.completion_url, code or "", "This button says there that you have finished.")
+    way_back(design, design.recruiting.completion_url, code or "", "that you have finished")
     if code:
-        platform = design.recruiting.of_platform
-        copied = f"Copy it into the task's page on {platform.title}" if platform else "Copy it"
-        kept = "Keep it in case anything goes wrong" if design.recruiting.completion_url else copied
-        words = f"This code shows that you have taken part to the end. {kept} before you close the page."
-        st.html(prose_html(words))
+        st.html(prose_html(_what_for(design)))
         st.code(code, language=None, width=260)
     if design.consent.text.strip():
         st.html(consent_link_html())
+
+
+def _what_for(design: Design) -> str:
+    """What the participant's own code is for."""
+    shows = "This code shows that you have taken part to the end."
+    if design.recruiting.completion_url:
+        return f"{shows} Copy it before you close the page, in case anything goes wrong."
+    if platform := design.recruiting.of_platform:
+        return f"{shows} Copy it into the page of your task on {platform.title} before you close this one."
+    return f"{shows} Copy it before you close the page."
 
 
 def screened_out(position: Position) -> None:
@@ -109,18 +115,19 @@ def screened_out(position: Position) -> None:
     words = "Thank you for your interest. By your answers you are not among those whom this study is about."
     st.html(head_html("You cannot take part") + prose_html(f"{words} Your answers were not kept."))
     if position.design:
-        way_back(position.design, position.design.recruiting.screen_out_url, "", "This button says there why you left.")
+        way_back(position.design, position.design.recruiting.screen_out_url, "", "why you left")
 
 
 def way_back(design: Design, address: str, code: str, words: str) -> None:
-    """The link back to where the participant came from; nothing where the design names none."""
+    """The link back to where the participant came from, which tells `words` there; nothing where there is none."""
     platform = design.recruiting.of_platform
     if not address:
         return
     found = design.recruiting.way_back(address, participant_outside_id(), code)
     if found:
-        title = f"Back to {platform.title}" if platform else "Back"
-        st.html(prose_html(words) + way_back_html(title, found))
+        there = platform.title if platform else "the page that you came from"
+        st.html(prose_html(f"Go back by this button: it tells {there} {words}."))
+        st.html(way_back_html(f"Back to {platform.title}" if platform else "Go back", found))
     else:
         lost = "The way back needs the browser in which you came. Open this page there, or ask the researchers."
         st.html(prose_html(lost))
