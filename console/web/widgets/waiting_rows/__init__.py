@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from console.review.inbox import Waiter
-from console.review.waiting_list import OfferOrder, ListedItem, WaitingList
+from console.review.waiting_list import ListedItem, OfferOrder, WaitingList
 from console.web.widgets.markup import plain
 from console.web.widgets.status import age, waiter_html
 
