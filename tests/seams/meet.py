@@ -47,6 +47,7 @@ COMMANDS = {
     "acted": "study create actor.yaml",
     "stands": "study show seam-actor-study",
     "report": "study report seam-study --out report",
+    "presets": "study preset list",
 }
 
 
