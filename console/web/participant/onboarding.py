@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -28,6 +27,7 @@ from console.web.widgets.participant_stage import (
     explained_html,
     formatted_prose_html,
     head_html,
+    label_words,
     points_html,
     prose_html,
 )
@@ -58,7 +58,6 @@ class OnboardingTexts:
 
 _TEXTS = read_data(files(__package__) / "onboarding.yaml", OnboardingTexts)
 _MOST_CHARACTERS = 2_000
-_NOT_WORDS = re.compile(r"[^\w\s.,;?()'-]")
 
 
 def consent(design: Design, participant_id: int) -> None:
@@ -114,8 +113,8 @@ def _parts(design: Design) -> int:
 def _field(question: IntakeQuestion) -> None:
     optional = "" if question.required else " <small>(you may leave this out)</small>"
     st.html(f'<p class="ia-question">{plain(question.question)}{optional}</p>')
-    # A label is read as Markdown, so that the question itself stands above as plain text.
-    label, key = _NOT_WORDS.sub(" ", question.question), f"question-{question.key}"
+    # The question itself stands above as plain text.
+    label, key = label_words(question.question), f"question-{question.key}"
     if question.kind == "choice":
         st.selectbox(label, question.choices, index=None, placeholder="Choose", key=key, label_visibility="collapsed")
     elif question.kind == "number":
