@@ -70,12 +70,9 @@ ADDITIONS = {
         after="FACTORS: ",
         line='"seam_factor": Factor("seam_factor", "Seam factor", ("low", "high"), "low"),',
     ),
-<<<<<<< HEAD
     "a preset of user studies": Addition("preset.yaml", "console/studies/design/presets/seam.yaml"),
-=======
     "a questionnaire": Addition("instrument.yaml", "console/studies/design/instruments/seam.yaml"),
     "a recruiting platform": Addition("platform.yaml", "console/studies/design/platforms/seam.yaml"),
->>>>>>> instruments
     "an order of inspection": Addition(
         registry="console/review/simulated/orders.py",
         after="INSPECTION_ORDERS: ",
