@@ -167,7 +167,9 @@ def fill(session) -> int:
 
 def third_condition(session):
     """Gives study 1 a design, and P02 a third condition in the place of the hidden one: nobody did both of these."""
-    design = Design(name="pilot", source={"actor": "scripted", "environment": "webshop"}, tasks=2, budget="3")
+    named = [{"name": name} for name in ("rules-shown", "rules-hidden", "rules-third")]
+    source = {"actor": "scripted", "environment": "webshop"}
+    design = Design(name="pilot", source=source, tasks=2, budget="3", conditions=named)
     session.get_one(tables.Study, 1).design = design.model_dump_json()
     for place in session.exec(select(tables.Assignment)):
         if session.get_one(tables.Participant, place.participant_id).code == "P02" and place.position == 2:

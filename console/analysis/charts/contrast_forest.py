@@ -32,7 +32,7 @@ def contrast_forest(frame: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(autorange="reversed", type="category")
     figure.update_xaxes(range=_reach(shown))
     measure = str(shown["measure"].iloc[0]) if len(shown) else ""
-    title = "Effects with 95% intervals"
+    title = "Effects with 95% intervals" if shown["low"].notna().any() else "Effects, without intervals"
     return framed(figure, title, f"difference in {measure}", "", height=150 + 54 * len(shown))
 
 

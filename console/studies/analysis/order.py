@@ -65,9 +65,12 @@ _WHAT = {
 }
 
 
+_UNKNOWN = {LATER: "What a condition's position changes", LEARNING: "What practice changes"}
+
+
 def _told(what: str, row: dict[str, Any]) -> str:
     if pd.isna(row["value"]):
-        return f"{what} what cannot be told. {row['note']}"
+        return f"{_UNKNOWN[row['figure']]} cannot be told. {row['note']}"
     figure = f"{what} {signed(row['value'])}{span(row, '+.3f')}"
     if pd.isna(row["low"]):
         return f"{figure}. {row['note']}"

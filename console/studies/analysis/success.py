@@ -57,8 +57,10 @@ def of_success(table: pd.DataFrame) -> str:
     spread = f" ± {best['sd']:.1%}" if pd.notna(best["sd"]) else ""
     said = (
         f"After trial {best['trial']}, {best['condition']} has solved {best['mean']:.1%}{spread} of its tasks "
-        f"(mean ± SD over {best['participants']}), from {first['mean']:.1%} in trial {first['trial']}"
+        f"(mean ± SD over {best['participants']})"
     )
+    if first["trial"] != best["trial"]:
+        said += f", from {first['mean']:.1%} in trial {first['trial']}"
     others = last[last["condition"] != best["condition"]]
     if others.empty:
         return f"{said}."

@@ -62,7 +62,7 @@ def known_before(session: Session, design: Design, planned: Sequence[PlannedCond
     """What is known of the allocation's tasks before anyone reviews; nothing where their source is gone."""
     try:
         return known_tasks(session, design, _tasks(planned))
-    except ConsoleError:
+    except (ConsoleError, KeyError):
         return {}
 
 

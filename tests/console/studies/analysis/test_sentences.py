@@ -166,7 +166,10 @@ def test_a_budget_that_was_used_up():
             [(order.LATER, 0.01, -0.2, 0.22, "")],
             "by +0.010 (-0.200 to +0.220): whether it changes at all cannot be told.",
         ),
-        ([(order.LATER, NAN, NAN, NAN, "Not estimable.")], "by what cannot be told. Not estimable."),
+        (
+            [(order.LATER, NAN, NAN, NAN, "Not estimable.")],
+            "What a condition's position changes cannot be told. Not estimable.",
+        ),
         ([("after b rather than after a", 0.1, -0.2, 0.4, "")], "effects up to 0.400 fit what was seen."),
         ([("after b rather than after a", 0.3, 0.2, 0.4, "")], "(Bonferroni over 1): after b rather than after a."),
     ],
