@@ -6,6 +6,7 @@ import re
 
 import streamlit as st
 
+from console.language import _
 from console.studies.design.asking import Moment
 from console.studies.design.instruments import MOST_CHARACTERS, Instrument, InstrumentItem, answers_to
 from console.studies.sessions import answering
@@ -32,7 +33,7 @@ def questionnaire(position: Position, participant_id: int) -> None:
         for item in asked.items:
             _field(asked, item, page)
         st.form_submit_button(
-            key_label("Continue", "Enter"),
+            key_label(_("Continue"), "Enter"),
             key=f"filled-in-{page}",
             type="primary",
             on_click=_keep,
@@ -47,16 +48,17 @@ def confidence(position: Position, participant_id: int) -> None:
     if decision is None or design is None or position.assignment is None:
         return
     own_items.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
-    st.html(head_html("How sure are you?", over=f"You chose {decision.decision}"))
+    st.html(head_html(_("How sure are you?"), over=_("You chose {decision}").format(decision=_(decision.decision))))
     keys = {str(level): f"sure-{level}-{decision.id}" for level in range(1, design.confidence + 1)}
-    ends = {1: "1 · not at all", design.confidence: f"{design.confidence} · completely"}
+    most = design.confidence
+    ends = {1: _("1 · not at all"), most: _("{level} · completely").format(level=most)}
     with st.container(horizontal=True, key="ia-sure"):
         for level, key in enumerate(keys.values(), 1):
             rate = (answering.rate, participant_id, decision.id, level)
             st.button(ends.get(level, str(level)), key=key, on_click=session.step, args=rate)
     undo = f"undo-at-sure-{decision.id}"
-    st.button(key_label("Undo", "U"), key=undo, on_click=actions.undo, args=(None,), type="tertiary")
-    said = f"How sure are you? Press 1, not at all, to {design.confidence}, completely."
+    st.button(key_label(_("Undo"), "U"), key=undo, on_click=actions.undo, args=(None,), type="tertiary")
+    said = _("How sure are you? Press 1, not at all, to {level}, completely.").format(level=most)
     hotkeys({**keys, "u": undo}, item_id=f"sure-{decision.id}", enabled=shortcuts.enabled(), said=said)
 
 

@@ -15,7 +15,7 @@ ROOMS = (
     *sorted((WEB / "widgets").rglob("*.py")),
     *(WEB / "pages" / f"{page}.py" for page in ("review", "inbox", "answers", "ratings", "help", "participate")),
     *(WEB / "pages" / f"not_for_{whom}.py" for whom in ("participants", "reviewers")),
-    *(WEB / f"{module}.py" for module in ("sign_in", "run_picker", "visitor_language")),
+    *(WEB / f"{module}.py" for module in ("sign_in", "run_picker", "visitor_language", "waiting")),
     *(ROOT / "console" / "auth" / f"{module}.py" for module in ("people", "invitations", "sessions")),
     *sorted((ROOT / "console" / "server" / "sign_in").glob("*.py")),
     *(ROOT / "console" / "review" / f"{module}.py" for module in ("aftermath", "consequences", "decisions", "edits")),
@@ -28,6 +28,8 @@ ALLOWED = {
     "console/web/widgets/tables.py": "researchers' tables",
     "console/web/widgets/trial_history.py": {"lineage_html", "_lineage_trial", "_memory", "_answer"},
     # Never drawn.
+    "console/auth/sessions.py": {"<module>"},  # names of browsers
+    "console/server/sign_in/participants.py": {"take_events", "show_consent", "_consent"},  # to a script; a file's name
     "console/web/sign_in.py": {"_accept"},  # the name of a session's browser
     "console/server/sign_in/session_list.py": {"_day"},  # a format of dates
     "console/web/review/worked_item.py": {"<module>"},  # an agent's record, which is never translated
