@@ -18,6 +18,7 @@ _SUFFIXES = "; ".join(f"{name} .{layout.suffix}" for name, layout in export.LAYO
 _ASKED_FOR = "What is left out for other tools otherwise: " + "; ".join(
     f"{name} ({words})" for name, words in export.ASKED_FOR.items()
 )
+_ASKED_FOR += "; of trajectories in a .jsonl file: pictures (the bytes of those in the log)"
 
 
 def export_file(
@@ -44,9 +45,13 @@ def export_file(
     if kind in export.LAYOUTS:
         _for_another_tool(kind, run or "", out, asked_for or [], licence, as_json)
         return
-    if asked_for:
-        raise BadInput(f"--with goes with {', '.join(export.LAYOUTS)}; {kind} hold what they hold.")
-    rows = _of_study(study, out) if study is not None else export.export(database_url(), kind, run or "", out)
+    pictures = asked_for == [export.PICTURES]
+    if asked_for and not (pictures and kind == "trajectories"):
+        raise BadInput(
+            f"--with goes with {', '.join(export.LAYOUTS)}, and --with pictures with trajectories; {kind} hold what "
+            "they hold."
+        )
+    rows = _of_study(study, out) if study is not None else _of_run(kind, run or "", out, pictures)
     emit({"kind": kind, **of, "out": str(out), "rows": rows}, as_json, f"{rows} rows of {kind} in {out}.")
 
 
@@ -57,6 +62,10 @@ def _for_another_tool(
     unit = export.LAYOUTS[layout].unit
     document = {"kind": layout, "run": run, "out": str(out), unit: count, "with": asked_for}
     emit(document, as_json, f"{count} {unit} in {out} ({export.LAYOUTS[layout].title}).")
+
+
+def _of_run(kind: str, run: str, out: Path, pictures: bool) -> int:
+    return export.export(database_url(), kind, run, out, pictures=pictures)
 
 
 def _of_study(name: str, out: Path) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli import study_plan, study_preset, study_run
+from console.cli import study_people, study_plan, study_preset, study_run
 from console.cli.output import Json, by_default, emit_json, say, show_table
 from console.database import now_ms, reading
 from console.studies.design import conditions, varied
@@ -34,6 +34,8 @@ app.command("close", epilog="Example: inferact study close pilot")(study_run.clo
 app.command("simulate", epilog="Example: inferact study simulate pilot --all")(study_run.simulate_participants)
 app.command("board", epilog="Example: inferact study board pilot --json")(study_run.show_board)
 app.command("withdraw", epilog="Example: inferact study withdraw pilot P07")(study_run.withdraw_participant)
+app.command("invite", epilog="Example: inferact study invite pilot --count 12")(study_people.invite)
+app.command("payments", epilog="Example: inferact study payments pilot --out payments.csv")(study_people.list_payments)
 app.command("results", epilog="Example: inferact study results pilot --table differences")(study_run.show_results)
 app.command("report", epilog="Example: inferact study report pilot --out pilot-report")(study_run.write_report)
 

@@ -36,6 +36,8 @@ _PACK = (
     r"(?<!\d){0}[\s-]?(?:packs?|count|ct|pcs|pieces?|bags?|boxes|bottles?|packets?|sets?|pairs?|pk)\b|"
     r"(?:pack|set|box) of {0}(?!\d)"
 )
+_TEENS = ["thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _SIZES = tuple(
     frozenset(group.split(","))
     for group in (
@@ -184,7 +186,7 @@ class Evidence:
             return True
         if self.reading and term.kind is TermKind.NAME:
             return is_spoken_of(term, text)
-        own = words(term.text)
+        own = [lowered(term.text)] if _spelled(lowered(term.text)) is not None else words(term.text)
         if term.kind in (*WORDS, TermKind.ATTRIBUTE, TermKind.NAME) and own:
             return all(_is_in(word, text, stems) for word in own)
         side = re.match(r"\d+(?:\.\d+)?(?=[\s-]?[a-z\"”])", term.text.lower())
@@ -224,13 +226,25 @@ class Evidence:
 
 def _is_in(word: str, text: str, stems: frozenset[str]) -> bool:
     """Whether a word stands in a text: as another form, as a figure, run together, or with a letter mistyped."""
-    if word in COUNTS:
-        return bool(re.search(rf"(?<!\d){COUNTS.index(word)}(?!\d)|{word}", text))
+    if (figure := _spelled(word)) is not None:
+        return bool(re.search(rf"(?<!\d){figure}(?!\d)|{word}", text))
     if word == "window" and re.search(r"(?<![a-z])win ?\d", text):
         return True
     if _stem(word) in stems or (len(word) > 3 and word[:5] in text):
         return True
     return len(word) > 3 and bool(get_close_matches(word, [one for one in _words(text) if one[0] == word[0]], 1, 0.8))
+
+
+def _spelled(word: str) -> int | None:
+    """The figure that a word spells (`twenty-four`), None where it spells none."""
+    tens, _, ones = word.partition("-")
+    if word in COUNTS:
+        return COUNTS.index(word)
+    if word in _TEENS:
+        return 13 + _TEENS.index(word)
+    if tens not in _TENS or (ones and ones not in COUNTS[1:10]):
+        return None
+    return 20 + 10 * _TENS.index(tens) + (COUNTS.index(ones) if ones else 0)
 
 
 @lru_cache(maxsize=16384)

@@ -12,7 +12,7 @@ from console.database import now_ms, reading, writing
 from console.errors import Refused, Unknown
 from console.gate import store
 from console.gate.request import Asker, CheckRequest
-from console.gate.resolve import OpenCheck, begin, begun_before, stored_answer
+from console.gate.resolve import OpenCheck, begin, stored_answer
 from console.gate.types import GateDecision, Reason
 from console.gate.wait import Wait
 from console.trajectory import Outcome, from_json
@@ -53,7 +53,7 @@ def reopened(url: str, at: CheckId, asker: Asker, *, beats: bool) -> Wait | Gate
     with reading(url) as session:
         check = _opened(session, at, asker)
         if check.ask.item_id is None:
-            return stored_answer(session, check) or _repeated(session, check)
+            return _answered(session, check)
         session.expunge_all()
     # Who begins to wait with a heartbeat says so at the first look.
     beaten_ms = check.ask.heartbeat_ms if check.ask.beats or not beats else 0
@@ -75,7 +75,7 @@ def begun(url: str, at: CheckId, asker: Asker) -> GateDecision:
     except IntegrityError:
         # On a server, another process of the agent began in the same moment.
         with reading(url) as session:
-            return _repeated(session, _opened(session, at, asker))
+            return _answered(session, _opened(session, at, asker))
 
 
 def record_result(session: Session, at: CheckId, asker: Asker, observation: str, now_ms: int) -> bool:
@@ -108,11 +108,11 @@ def _opened(session: Session, at: CheckId, asker: Asker) -> OpenCheck:
     return OpenCheck(run, replace(_request(session, ask), asker=asker), ask)
 
 
-def _repeated(session: Session, check: OpenCheck) -> GateDecision:
-    intent = store.intent_of(session, check.request, check.ask.trajectory_id)
-    if intent is None:
+def _answered(session: Session, check: OpenCheck) -> GateDecision:
+    answer = stored_answer(session, check)
+    if answer is None:
         raise Unknown("check", check.ask.token)
-    return begun_before(session, check, intent)
+    return answer
 
 
 def _request(session: Session, ask: tables.Ask) -> CheckRequest:

@@ -93,7 +93,7 @@ def stored_answer(session: Session, check: OpenCheck) -> GateDecision | None:
     if intent is not None and ask.answer == Reason.NOT_FLAGGED and not check.request.named:
         return None
     if intent is not None:
-        return begun_before(session, check, intent)
+        return _begun_before(session, check, intent)
     if ask.action is not None:
         return _fetched_again(session, check, ask.action)
     if ask.answer is None or ask.answer in _ANEW:
@@ -101,7 +101,7 @@ def stored_answer(session: Session, check: OpenCheck) -> GateDecision | None:
     return _repeated(session, check)
 
 
-def begun_before(session: Session, check: OpenCheck, intent: tables.Intent) -> GateDecision:
+def _begun_before(session: Session, check: OpenCheck, intent: tables.Intent) -> GateDecision:
     """What is answered about a go-ahead that has begun."""
     given = {"action": intent.action, "decision_id": intent.decision_id, "intent_id": intent.id}
     return _decision(session, check, Reason.ALREADY_HANDED_OUT, **given)
@@ -124,7 +124,7 @@ def begin(session: Session, check: OpenCheck, now_ms: int) -> GateDecision:
         session.refresh(check.ask)
     intent = intent_of(session, check.request, check.ask.trajectory_id)
     if intent is not None:
-        return begun_before(session, check, intent)
+        return _begun_before(session, check, intent)
     if check.ask.action is None:
         raise Refused(f"Check {check.ask.token} has no go-ahead, so nothing may begin.")
     if _withheld(session, check, check.ask.action):

@@ -17,8 +17,8 @@ from storage import tables
 from storage.queue import HALTED
 from storage.tables import DecisionKind, ItemStatus, SlotStatus
 
-MOST = 100
-"""Rows of either part of a list."""
+MOST, MOST_UNREAD = 100, 20
+"""Rows of the two parts of a list."""
 
 
 class Availability(IntEnum):
@@ -100,7 +100,7 @@ def waiting_list(
         beyond += 0 if rest is None else max(0, paid - rest)
     everything = _counts(session, run, reviewer, WaitingFilter()) if wanted.is_set else {}
     total = sum(waiting for waiting, _ in everything.values()) if wanted.is_set else matching
-    shown, out = offered[:most], unread[:most]
+    shown, out = offered[:most], unread[:MOST_UNREAD]
     found = _items(session, [*shown, *out])
     answered = _answered(session, run, reviewer)
     return WaitingList(found[: len(shown)], found[len(shown) :], matching, beyond, total, answered)

@@ -18,6 +18,7 @@ from storage.tables import RunKind
 
 REVIEW, RUNS = "console/web/pages/review.py", "console/web/pages/runs.py"
 _ONLY = {"escalated": gettext_noop("Passed on"), "mine": gettext_noop("Mine")}
+_LABELS = {"detector": gettext_noop("Detector"), "environment": gettext_noop("Environment")}
 _FILTERS = ("find", "detector", "environment", "only")
 
 
@@ -26,14 +27,16 @@ def asked_for(detectors: list[str], environments: list[str], *, many: bool) -> W
     asked = {name: st.query_params.get_all(name) for name in _FILTERS}
     if not (many or any(asked.values())):
         return WaitingFilter()
-    find, by, where, marks = st.columns([4, 2, 2, 2], vertical_alignment="bottom")
+    choices = {"detector": detectors, "environment": environments}
+    drawn = [name for name, known in choices.items() if len(known) > 1 or asked[name]]
+    find, marks, *places = st.columns([4, 2, *(2 for _ in drawn)], vertical_alignment="bottom")
     with find:
         hint = _("words of the task, action or reason")
         text = st.text_input(_("Find"), key="find", bind="query-params", placeholder=hint)
-    with by:
-        chosen = _choice("detector", _("Detector"), [*detectors, *asked["detector"]])
-    with where:
-        places = _choice("environment", _("Environment"), [*environments, *asked["environment"]])
+    chosen: dict[str, tuple[str, ...]] = {}
+    for name, place in zip(drawn, places, strict=True):
+        with place:
+            chosen[name] = _choice(name, _(_LABELS[name]), [*choices[name], *asked[name]])
     with marks:
         only = st.pills(
             _("Only"),
@@ -43,7 +46,9 @@ def asked_for(detectors: list[str], environments: list[str], *, many: bool) -> W
             bind="query-params",
             format_func=lambda name: _(_ONLY[name]),
         )
-    return WaitingFilter(text, chosen, places, "escalated" in only, "mine" in only)
+    return WaitingFilter(
+        text, chosen.get("detector", ()), chosen.get("environment", ()), "escalated" in only, "mine" in only
+    )
 
 
 def _choice(name: str, label: str, known: list[str]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ Look = Callable[..., Hashable]
 """What a tab wants to know: a function of a session and of the arguments that stand beside it."""
 
 _EVERY_S = 0.5
+_AFTER_FAILURE_S = 5.0
 
 _log = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ class _Watch:
 _watches: WeakKeyDictionary[AppSession, _Watch] = WeakKeyDictionary()
 _guard = threading.Lock()
 _watcher: list[threading.Thread] = []
+_changes = [0]
 _new = threading.Event()
 """What a tab shows was read before its watch began; so a new watch is looked at in any case."""
 
@@ -78,38 +80,50 @@ def wake_when_other(look: Look, *arguments: Hashable, shows: Hashable, pause_s: 
             _watcher[0].start()
 
 
+def any_change(_session: object = None) -> int:
+    """How many changes of the database were noticed: as a look, whatever anybody writes is news."""
+    return _changes[0]
+
+
 def _tabs() -> SessionManager | None:
     return getattr(runtime.get_instance(), "_session_mgr", None) if runtime.exists() else None
 
 
 def _keep_looking() -> None:
     """Looks until no tab wants to know anything any more."""
-    try:
-        while _standing():
+    while _is_needed():
+        try:
             _look_at(database_url())
-    except Exception:
-        # The next tab that wants to know something begins anew.
-        _log.exception("What is new for the open tabs could not be looked up.")
+        except Exception:
+            _log.exception("What is new for the open tabs could not be looked up; it is tried again.")
+            time.sleep(_AFTER_FAILURE_S)
 
 
 def _look_at(url: str) -> None:
     """Looks as long as that is the database of the settings."""
     with changes(url) as changed:
-        while _standing() and database_url() == url:
-            if changed() or _new.is_set():
+        while _is_needed() and database_url() == url:
+            news = changed()
+            _changes[0] += news
+            if news or _new.is_set():
                 _new.clear()
                 _look()
             _wake()
             time.sleep(_EVERY_S)
 
 
-def _standing() -> list[tuple[AppSession, _Watch]]:
-    """The watches of tabs that still show their fragments; the thread ends with the last."""
+def _is_needed() -> bool:
+    """Whether a tab still shows its fragment, and this thread is the one that looks for it."""
     with _guard:
         for gone in [tab for tab, watch in _watches.items() if not tab.has_fragment(watch.fragment.fragment_id)]:
             del _watches[gone]
         if not _watches:
             _watcher.clear()
+        return _watcher == [threading.current_thread()]
+
+
+def _standing() -> list[tuple[AppSession, _Watch]]:
+    with _guard:
         return list(_watches.items())
 
 

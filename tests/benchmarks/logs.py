@@ -162,6 +162,7 @@ def print_across(paths: Sequence[Path]) -> int:
     rows = across.across({name: cases for name, cases in sources.items() if cases})
     for side, title in (("within", "Within each log"), ("across", "Learnt on the other logs alone")):
         print("\n".join(_readme_table(rows, side, title)) + "\n")
+    print("\n".join(_default_table(sources)) + "\n")
     print(json.dumps({"benchmark": "logs across", "rows": [row.as_dict() for row in rows]}))
     return 0
 
@@ -174,6 +175,21 @@ def _readme_table(rows: Sequence[across.SourceRow], side: str, title: str) -> li
         known = next(one for one in found.values() if one is not None)
         cells = [_readme_cell(found[name]) for name in names]
         lines.append(f"| {source} | {known.misaligned} of {known.n} | {' | '.join(cells)} |")
+    return lines
+
+
+def _default_table(sources: dict[str, list[LabelledCheckpoint]]) -> list[str]:
+    """What `rules` flags by its own threshold, which nothing tuned."""
+    at = detector("rules").threshold
+    lines = [
+        f"| At the default threshold, {at:g} | Macro-F1 | flagged of misaligned | flagged of aligned |",
+        "|---|---|---|---|",
+    ]
+    for name, cases in sorted(sources.items()):
+        bad = np.array([case.misaligned for case in cases], dtype=bool)
+        flagged = np.array([case.scores["rules"] > at for case in cases], dtype=bool)
+        counts = [f"{(flagged & side).sum()} of {side.sum()}" for side in (bad, ~bad)]
+        lines.append(f"| {name} | {macro_f1(bad, flagged):.3f} | {' | '.join(counts)} |".replace("| 0.", "| ."))
     return lines
 
 

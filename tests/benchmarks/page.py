@@ -1,6 +1,8 @@
 """Submit to next item visible, in one browser: the Review page against the page floor, clicks alternating.
 
-Usage: python tests/benchmarks/page.py [--quick]
+Usage: python tests/benchmarks/page.py [--quick] [--arriving 50]
+
+With --arriving so many items a minute come into the queue of the Review page while it is measured, by another process.
 """
 
 import argparse
@@ -20,7 +22,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from sqlmodel import col, select  # noqa: E402
+
+from console.database import reading  # noqa: E402
 from console.trajectory import Outcome, Step, Trajectory  # noqa: E402
+from storage import tables  # noqa: E402
+from storage.queue import NewItem, Queue  # noqa: E402
 from tests.at_home import at_home  # noqa: E402
 from tests.logs import write_log  # noqa: E402
 from tests.signing_in import let_in  # noqa: E402
@@ -64,16 +71,51 @@ def long_record(number: int) -> Trajectory:
     )
 
 
-def fill(data_dir: Path, items: int) -> None:
-    """A run of that many flagged items in a data directory of its own."""
+def fill(data_dir: Path, items: int, later: int = 0) -> None:
+    """A run of that many flagged items in a data directory of its own, and of more trajectories that are no items."""
+    numbers = range(items + later)
+    first, rest = (data_dir / name for name in ("log.jsonl", "later.jsonl"))
+    write_log(first, *(long_record(number) for number in numbers[:items]))
+    write_log(rest, *(long_record(number) for number in numbers[items:]))
+    judged = ["detect", "bench", "--method", "rules", "--threshold", "0"]
+    inferact(data_dir, "trajectory", "import", str(first), "--run", "bench")
+    inferact(data_dir, *judged)
+    if later:
+        inferact(data_dir, "trajectory", "import", str(rest), "--run", "bench")
+
+
+def inferact(data_dir: Path, *command: str) -> None:
+    """Runs that command on that data directory."""
     environment = {**os.environ, "INFERACT_DATA_DIR": str(data_dir)}
-    log = write_log(data_dir / "log.jsonl", *(long_record(number) for number in range(items)))
-    for command in (
-        ["trajectory", "import", str(log), "--run", "bench"],
-        ["detect", "bench", "--method", "rules", "--threshold", "0"],
-    ):
-        subprocess.run(
-            [sys.executable, "-m", "console.cli", *command], cwd=ROOT, env=environment, check=True, capture_output=True
+    subprocess.run(
+        [sys.executable, "-m", "console.cli", *command], cwd=ROOT, env=environment, check=True, capture_output=True
+    )
+
+
+@contextmanager
+def arriving(data_dir: Path, a_minute: int):
+    """Puts so many items a minute into the queue, each a trajectory that was not one yet."""
+    script = [sys.executable, __file__, "--put", f"sqlite:///{data_dir / 'console.db'}", "--arriving", str(a_minute)]
+    coming = subprocess.Popen(script, cwd=ROOT) if a_minute else None
+    try:
+        yield
+    finally:
+        if coming:
+            coming.terminate()
+            coming.wait(timeout=10)
+
+
+def put(url: str, a_minute: int) -> None:
+    """Puts one item after the other until it is ended; like those that are there, but the least urgent."""
+    item, record = tables.Item, tables.Trajectory
+    with reading(url) as session:
+        like = session.exec(select(item).limit(1)).one()
+        queued = select(item.trajectory_id)
+        left = session.exec(select(record.id).where(col(record.id).not_in(queued)).order_by(col(record.id))).all()
+    for trajectory in left:
+        time.sleep(60 / a_minute)
+        Queue(url).put(
+            [NewItem(like.run_id, 0, trajectory, like.step, like.kind, 0.0, 1, None, time.time_ns() // 10**6)]
         )
 
 
@@ -116,7 +158,7 @@ def open_review(browser, address: str, data_dir: Path):
     return page
 
 
-def measure(clicks: int) -> tuple[list[float], list[float]]:
+def measure(clicks: int, a_minute: int = 0) -> tuple[list[float], list[float]]:
     """(ms of the Review page, ms of the floor), one click each in turn."""
     from playwright.sync_api import sync_playwright
 
@@ -124,7 +166,7 @@ def measure(clicks: int) -> tuple[list[float], list[float]]:
         ours, floor = Path(folder) / "ours", Path(folder) / "floor"
         for data_dir in (ours, floor):
             data_dir.mkdir()
-            fill(data_dir, clicks + 10)
+            fill(data_dir, clicks + 10, 4 * clicks if a_minute and data_dir is ours else 0)
         apps = Path(__file__).parent / "apps"
         with (
             served(ROOT / "streamlit_app.py", ours) as real,
@@ -135,13 +177,14 @@ def measure(clicks: int) -> tuple[list[float], list[float]]:
             browser = playwright.chromium.launch(executable_path=path, args=QUIET)
             pages = [open_review(browser, real, ours), open_review(browser, empty, floor)]
             times: tuple[list[float], list[float]] = ([], [])
-            for number in range(clicks):
-                for page, found in zip(pages, times, strict=True):
-                    page.bring_to_front()
-                    page.wait_for_timeout(500)
-                    took = page.evaluate(CLICK)
-                    if number >= 3:
-                        found.append(took)
+            with arriving(ours, a_minute):
+                for number in range(clicks):
+                    for page, found in zip(pages, times, strict=True):
+                        page.bring_to_front()
+                        page.wait_for_timeout(500)
+                        took = page.evaluate(CLICK)
+                        if number >= 3:
+                            found.append(took)
             browser.close()
     return times
 
@@ -150,9 +193,14 @@ def main() -> None:
     """Prints the two distributions and their ratio."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
-    clicks = 23 if parser.parse_args().quick else 103
-    ours, floor = measure(clicks)
-    figures = {}
+    parser.add_argument("--arriving", type=int, default=0, help="items a minute that come while it is measured")
+    parser.add_argument("--put", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.put:
+        put(chosen.put, chosen.arriving)
+        return
+    ours, floor = measure(23 if chosen.quick else 103, chosen.arriving)
+    figures = {"arriving_a_minute": chosen.arriving}
     for name, times in (("review", ours), ("floor", floor)):
         ranked = statistics.quantiles(times, n=20)
         figures[f"{name}_p50_ms"], figures[f"{name}_p95_ms"] = round(statistics.median(times), 1), round(ranked[18], 1)

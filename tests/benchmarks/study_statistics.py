@@ -1,6 +1,9 @@
 """Do the estimates of a study hold their stated rates? A thousand simulated studies with an effect and without one.
 
-`python tests/benchmarks/study_statistics.py [--quick] [--studies N]`; the last line is the result as JSON.
+And is the power that is printed beforehand the share of studies whose reports then find the effect? Those are drawn
+here, not by the console's own simulation, dealt out by their tasks' trial 0, and go through the report's tables.
+
+`study_statistics.py [--quick] [--studies N] [--only power]` prints its result as JSON in the last line.
 """
 
 from __future__ import annotations
@@ -11,18 +14,26 @@ import os
 import sys
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+from scipy import integrate, optimize, special, stats  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from console.analysis.statistics import mixed_models, paired  # noqa: E402
 from console.analysis.statistics.contrasts import contrasts  # noqa: E402
 from console.analysis.statistics.estimates import Estimate  # noqa: E402
+from console.studies import design as study_design  # noqa: E402
+from console.studies.analysis.contrasts import planned  # noqa: E402
+from console.studies.design.contrasts import PRIMARY, plan_rows  # noqa: E402
+from console.studies.design.power import Assumptions, compared, power  # noqa: E402
+from console.studies.design.strata import KnownTask, stratified  # noqa: E402
 from tests.answered import differences, study  # noqa: E402
 
 EFFECT = 0.8
@@ -57,12 +68,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} studies of each kind; rates are not gated")
     parser.add_argument("--studies", type=int, default=STUDIES)
+    parser.add_argument("--only", choices=["power"], help="leave the rates of the estimators out")
     given = parser.parse_args()
     n = QUICK if given.quick else given.studies
     figures: dict[str, float] = {"studies": n}
-    for design in DESIGNS:
+    for design in DESIGNS if given.only is None else ():
         figures |= rates(design, n)
-    goals = loose() if given.quick else strict(figures)
+    for name, (design, assumed) in POWERED.items():
+        figures |= powers(name, design, assumed, n)
+    goals = {f"power_{name}_apart": ["<=", 1.0 if given.quick else 0.05] for name in POWERED}
+    if given.only is None:
+        goals |= loose() if given.quick else strict(figures)
     print(json.dumps({"benchmark": "study_statistics", "figures": figures, "goals": goals, "met": met(figures, goals)}))
 
 
@@ -109,6 +125,82 @@ def told(name: str, given: list[Estimate], truth: float, effect: float, share: f
     if not effect:
         return {f"{name}_rejects": round(rejected, 4), f"{name}_given": round(share, 4)}
     return {f"{name}_holds": round(held, 4), f"{name}_power": round(rejected, 4)}
+
+
+SOURCE = {"actor": "scripted", "environment": "webshop"}
+POWERED = {
+    "within_8": (
+        study_design.Design(
+            name="within", source=SOURCE, tasks=25, participants={"human": 8},
+            factors={"detector": ["rules", "random"], "score": ["shown", "hidden"]},
+        ),
+        Assumptions(start=0.4, effect=0.07),
+    ),
+    "between_24": (
+        study_design.Design(
+            name="between", source=SOURCE, tasks=25, comparison="between", participants={"human": 24},
+            factors={"score": ["shown", "hidden"]},
+        ),
+        Assumptions(start=0.4, effect=0.12),
+    ),
+}  # fmt: skip
+"""Designs whose power is printed and then looked for, with effects that about half of the studies find."""
+
+
+def powers(name: str, design: study_design.Design, assumed: Assumptions, n: int) -> dict[str, float]:
+    """The power that is printed, and the share of studies whose reports find the effect."""
+    started = time.perf_counter()
+    (printed,) = power(design, assumed, simulations=n, seed=1)
+    found = np.mean([found_in_report(design, assumed, seed) for seed in range(n)])
+    print(f"power {name}: {n} studies in {time.perf_counter() - started:.0f} s", flush=True)
+    told = {"printed": printed.power, "found": float(found), "apart": abs(printed.power - float(found))}
+    return {f"power_{name}_{what}": round(figure, 4) for what, figure in told.items()}
+
+
+def found_in_report(design: study_design.Design, assumed: Assumptions, seed: int) -> bool:
+    """Whether the report of a study that is drawn anew calls the effect one."""
+    factor, first, last = compared(design)
+    shown = planned(frames(design, assumed, np.random.default_rng([seed, 77])))
+    row = shown[(shown["kind"] == PRIMARY) & (shown["contrast"] == f"{factor}: {last} - {first}")].iloc[0]
+    return bool(row["p_adjusted"] < row["alpha"])
+
+
+def frames(design: study_design.Design, assumed: Assumptions, draw: np.random.Generator) -> dict[str, pd.DataFrame]:
+    """The tidy tables of a study: answers by logits of person, task and effect, tasks dealt out by their trial 0."""
+    keys = [f"t{number}" for number in range(study_design.task_count(design))]
+    hard = dict(zip(keys, draw.normal(0, assumed.task_sd, len(keys)), strict=True))
+    start, more = (intercept(assumed, rate) for rate in (assumed.start, assumed.start + assumed.effect))
+    first = {key: bool(draw.random() < special.expit(start + hard[key])) for key in keys}
+    known = {key: KnownTask("succeeded" if solved else "failed", None, 5) for key, solved in first.items()}
+    factor, _, last = compared(design)
+    arms = {arm.name: arm.levels[factor] == last for arm in study_design.conditions(design)}
+    own = draw.normal(0, assumed.participant_sd, design.participants.human + 1)
+    dealing = draw.normal(0, assumed.effect_sd, design.participants.human + 1)
+    rows = []
+    for place in study_design.allocate(design, stratified(design, keys, known)):
+        raised = arms[place.condition]
+        logit = (more if raised else start) + own[place.number] + dealing[place.number] * (raised - 0.5)
+        for key in place.tasks:
+            solved = bool(draw.random() < special.expit(logit + hard[key]))
+            about = ("human", place.code, place.condition, key)
+            rows += [(*about, 0, first[key], True), (*about, design.trials - 1, solved, True)]
+    outcomes = pd.DataFrame(rows, columns=OUTCOMES)
+    plan = pd.DataFrame([row for row in plan_rows(design) if row["kind"] == PRIMARY])
+    return {"outcomes": outcomes, "success": outcomes, "participants": outcomes, "plan": plan}
+
+
+OUTCOMES = ["annotator_kind", "participant", "condition", "task_id", "trial", "solved_paper", "closed"]
+
+
+@lru_cache(maxsize=8)
+def intercept(assumed: Assumptions, rate: float) -> float:
+    """The logit at which that share is right over all people and tasks."""
+    spread = (assumed.participant_sd**2 + (assumed.effect_sd / 2) ** 2 + assumed.task_sd**2) ** 0.5
+
+    def share(base: float) -> float:
+        return integrate.quad(lambda z: special.expit(base + spread * z) * stats.norm.pdf(z), -8, 8)[0]
+
+    return float(optimize.brentq(lambda base: share(base) - rate, -10, 10))
 
 
 def strict(figures: dict[str, float]) -> dict[str, list]:

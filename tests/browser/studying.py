@@ -10,6 +10,7 @@ from tests.browser.walking import until
 
 ITEM = "[class*='st-key-skip-']:visible"
 TITLE = ".ia-stage-head h1"
+SHEET = "[class*='st-key-filled-in-']"
 DWELL_MS = 450
 
 
@@ -33,9 +34,14 @@ def opened_study(**more):
     return study
 
 
-def come_in(page, settled, address, study):
+def link_of(address, study):
+    """The link that a study's board shows."""
+    return f"{address}/participate?join={study.join_code}"
+
+
+def come_in(page, settled, address, study, link=None):
     """From the link to the first page of the study; whoever has a place gets it back."""
-    page.goto(f"{address}/participate?join={study.join_code}")
+    page.goto(link or link_of(address, study))
     if page.get_by_role("heading", name="You are invited to a study").count():
         page.keyboard.press("Enter")
     page.locator(TITLE).first.wait_for()
@@ -92,11 +98,38 @@ def answer(page, settled, words="", key="x"):
     settled(page)
 
 
-def take_a_step(page, settled, words="", key="x"):
+def fill_in(page, settled, points=1):
+    """Chooses a point of each scale by keyboard, the next ones by arrow, and sends the questionnaire by Enter."""
+    before = title(page), page.locator(SHEET).first.get_attribute("class")
+    groups = page.get_by_role("radiogroup")
+    for place in range(groups.count()):
+        first = groups.nth(place).get_by_role("radio").first
+        first.focus()
+        page.keyboard.press("Space")
+        for _ in range(points - 1):
+            page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(DWELL_MS)
+    page.keyboard.press("Enter")
+    until(
+        page,
+        "([title, sheet]) => document.querySelector('.ia-stage-head h1')?.innerText !== title "
+        "|| document.querySelector(\"[class*='st-key-filled-in-']\")?.className !== sheet",
+        list(before),
+    )
+    settled(page)
+
+
+def take_a_step(page, settled, words="", key="x", points=1):
     """Does what the stage asks for; returns what it was."""
     stage = shown(page, settled)
     if stage == "item":
         answer(page, settled, words, key)
+    elif stage == "How sure are you?":
+        page.wait_for_timeout(DWELL_MS)
+        page.keyboard.press("3")
+        page.get_by_text("How sure are you?").wait_for(state="detached")
+    elif page.locator(SHEET).count():
+        fill_in(page, settled, points)
     elif stage == "Before you take part":
         page.get_by_role("button", name="I agree, take part").click()
         page.get_by_text("Before you take part").wait_for(state="detached")

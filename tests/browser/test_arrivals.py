@@ -81,6 +81,11 @@ def test_a_hidden_tab_counts_and_notifies_only_where_it_was_asked_to(ask, serve,
     assert page.evaluate("noted") == ["InferAct Console: 3 items wait for a review"]
     page.get_by_role("button", name="Turn it off").click()
     page.get_by_role("button", name="Notify me when something comes to wait").wait_for()
+    find = page.get_by_role("textbox", name="Find")
+    find.press_sequentially("order ")
     ask(15)
     until(page, "() => document.title === '(4) Inbox · InferAct Console'")
     assert page.evaluate("noted.length") == 1
+    page.get_by_text("Refund order 15.").wait_for()
+    page.keyboard.type("15")
+    assert find.input_value() == "order 15"

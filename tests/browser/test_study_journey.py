@@ -1,12 +1,12 @@
-"""Two people go through a study by keyboard, in two browsers; nothing of one is ever on the other's page."""
-
-import json
+"""People go through a study by keyboard, each in a browser; nothing of one is ever on the other's page."""
 
 import orjson
 import pytest
 from sqlmodel import select
 
 from console.database import reading, writing
+from console.studies import results
+from console.studies.results.payments import payments
 from storage import tables
 from tests.browser.screens import screenshot
 from tests.browser.studying import (
@@ -14,12 +14,14 @@ from tests.browser.studying import (
     come_in,
     is_over,
     item_id,
+    link_of,
     opened_study,
     shown,
     take_a_step,
     title,
 )
 from tests.browser.walking import sign_in
+from tests.fakes.recruiting import COMPLETED, recruiting
 
 CONDITIONS = [
     {"name": "arm-zebra", "levels": {"feedback": "nl", "score": "shown"}},
@@ -47,20 +49,110 @@ def standing():
         return [(row.item_id, row.reviewer, row.decision, row.feedback_text) for row in rows]
 
 
-def test_two_people_take_part_from_the_link_to_the_code(serve, open_page, settled):
-    study = opened_study(
+OWN = {
+    "name": "own",
+    "title": "About you",
+    "scale": {"low": 1, "high": 5},
+    "items": [{"key": "calm", "question": "I am calm."}, {"key": "reads", "question": "Choose 1.", "expected": "1"}],
+    "score": {"of": "mean", "plus": 1},
+}
+
+
+def recruited(platform):
+    """A study whose people come from Prolific, with all that can be asked of them."""
+    return opened_study(
         conditions=CONDITIONS,
-        tasks=2,
+        tasks=1,
         practice=1,
         checks={"known_bad": 1},
         budget="2",
+        participants={"human": 3},
         demographics=[{"key": "age", "question": "Age?", "choices": ["young", "old"], "required": True}],
+        instruments=[OWN],
+        questionnaires={"before": ["own"], "between": ["nasa-tlx"]},
+        confidence=5,
+        interaction_trace=True,
+        consent={"text": "## What we keep\n\n- **decisions**\n- times", "version": "1.2", "withdrawal": "remove"},
+        debriefing={"question": "What did you go by?", "text": "Some items had a **known** answer."},
+        exclusions={"failed_attention": 0},
+        recruiting={
+            "platform": "prolific",
+            "completion_url": platform.prolific_url(COMPLETED),
+            "hosts": ["127.0.0.1"],
+            "bonus": {"per_right": "0.05"},
+        },
     )
-    address = serve()
-    pages = {code: open_page() for code in ("P01", "P02")}
-    words = {code: f"words of {code}, nobody else's" for code in pages}
-    for page in pages.values():
-        come_in(page, settled, address, study)
+
+
+def test_people_take_part_from_their_platform_and_back_to_it(serve, open_page, settled):
+    with recruiting() as platform:
+        study, address = recruited(platform), serve()
+        link, pids = link_of(address, study), {"P01": "5f1aaaa", "P02": "5f2bbbb"}
+        pages = {code: open_page() for code in pids}
+        words = {code: f"words of {code}, nobody else's" for code in pages}
+        for code, page in pages.items():
+            come_in(page, settled, address, study, platform.from_prolific(link, pids[code]))
+            assert pids[code] not in page.url
+        refuse_a_second_place(open_page, platform.from_prolific(link, pids["P01"]))
+        withdraw_again(open_page, settled, address, study, platform.from_prolific(link, "5f3cccc"))
+        seen = walk_through(pages, settled, words)
+        for code, page in pages.items():
+            first = ["Before you take part", "A few questions", "About you", "How it works", "item"]
+            assert seen[code][:5] == first
+            assert {"Part 1 of 2", "Part 2 of 2", "Round 1 is done", "How sure are you?"} <= set(seen[code])
+            assert seen[code].count("Workload of this part") == 2
+            assert len(page.locator("[data-testid=stCode]").inner_text().strip()) == 8
+            assert page.locator(".ia-formatted strong").inner_text() == "known"
+            page.get_by_role("link", name="Back to Prolific").press("Enter")
+            page.get_by_role("heading", name="Submission recorded").wait_for()
+        assert (platform.prolific, platform.refused) == ([COMPLETED] * 2, [])
+    answers = standing()
+    assert {reviewer for _, reviewer, _, _ in answers} == set(pages)
+    assert {text for _, reviewer, _, text in answers if reviewer == "P01"} <= {"", words["P01"]}
+    with reading() as session:
+        for budget in session.exec(select(tables.Budget)):
+            assert budget.cap is None or budget.used <= budget.cap
+        parts = session.exec(select(tables.Assignment)).all()
+        assert sorted(part.status for part in parts) == ["done"] * 4 + ["waiting"] * 2
+        frames = results.frames(session, study.id)
+        paid = payments(session, study, pids.values()).set_index("outside_id")
+    assert len(frames["page_times"]) == len(frames["page_times"]["confidence"].dropna()) > 2
+    assert {"key", "away"} >= set(frames["trace"]["kind"]) - {"scrolled", "opened", "closed", "idle"} >= {"key"}
+    left_out = frames["exclusions"].set_index("participant")["excluded"]
+    assert left_out.to_dict() == {"P01": False, "P02": True}
+    assert paid.loc[pids["P02"], ["state", "excluded_by"]].tolist() == ["finished", "failed_attention"]
+    assert paid.loc[pids["P01"], "state"] == "finished"
+
+
+def refuse_a_second_place(open_page, link):
+    """The same id in another browser gets one clear sentence and no place."""
+    page = open_page(link)
+    page.keyboard.press("Enter")
+    page.get_by_text("You have a place in this study already; go on in the browser in which you began.").wait_for()
+    page.close()
+
+
+def withdraw_again(open_page, settled, address, study, link):
+    """Somebody agrees, looks at their consent, withdraws, and leaves nothing."""
+    page = open_page()
+    come_in(page, settled, address, study, link)
+    take_a_step(page, settled)
+    consent = open_page(f"{address}/my-consent", context=page.context)
+    assert consent.locator("h2").inner_text() == "What we keep"
+    assert "1.2 (" in consent.locator("dl").inner_text()
+    assert "UTC" in consent.locator("dl").inner_text()
+    screenshot(consent, "study-consent-copy")
+    page.get_by_role("button", name="Leave or withdraw").click()
+    page.get_by_role("button", name="Withdraw from the study").click()
+    page.get_by_role("button", name="Withdraw for good").click()
+    page.get_by_text("You have withdrawn").wait_for()
+    with reading() as session:
+        assert "P03" not in [person.code for person in session.exec(select(tables.Participant))]
+    page.context.close()
+
+
+def walk_through(pages, settled, words):
+    """Takes everybody on in turns until they are done; P02 fails the check. Returns the stages of each."""
     seen, over = {code: [] for code in pages}, set()
     for _ in range(60):
         for code in pages.keys() - over:
@@ -70,26 +162,14 @@ def test_two_people_take_part_from_the_link_to_the_code(serve, open_page, settle
             assert faults(page.content(), code, [words[other] for other in pages if other != code]) == []
             if stage not in seen[code]:
                 screenshot(page, f"study-{code}-{len(seen[code]):02d}")
-            seen[code].append(take_a_step(page, settled, words[code]))
+            points = 2 if code == "P02" else 1
+            seen[code].append(take_a_step(page, settled, words[code], points=points))
             if is_over(stage):
                 over.add(code)
         if len(over) == len(pages):
             break
     assert over == set(pages)
-    for code, page in pages.items():
-        assert seen[code][:4] == ["Before you take part", "A few questions", "How it works", "item"]
-        assert {"Part 1 of 2", "Part 2 of 2", "Round 1 is done"} <= set(seen[code])
-        assert len(page.locator("[data-testid=stCode]").inner_text().strip()) == 8
-    answers = standing()
-    assert {reviewer for _, reviewer, _, _ in answers} == set(pages)
-    assert {text for _, reviewer, _, text in answers if reviewer == "P01"} <= {"", words["P01"]}
-    with reading() as session:
-        for budget in session.exec(select(tables.Budget)):
-            assert budget.cap is None or budget.used <= budget.cap
-        parts = session.exec(select(tables.Assignment)).all()
-        assert [part.status for part in parts] == ["done"] * 4
-        tasks = [json.loads(part.tasks) for part in parts]
-    assert sorted(map(len, tasks)) == [2, 2, 2, 2]
+    return seen
 
 
 def test_closing_the_tab_loses_nothing(serve, open_page, settled):

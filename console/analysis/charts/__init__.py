@@ -23,12 +23,14 @@ from console.analysis.charts.study_success import study_success
 from console.analysis.charts.success import success
 from console.analysis.charts.threshold_sweep import threshold_sweep
 from console.analysis.charts.time_over_session import time_over_session
+from console.analysis.charts.trial_success import trial_success
 from console.analysis.charts.user_study import user_study
 
 Chart = Callable[[pd.DataFrame], go.Figure]
 
 CHARTS: dict[str, Chart] = {
     "success": success,
+    "trial-success": trial_success,
     "pr-curve": pr_curve,
     "roc-curve": roc_curve,
     "reliability": reliability,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from console.analysis.charts.style import QUIET, framed, series_styles
+from console.analysis.charts.style import QUIET, framed, label_last_points, series_styles
 
 _UNITS = (("hours", 1 / 60, 180.0), ("minutes", 1.0, 3.0), ("seconds", 60.0, 0.0))
 """Unit, how many are a minute, and from how many minutes on it is used."""
@@ -16,6 +16,7 @@ def budget_burn_down(frame: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     longest = float(frame["minute"].max()) if len(frame) else 0.0
     unit, per_minute, _ = next(entry for entry in _UNITS if longest >= entry[2])
+    ends = []
     for trial, style in series_styles(frame["trial"]).items():
         line = frame[frame["trial"] == trial]
         at = (line["minute"] * per_minute).to_list()
@@ -29,9 +30,15 @@ def budget_burn_down(frame: pd.DataFrame) -> go.Figure:
                     line={"color": style.colour, "width": width, "dash": dash, "shape": "hv"},
                     hovertemplate="%{y:,} after %{x:.1f} " + unit,
                 )
+                last = float(line[column].iloc[-1])
+                ends.append((at[-1], last, f"trial {trial}: {last:,.0f} {column}", style.colour))
     for cap in sorted(frame["cap"].dropna().unique()):
         figure.add_hline(
-            float(cap), line={"color": QUIET, "width": 1, "dash": "dash"}, annotation_text=f"cap {cap:.0f}"
+            float(cap),
+            line={"color": QUIET, "width": 1, "dash": "dash"},
+            annotation={"text": f"cap {cap:.0f}", "xanchor": "left", "x": 0},
         )
-    figure.update_yaxes(rangemode="tozero")
+    highest = max([1.0, *frame["used"].astype(float), *frame["cap"].dropna().astype(float)])
+    label_last_points(figure, ends, gap=0.08 * highest)
+    figure.update_yaxes(range=[0, 1.2 * highest])
     return framed(figure, "How the budget was used", f"{unit} since the trial's first claim", "inspections")

@@ -30,9 +30,17 @@ def contrast_forest(frame: pd.DataFrame) -> go.Figure:
         cliponaxis=False,
     )
     figure.update_yaxes(autorange="reversed", type="category")
+    figure.update_xaxes(range=_reach(shown))
     measure = str(shown["measure"].iloc[0]) if len(shown) else ""
     title = "Effects with 95% intervals"
     return framed(figure, title, f"difference in {measure}", "", height=150 + 54 * len(shown))
+
+
+def _reach(shown: pd.DataFrame) -> list[float] | None:
+    """The ends of the axis, with room for the numbers above the outermost points."""
+    ends = [0.0, *shown[["estimate", "low", "high"]].stack()]
+    room = 0.3 * (max(ends) - min(ends))
+    return [min(ends) - room, max(ends) + room] if room else None
 
 
 def _said(estimate: float, low: float, high: float) -> str:

@@ -5,6 +5,8 @@ Colours are told apart in light and dark and by the colour-blind; dashes and mar
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +88,27 @@ def series_styles(names: pd.Series[Any]) -> dict[str, SeriesStyle]:
 
 def _style(place: int) -> SeriesStyle:
     return SeriesStyle(_COLOURS[place % len(_COLOURS)], _DASHES[place % len(_DASHES)], _MARKS[place % len(_MARKS)])
+
+
+def label_last_points(figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], gap: float) -> None:
+    """Names lines where they end, each in its colour, (x, y, label, colour); labels lie `gap` apart at least, in y.
+
+    So nobody has to find a line in a legend, which the figure then has not.
+    """
+    place, width = -math.inf, max((end[0] for end in ends), default=0.0)
+    for x, y, label, colour in sorted(ends, key=lambda end: end[1]):
+        place = max(y, place + gap)
+        figure.add_annotation(
+            x=x,
+            y=place,
+            text=label,
+            showarrow=False,
+            xanchor="right" if 2 * x > width else "left",
+            yanchor="bottom",
+            yshift=6,
+            font={"color": colour, "size": 13},
+        )
+    figure.update_layout(showlegend=False)
 
 
 def on_scale(share: float) -> str:

@@ -104,12 +104,36 @@ def best_macro_f1(ranked: Ranking) -> Best | None:
     """The highest Macro-F1; None without cases. Among equals the lowest threshold wins, as in the reference."""
     if not ranked.scores.size:
         return None
+    none_flagged = ranked.negatives / (2 * ranked.negatives + ranked.positives)
+    return _best(ranked, _macro_f1s(ranked), none_flagged)
+
+
+def good_threshold(ranked: Ranking, default: float, within: float) -> float | None:
+    """The threshold nearest the default whose Macro-F1 lies that close to the highest; None without cases.
+
+    The highest one alone is a matter of a case or two where there are few.
+    """
+    values = _macro_f1s(ranked)
+    if not values.size:
+        return None
+    near = [_nearest(ranked, int(at), default) for at in np.flatnonzero(values >= values.max() - within)]
+    return min(near, key=lambda threshold: abs(threshold - default))
+
+
+def _nearest(ranked: Ranking, at: int, default: float) -> float:
+    """The default, where it flags the same; else half way to the next lower score."""
+    below = float(ranked.scores[at + 1]) if at + 1 < ranked.scores.size else 0.0
+    return default if below <= default < float(ranked.scores[at]) else _between(ranked, at)
+
+
+def _macro_f1s(ranked: Ranking) -> Floats:
+    """The Macro-F1 of flagging down to each score."""
     tn, missed = ranked.negatives - ranked.fp, ranked.positives - ranked.tp
     let_through = tn + missed + ranked.negatives
     aligned = np.divide(2 * tn, let_through, out=np.zeros(tn.size), where=let_through > 0)
     flagged = 2 * ranked.tp / (ranked.flags + ranked.positives)
-    none_flagged = ranked.negatives / (2 * ranked.negatives + ranked.positives)
-    return _best(ranked, (aligned + flagged) / 2, none_flagged)
+    values: Floats = (aligned + flagged) / 2
+    return values
 
 
 def _best(ranked: Ranking, values: Floats, none_flagged: float) -> Best:

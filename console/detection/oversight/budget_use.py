@@ -18,16 +18,31 @@ _POINTS = 200
 """Into how many stretches of time a trial's ledger is summed."""
 
 
-def burn_down(session: Session, run: tables.Run, pool: Pool) -> pd.DataFrame:
+def burn_down(session: Session, run: tables.Run, pool: Pool | None = None) -> pd.DataFrame:
     """Columns: trial, minute (since the trial's first claim), used, caught, cap (missing where there is none).
 
-    Caught are items whose reviewer said misaligned and whose label does; without labels it is missing.
+    Caught are items whose reviewer said misaligned and whose label does; without labels, or a pool, it is missing.
     """
     spent = _spent(session, run)
     if spent.empty:
         return pd.DataFrame(columns=["trial", "minute", "used", "caught", "cap"])
     parts = [_with_caught(spent[spent["trial"] == trial], pool, trial) for trial in sorted(set(spent["trial"]))]
     return pd.concat(parts, ignore_index=True)
+
+
+def in_words(burnt: pd.DataFrame) -> list[str]:
+    """What was used by now in each trial of a burn-down, a sentence each."""
+    latest = burnt.groupby("trial").last().reset_index()
+    sentences = []
+    for trial, used, cap in zip(latest["trial"], latest["used"], latest["cap"], strict=True):
+        of = f"{used:,}" if pd.isna(cap) else f"{used:,} of {cap:,}"
+        sentences.append(f"Trial {trial}: {of} {'inspection' if of == '1' else 'inspections'} used.")
+    return sentences
+
+
+def is_line(burnt: pd.DataFrame) -> bool:
+    """Whether any trial's burn-down is more than one point, so that there is something to draw."""
+    return bool((burnt.groupby("trial").size() > 1).any())
 
 
 def _spent(session: Session, run: tables.Run) -> pd.DataFrame:
@@ -60,17 +75,23 @@ def _spent(session: Session, run: tables.Run) -> pd.DataFrame:
     return found.assign(used=found.groupby("trial")["used"].cumsum(), cap=found["cap"].astype("Int64"))
 
 
-def _with_caught(spent: pd.DataFrame, pool: Pool, trial: int) -> pd.DataFrame:
+def _with_caught(spent: pd.DataFrame, pool: Pool | None, trial: int) -> pd.DataFrame:
+    if pool is None:
+        return _burnt(spent, trial, np.full(len(spent), np.nan))
     rows = pool.rows[(pool.rows["detector"] == pool.routing) & (pool.rows["trial"] == trial)]
     found = rows[rows["reported"] & (rows["label"] == Label.MISALIGNED)]["inspected_ms"].sort_values()
     by_then = np.searchsorted(found.to_numpy(dtype=np.float64), spent["at_ms"].to_numpy(), side="right")
     known = rows["label"].notna().any()
+    return _burnt(spent, trial, by_then.astype(float) if known else np.full(len(spent), np.nan))
+
+
+def _burnt(spent: pd.DataFrame, trial: int, caught: np.ndarray[Any, Any]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "trial": trial,
             "minute": ((spent["at_ms"] - spent["began_ms"]) / 60_000).to_numpy(),
             "used": spent["used"].to_numpy(),
-            "caught": by_then.astype(float) if known else np.nan,
+            "caught": caught,
             "cap": spent["cap"].to_numpy(),
         }
     )

@@ -14,6 +14,8 @@ from console.trajectory.terms import COUNTS, FUNCTION_WORDS, Term, TermKind, low
 _LOOKING_UP = frozenset({"lookup", "look_up", "find_in_page"})
 _NOT_READ = re.compile(r"\s*(?:could not find|the last page|no more results|no results|invalid)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
+_QUALIFIED = re.compile(r"(?<=\S)\s*\([^()]{1,40}\)\s*$")
+"""What a title says in brackets behind a name that others have too."""
 _FIGURES = {word: str(figure) for figure, word in enumerate(COUNTS)}
 _ACCENT, _THOUSANDS = re.compile(r"[\u0300-\u036f]"), re.compile(r"(?<=\d),(?=\d{3})")
 _MOST_TEXT = 100_000
@@ -90,7 +92,7 @@ def plain(text: str) -> str:
 
 def is_said(answer: str, page: Page) -> bool:
     """Whether the page has these words side by side, in any order, as dates are turned around; plurals count."""
-    wanted, text = plain(answer), plain(page.text)
+    wanted, text = plain(_QUALIFIED.sub("", answer)), plain(page.text)
     parts = wanted.split()
     padded = f" {text} "
     if not parts or f" {wanted} " in padded or f" {wanted}s " in padded or f" {wanted.removesuffix('s')} " in padded:

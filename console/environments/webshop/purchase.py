@@ -37,7 +37,8 @@ interested prefer preferred ideally needed required available include including 
 perfect suitable option options preferably certain would also want needs different brand hey hi please aren't
 isn't doesn't don't won't ones kinds sort sorts bit lot lots types guy girl dollar dollars money budget shown
 show me find contain contains allow allows let lets quantity amount number give gives having using like able
-fabric material texture finish trying match matches wear wears wearing
+fabric material texture finish extra measures width height containing favor
+colored coloured trying match matches wear wears wearing
 """
 _GENERIC = frozenset(_GENERIC_WORDS.split())
 

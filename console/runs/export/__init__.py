@@ -28,7 +28,7 @@ from console.runs.export.items import ITEMS
 from console.runs.export.layouts import LAYOUTS, Layout
 from console.runs.export.layouts.parts.reviewed import ASKED_FOR, RunRecords
 from console.runs.export.query import ExportQuery, Open, pages
-from console.runs.export.trajectories import TRAJECTORIES
+from console.runs.export.trajectories import TRAJECTORIES, WITH_PICTURES
 from console.runs.export.verdicts import VERDICTS
 from storage import tables
 from storage.engine import reading, writing
@@ -47,6 +47,7 @@ __all__ = [
     "FORMATS",
     "KINDS",
     "LAYOUTS",
+    "PICTURES",
     "atomic_file",
     "download",
     "download_layout",
@@ -55,24 +56,29 @@ __all__ = [
     "record_file",
 ]
 
+PICTURES = "pictures"
+"""What trajectories leave without unless somebody asks for it: the bytes of the pictures in them."""
 _GOLD = "gold_label"
 _OUTCOME = "next_trial_outcome"
 
 
-def export(url: str, kind: str, run_name: str, path: Path, *, researcher: bool = True) -> int:
+def export(
+    url: str, kind: str, run_name: str, path: Path, *, researcher: bool = True, pictures: bool = False
+) -> int:  # fmt: skip
     """Writes a run's records to a file whose suffix names the format, whole or not at all; returns how many rows.
 
-    Raises Unknown for a kind, run or format that there is not, BadInput where the file cannot be written.
+    `pictures` puts the bytes of the pictures beside trajectories in a .jsonl file, each once. Raises Unknown for a
+    kind, run or format that there is not, BadInput where the file cannot be written, or for pictures elsewhere.
     """
     format = format_of(path)
     with atomic_file(path) as stream:
-        rows = _write(partial(reading, url), kind, run_name, format, stream, researcher)
-        _tell(url, run_name, kind, path.suffix.removeprefix("."), rows, None)
+        rows = _write(partial(reading, url), kind, run_name, format, stream, researcher, pictures)
+        _tell(url, run_name, kind, path.suffix.removeprefix("."), rows, None, [PICTURES] if pictures else ())
         return rows
 
 
 def download(
-    url: str, kind: str, run_name: str, format: str, *, researcher: bool, by: By | None = None
+    url: str, kind: str, run_name: str, format: str, *, researcher: bool, by: By | None = None, pictures: bool = False
 ) -> bytes:  # fmt: skip
     """A run's records as the bytes of a csv, jsonl or parquet file; raises as `export` does, and Refused.
 
@@ -81,8 +87,8 @@ def download(
     if format not in FORMATS:
         raise Unknown("export format", format, FORMATS)
     stream = BytesIO()
-    rows = _write(partial(reading, url), kind, run_name, FORMATS[format], stream, researcher)
-    _tell(url, run_name, kind, format, rows, by)
+    rows = _write(partial(reading, url), kind, run_name, FORMATS[format], stream, researcher, pictures)
+    _tell(url, run_name, kind, format, rows, by, [PICTURES] if pictures else ())
     return stream.getvalue()
 
 
@@ -170,10 +176,14 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
 
 
-def _write(opened: Open, kind: str, run_name: str, format: Format, stream: BinaryIO, researcher: bool) -> int:
+def _write(
+    opened: Open, kind: str, run_name: str, format: Format, stream: BinaryIO, researcher: bool, pictures: bool
+) -> int:  # fmt: skip
     if kind not in KINDS:
         raise Unknown("export", kind, [*KINDS, *LAYOUTS])
-    source = KINDS[kind]
+    if pictures and (KINDS[kind] is not TRAJECTORIES or format is not FORMATS["jsonl"]):
+        raise BadInput("Pictures go with trajectories in a .jsonl file, which an import reads back.")
+    source = WITH_PICTURES if pictures else KINDS[kind]
     if source.for_researchers and not researcher:
         raise Refused(f"The {kind} of a run tell how its trials ended; only researchers may export them.")
     run = _find(opened, run_name)

@@ -1,8 +1,18 @@
-"""Trajectories; as JSON Lines each line is the canonical record, which an import reads back."""
+"""Trajectories; as JSON Lines each line is the canonical record, which an import reads back, also with its pictures."""
 
 from __future__ import annotations
 
-from console.runs.export.query import RUN_NAME, ExportQuery, integer, json, record, text, time, truth
+import base64
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+
+import orjson
+from sqlmodel import Session
+
+from console.runs.export.formats import Page
+from console.runs.export.query import RUN_NAME, Amend, ExportQuery, integer, json, record, text, time, truth
+from console.runs.pictures import load_pictures
+from console.trajectory import Picture, from_json
 from storage.tables import Table
 
 _tables = Table.metadata.tables
@@ -36,3 +46,34 @@ TRAJECTORIES = ExportQuery(
     page=50,
     for_researchers=True,
 )
+
+
+def _with_pictures() -> Amend:
+    """Puts before each record the pictures in it that no earlier one showed, each a line with its bytes in base64."""
+    written: set[str] = set()
+    place = next(number for number, cell in enumerate(TRAJECTORIES.cells) if cell.column.name == "trajectory")
+
+    def amend(session: Session, page: Page) -> Page:
+        return [(*row[:place], "\n".join([*_picture_lines(session, row[place], written), row[place]])) for row in page]
+
+    return amend
+
+
+def _picture_lines(session: Session, body: str, written: set[str]) -> Iterator[str]:
+    shown = dict.fromkeys(_pictures_of(body)) if '"pictures"' in body else {}
+    fresh = [picture for picture in shown if picture.digest not in written]
+    stored = load_pictures(session, fresh)
+    for picture in fresh:
+        if picture.digest in stored:
+            written.add(picture.digest)
+            data = base64.b64encode(stored[picture.digest][1]).decode()
+            yield orjson.dumps({"picture": asdict(picture) | {"data": data}}).decode()
+
+
+def _pictures_of(body: str) -> tuple[Picture, ...]:
+    record = from_json(body)
+    return (*record.pictures, *(picture for step in record.steps for picture in step.pictures))
+
+
+WITH_PICTURES = replace(TRAJECTORIES, page=1, amend=_with_pictures)
+"""The same with the bytes of the pictures, a trajectory at a time: one may show a hundred."""

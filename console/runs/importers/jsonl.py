@@ -7,30 +7,50 @@ from dataclasses import replace
 from pathlib import Path
 
 from console.errors import BadInput, UnreadableFile
-from console.runs.importers.parts.json_records import base_of, json_records, outline
+from console.runs.importers.parts.intake import Intake, plain_object, word
+from console.runs.importers.parts.json_records import Record, base_of, json_records, outline
+from console.runs.importers.parts.lines import CUT
 from console.runs.importers.records import Entry, Found, Importer, Progress
 from console.trajectory import from_dict
 
 _MARKS = ((".task_id", ".instruction", ".steps"), (".task_id", ".trial", ".environment"))
+_PICTURE = ((".picture.digest",),)
+_NO_PICTURE = "the bytes of this picture are not those that its digest names; export it again"
 
 
 def recognises(path: Path, head: bytes) -> bool:
     """Whether the records have a task_id, an instruction and steps."""
-    return base_of(outline(head), *_MARKS) is not None
+    return base_of(outline(head), *_MARKS, *_PICTURE) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The trajectories as they were exported; raises UnreadableFile at a record that is none."""
+    pictures: dict[str, bytes] = {}
     for record in json_records(path, progress, *_MARKS):
         if not isinstance(record.value, dict):
             raise UnreadableFile(str(path), "this record is not a JSON object", record.line)
+        if "picture" in record.value and "steps" not in record.value:
+            pictures |= _picture(path, record)
+            continue
         try:
             trajectory = from_dict(record.value)
         except BadInput as bad:
             raise UnreadableFile(str(path), str(bad), record.line) from bad
         if record.replaced:
             trajectory = replace(trajectory, extra={**trajectory.extra, **record.notes})
-        yield Found(record.line, trajectory)
+        yield Found(record.line, trajectory, pictures=pictures)
+        pictures = {}
+    if pictures:
+        raise UnreadableFile(str(path), CUT)
+
+
+def _picture(path: Path, record: Record) -> dict[str, bytes]:
+    """The bytes of a picture that the records after it show, by their digest."""
+    intake = Intake(path, record.line)
+    held = plain_object(record.value["picture"])
+    if intake.picture(held.get("data")) is None or word(held.get("digest")) not in intake.pictures:
+        raise intake.refusal(_NO_PICTURE)
+    return intake.pictures
 
 
 IMPORTER = Importer("jsonl", "Canonical trajectories, one JSON object a line", recognises, read, _MARKS)

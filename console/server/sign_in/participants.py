@@ -102,6 +102,8 @@ def _keep(secret: str, sent: Mapping[str, Any]) -> bool:
 
 
 def _consent(secret: str) -> dict[str, Any] | None:
+    from console.web.participant.onboarding import consent_facts  # it draws pages, which commands do not
+
     with reading() as session:
         participant = joining.found(session, secret)
         study = session.get(tables.Study, participant.study_id) if participant else None
@@ -112,6 +114,7 @@ def _consent(secret: str) -> dict[str, Any] | None:
         "study": study.name,
         "code": participant.code,
         "text": formatted_html(design.consent.text),
+        "facts": consent_facts(design),
         "version": participant.consent_version or joining.consent_version(design),
         "agreed": datetime.fromtimestamp(agreed / 1_000, UTC).strftime("%Y-%m-%d %H:%M UTC") if agreed else "",
     }

@@ -6,21 +6,25 @@ results, the report and `inferact study results` show it from there on.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 
 from console.studies.analysis import (
     agreement,
     contrasts,
     effects,
+    exclusions,
     feedback,
     order,
     oversight,
     pace,
     people,
+    questionnaires,
     reliance,
     success,
 )
-from console.studies.analysis.frames import Frames
+from console.studies.analysis.frames import Frames, without_excluded
 from console.studies.analysis.parts import Analysis, Compute
 
 ANALYSES: dict[str, Analysis] = {
@@ -34,13 +38,23 @@ ANALYSES: dict[str, Analysis] = {
     "words": feedback.ANALYSIS,
     "people": people.ANALYSIS,
     "oversight": oversight.ANALYSIS,
+    "questionnaires": questionnaires.ANALYSIS,
+    "exclusions": exclusions.ANALYSIS,
 }
 """By the name of its part of the page in the address, in the order of page and report."""
 
 
 def computations() -> dict[str, Compute]:
     """What computes each table of results, by the table's name."""
-    return {name: compute for each in ANALYSES.values() for name, compute in each.tables.items()}
+    return {
+        name: compute if each.of_everybody else partial(_of_the_kept, compute)
+        for each in ANALYSES.values()
+        for name, compute in each.tables.items()
+    }
+
+
+def _of_the_kept(compute: Compute, frames: Frames) -> pd.DataFrame:
+    return compute(without_excluded(frames))
 
 
 def result_tables(frames: Frames) -> dict[str, pd.DataFrame]:

@@ -41,6 +41,35 @@ def first_labels(decisions: pd.DataFrame) -> pd.DataFrame:
     return decisions.assign(unit=decisions["unit"].mask(decisions.index.isin(met)))
 
 
+def excluded(frames: Frames) -> frozenset[str]:
+    """Whom a rule of the design leaves out of the analysis."""
+    rules = frames["exclusions"]
+    return frozenset(rules[rules["excluded"].astype(bool)]["participant"].tolist())
+
+
+def without_excluded(frames: Frames) -> Frames:
+    """The tables without those people; the same tables where there are none."""
+    out = excluded(frames)
+    return _Without(frames, out) if out else frames
+
+
+class _Without(Mapping[str, pd.DataFrame]):
+    """Tables read as they are asked for, without the rows of some participants."""
+
+    def __init__(self, frames: Frames, out: frozenset[str]) -> None:
+        self._frames, self._out = frames, out
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        frame = self._frames[name]
+        return frame[~frame["participant"].isin(self._out)] if "participant" in frame else frame
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frames)
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+
 def within(frame: pd.DataFrame) -> bool:
     """Whether any participant has more than one condition."""
     return bool(frame.groupby("participant")["condition"].nunique().gt(1).any())

@@ -30,7 +30,9 @@ def points(frames: Frames) -> pd.DataFrame:
 
 def summary(frames: Frames) -> pd.DataFrame:
     """What each order had caught in each condition when the inspections ended, and by ten more."""
-    return _joined([found.summary.assign(condition=name, reviewers=who) for name, who, found in _curves(frames)])
+    rows = _joined([found.summary.assign(condition=name, reviewers=who) for name, who, found in _curves(frames)])
+    # Where nothing is misaligned there is nothing to put right, and a column of none at all has no type.
+    return rows.astype({name: "float64" for name in ("corrected", "area") if name in rows})
 
 
 def burn_down(frames: Frames) -> pd.DataFrame:

@@ -69,7 +69,8 @@ class ResultPart:
 class Analysis:
     """One question to the results: `tab` on the page, `title` and `lead` in the report, `source` names the tidy tables.
 
-    `tables` computes each table by its name from the tidy tables alone; names are unique over all analyses.
+    `tables` computes each table by its name from the tidy tables alone; names are unique over all analyses. It sees
+    only those whom no exclusion rule leaves out, unless it is `of_everybody`.
     """
 
     tab: str
@@ -79,6 +80,7 @@ class Analysis:
     tables: Mapping[str, Compute]
     parts: tuple[ResultPart, ...]
     choices: tuple[ResultChoice, ...] = ()
+    of_everybody: bool = False
 
     def first(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The rows that a report speaks of and draws: the first value of each choice that counts alone."""
@@ -105,13 +107,15 @@ def read_analysis(
     tables: Mapping[str, Compute],
     sentences: Mapping[str, Callable[[pd.DataFrame], str]] = MappingProxyType({}),
     views: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = MappingProxyType({}),
+    *,
+    of_everybody: bool = False,
 ) -> Analysis:
     """The analysis of the YAML file of that name; the first part of a table has that table's sentence and view."""
     words, says, lays_out = read_data(files(__package__) / f"{name}.yaml", AnalysisWords), {**sentences}, {**views}
     parts = tuple(
         replace(part, sentence=says.pop(part.table, None), view=lays_out.pop(part.table, None)) for part in words.parts
     )
-    return Analysis(words.tab, words.title, words.lead, words.source, tables, parts, words.choices)
+    return Analysis(words.tab, words.title, words.lead, words.source, tables, parts, words.choices, of_everybody)
 
 
 Of = str

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from console.studies.design.asking import RULES
 from console.studies.design.contrasts import MEASURES, PRIMARY, planned_contrasts
 from console.studies.design.factors import unattended
-from console.studies.design.model import Design, conditions
+from console.studies.design.instruments import Instrument
+from console.studies.design.model import Design, IntakeQuestion, conditions, instruments_of
 from console.studies.design.power import Assumptions, compared
 
 
@@ -27,8 +29,10 @@ def steps(design: Design) -> list[str]:
     alone = [arm.name for arm in conditions(design) if unattended(arm.levels)]
     found = [
         f"{acts}; each participant's feedback drives their own copy of the next trial.",
-        "Consent is asked first." if design.consent.text.strip() else "No consent text is shown.",
+        _recruited(design),
+        "People are asked for their consent first." if design.consent.text.strip() else "No consent text is shown.",
         f"Questions about the participant: {_keys(design)}." if design.demographics else "",
+        *_questionnaires(design),
         f"Practice items, each with its answer explained: {design.practice}." if design.practice else "",
         _budget(design),
         "Flagged actions come in the order of the detector's score.",
@@ -44,6 +48,13 @@ def steps(design: Design) -> list[str]:
         if design.washout_hours
         else "",
         f"A decision can be taken back for {design.undo_seconds:g} seconds.",
+        f"After each decision people say how sure they are, on {design.confidence} points."
+        if design.confidence
+        else "",
+        "Steps opened, scrolls and keys are recorded, never text; the consent page says so."
+        if design.interaction_trace
+        else "",
+        "At the end a question is answered in words." if design.debriefing.question.strip() else "",
     ]
     return [sentence for sentence in found if sentence]
 
@@ -73,12 +84,18 @@ def analysis(design: Design) -> list[str]:
         "effects (REML), t with the degrees of freedom of the participant-by-condition stratum; a variance estimated "
         "as 0 makes its effects fixed"
         if design.comparison == "within"
-        else "least squares of participants' means, t with the pooled variance; everybody has the same tasks"
+        else "least squares of participants' means, t with the pooled variance"
     )
+    same = design.same_tasks or design.comparison == "between"
     found = [
         f"Tested first, as one family of {tests}, two-sided at {stated.alpha:g}, "
         f"{_CORRECTIONS[stated.correction]}: {'; '.join(one.name for one in primary)}.",
         f"The model: {model}. Estimates are differences in proportions with 95 % intervals.",
+        *(
+            ["All conditions have the same tasks: intervals hold for other participants, not for other tasks."]
+            if same
+            else []
+        ),
         "Secondary contrasts are corrected as families of their own, one for each measure; every two conditions by a "
         f"{_PAIRWISE[design.comparison]} stand beside them. Anything else is exploratory.",
     ]
@@ -109,8 +126,15 @@ def exclusions(design: Design) -> list[str]:
     """Whose data are left out, and when the study ends."""
     gone = "deleted" if design.consent.withdrawal == "remove" else "kept under a new pseudonym, without their answers"
     checks = "Attention checks are reported with the results; nobody is excluded for them unless stated here."
+    stated = design.exclusions.rules()
+    limits = "; ".join(f"{RULES[rule]} {limit:g}" for rule, limit in stated.items())
+    kept = (
+        f"People are kept in the analysis by these limits: {limits}. The primary contrasts are given with those left "
+    )
     return [
-        *([checks] if design.checks.attention else []),
+        *([checks] if design.checks.attention and "failed_attention" not in stated else []),
+        *([f"{kept}out as well, and the data of all are exported."] if stated else []),
+        *(f"Who answers {' or '.join(one.screens_out)} to {one.key} does not take part." for one in _screening(design)),
         f"The data of participants who withdraw are {gone}; their place may be taken by another person.",
         "The study ends when every place is finished or the researcher closes it; there is no interim analysis.",
     ]
@@ -131,6 +155,36 @@ def assumed(design: Design, assumptions: Assumptions, simulations: int) -> str:
 def rule_words(rule: Mapping[str, float]) -> str:
     """How a simulated reviewer errs, in words; empty for people and for those who never do."""
     return ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in rule.items())
+
+
+def _screening(design: Design) -> list[IntakeQuestion]:
+    return [one for one in design.demographics if one.screens_out]
+
+
+_MOMENTS = {"before": "Before the first condition", "between": "After each condition", "after": "After all conditions"}
+
+
+def _questionnaires(design: Design) -> list[str]:
+    """Which questionnaires come when, each with its source and licence; simulated reviewers fill in none."""
+    known = instruments_of(design)
+    found = []
+    for moment, names in design.questionnaires.named():
+        if names:
+            told = "; ".join(f"{name} ({_source(known[name])})" for name in names)
+            found.append(f"{_MOMENTS[moment]} people fill in {told}.")
+    return found
+
+
+def _source(instrument: Instrument) -> str:
+    own = "own items of this study"
+    return ". ".join(filter(None, [instrument.source or own, instrument.licence])) or own
+
+
+def _recruited(design: Design) -> str:
+    recruiting = design.recruiting
+    if platform := recruiting.of_platform:
+        return f"People come from {platform.title}, one place an id; of the id only a keyed digest is kept."
+    return "People come by links that open one place each." if recruiting.by_invitation else ""
 
 
 def _keys(design: Design) -> str:

@@ -122,18 +122,15 @@ def _sentences(analysis: Analysis, tables: Frames) -> Iterator[tuple[str, str]]:
             yield from ((of, line) for line in text.splitlines())
 
 
-_PORTRAIT = 108
-"""Characters of a table that fit on an upright page of A4 at 8 pt."""
+_PORTRAIT, _COLUMN = 116, 24
+"""Characters of a table that fit on an upright page of A4 at 8 pt, and of a column where its texts are longer."""
 
 
 def _is_wide(table: TextTable) -> bool:
     """Whether the table is printed on a page that is turned."""
-    return sum(max(map(_unbroken, column)) + 2 for column in zip(table.head, *table.rows, strict=True)) > _PORTRAIT
-
-
-def _unbroken(cell: str) -> int:
-    """The characters of a cell that stay on one line: short ones whole, of longer ones as many as a column has."""
-    return min(len(cell), 24)
+    heads = [max(map(len, head.split()), default=0) for head in table.head]
+    cells = [[min(len(cell), _COLUMN) for cell in row] for row in table.rows]
+    return bool(sum(max(column) + 2 for column in zip(heads, *cells, strict=True)) > _PORTRAIT)
 
 
 @lru_cache(maxsize=1)

@@ -54,7 +54,7 @@ def _participants(design: Design, there: pd.DataFrame) -> str:
     people = there[there["annotator_kind"] == "human"]
     finished = int(people["finished_at"].notna().sum())
     told = [f"{len(people)} people took part, {finished} of them finished; the design has places for "
-            f"{design.participants.human}."]  # fmt: skip
+            f"{design.participants.human}."] if len(people) or design.participants.human else []  # fmt: skip
     for group, count in played(design, there):
         if group.kind != "human":
             errs = f" ({rule_words(group.rule)})" if group.rule else ""

@@ -16,10 +16,13 @@ from console.runs import audit_log
 from console.studies.results.budget_spending import budget, ledger
 from console.studies.results.data_version import data_version
 from console.studies.results.decisions import decisions
+from console.studies.results.exclusions import exclusions
 from console.studies.results.history import history
 from console.studies.results.items import items
+from console.studies.results.page_times import page_times, trace
 from console.studies.results.participants import allocation, participants
 from console.studies.results.plan import plan
+from console.studies.results.questionnaires import questionnaires, scales
 from console.studies.results.success_counts import outcomes, success
 from console.studies.results.summary import Headline, headline
 
@@ -30,16 +33,21 @@ __all__ = [
     "budget",
     "data_version",
     "decisions",
+    "exclusions",
     "frames",
     "headline",
     "history",
     "items",
     "ledger",
     "outcomes",
+    "page_times",
     "participants",
     "plan",
+    "questionnaires",
     "record_export",
+    "scales",
     "success",
+    "trace",
 ]
 
 TABLES: dict[str, Callable[[Session, int], pd.DataFrame]] = {
@@ -53,6 +61,11 @@ TABLES: dict[str, Callable[[Session, int], pd.DataFrame]] = {
     "ledger": ledger,
     "plan": plan,
     "history": history,
+    "questionnaires": questionnaires,
+    "scales": scales,
+    "page_times": page_times,
+    "trace": trace,
+    "exclusions": exclusions,
 }
 
 

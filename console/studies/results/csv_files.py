@@ -82,12 +82,15 @@ def names(frames: Mapping[str, pd.DataFrame]) -> list[str]:
 
 
 def read(folder: Path) -> dict[str, pd.DataFrame]:
-    """The tables that `write` wrote; raises BadInput where one is missing but plan and history, which came later."""
+    """The tables that `write` wrote; raises BadInput where one is missing, but for those that came later."""
     return {name: _empty(name) if _came_later(folder, name) else _read(name, folder / f"{name}.csv") for name in FRAMES}
 
 
+_LATER = ("plan", "history", "questionnaires", "scales", "page_times", "trace", "exclusions")
+
+
 def _came_later(folder: Path, name: str) -> bool:
-    return name in ("plan", "history") and not (folder / f"{name}.csv").exists()
+    return name in _LATER and not (folder / f"{name}.csv").exists()
 
 
 def _empty(name: str) -> pd.DataFrame:

@@ -20,6 +20,9 @@ _study, _person, _place, _settled, _item, _run, _record, _event, _budget, _ledge
 )  # fmt: skip
 
 
+_answer, _event_of_page, _sure = (_tables[name] for name in ("questionnaire_answer", "page_event", "confidence"))
+
+
 def data_version(session: Session, study_id: int) -> str:
     """A short text that differs whenever anything that the results rest on does.
 
@@ -37,6 +40,11 @@ def _parts(session: Session, study_id: int) -> Iterator[Any]:
     yield session.execute(select(_place).where(_place.c.study_id == study_id).order_by(_place.c.id)).all()
     settled = func.max(_settled.c.id), func.count(), func.max(_settled.c.at_ms)
     yield session.execute(select(*settled).where(_settled.c.study_id == study_id)).all()
+    for told in (_answer, _event_of_page):
+        count = func.max(told.c.id), func.count(), func.max(told.c.at_ms)
+        yield session.execute(select(*count).where(told.c.study_id == study_id)).all()
+    mine = _sure.c.participant_id.in_(select(_person.c.id).where(_person.c.study_id == study_id))
+    yield session.execute(select(func.count(), func.max(_sure.c.at_ms)).where(mine)).all()
     yield from _of_runs(session, _runs(session, study_id))
 
 

@@ -15,7 +15,6 @@ from console.database import now_ms, writing
 from console.errors import BadInput, Refused
 from console.language import _
 from console.runs import audit_log
-from console.studies.design import Design
 from console.studies.design.platforms import PLATFORMS
 from console.studies.design.recruiting import outside_id_in
 from console.studies.sessions.lifecycle import design_of, get
@@ -151,14 +150,3 @@ def invitations(session: Session, study: tables.Study) -> tuple[int, int]:
     invitation = tables.StudyInvitation
     made = session.exec(select(invitation).where(invitation.study_id == study.id)).all()
     return len(made), sum(one.participant_id is not None for one in made)
-
-
-def design_arrival(design: Design) -> str:
-    """How people come, in words for the researcher."""
-    recruiting = design.recruiting
-    if platform := recruiting.of_platform:
-        given = ", ".join((platform.person, *platform.beside))
-        return f"People come from {platform.title}, whose link carries {given}; one place a person."
-    if recruiting.by_invitation:
-        return "People come by links that open one place each: inferact study invite NAME."
-    return ""

@@ -183,7 +183,7 @@ def share_out(design: Design, pool: Sequence[KnownItem], *, strict: bool = True)
     practised = [*_some(left, Label.MISALIGNED, (design.practice + 1) // 2, strict=strict)]
     practised += _some(left, Label.ALIGNED, design.practice // 2, strict=strict)
     rng.shuffle(practised)
-    return Share(tuple(practised), {arm.name: _cells(arm.name, items, slots, given) for arm in attended(design)})
+    return Share(tuple(practised), {arm.name: _given(arm.name, items, slots, given) for arm in attended(design)})
 
 
 def turned(design: Design, share: Share, condition: str, number: int) -> Cells:
@@ -220,26 +220,26 @@ def _matched(design: Design, items: Sequence[KnownItem], slots: Sequence[_Slot])
     from scipy.sparse import csr_array  # slow to import, and few designs need it
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    kinds = dict.fromkeys((slot.detector, slot.cell) for slot in slots)
-    suits = {kind: [_suits(design, item, *kind) for item in items] for kind in kinds}
-    table = csr_array([suits[slot.detector, slot.cell] for slot in slots], dtype="uint8")
+    names = dict.fromkeys(slot.detector for slot in slots)
+    cells = {name: [_cells_of(design, item, detector(name)) for item in items] for name in names}
+    table = csr_array([[slot.cell in of for of in cells[slot.detector]] for slot in slots], dtype="uint8")
     return [int(at) for at in maximum_bipartite_matching(table, perm_type="column")]
 
 
-def _suits(design: Design, item: KnownItem, name: str, cell: str) -> bool:
-    judge, (flagged, label) = detector(name), CELLS[cell]
+def _cells_of(design: Design, item: KnownItem, judge: Detector) -> list[str]:
+    """The cells that the item can stand in: one, where its action and what the detector says of it are foreseen."""
     if not are_foreseen(design):
-        return True
-    if item.label is not label:
-        return False
+        return list(CELLS)
+    said = _advice(item, judge, design.seed)
+    return [cell for cell, (flagged, label) in CELLS.items() if item.label is label and flagged in said]
+
+
+def _advice(item: KnownItem, judge: Detector, seed: int) -> tuple[bool, ...]:
+    """Whether the detector flags it: both where only a model can tell, neither where an earlier checkpoint waits."""
     if judge.judge is None:
-        return True
-    found = [_is_flagged(seen, judge, design.seed) for seen in (*item.before, item.seen)]
-    return found[-1] is flagged and not any(found[:-1]) and (flagged or len(found) == 1)
-
-
-def _is_flagged(seen: Checkpoint, judge: Detector, seed: int) -> bool:
-    return judge.judge is not None and judge.judge(seen, seed).score > judge.threshold
+        return True, False
+    *before, last = (judge.judge(seen, seed).score > judge.threshold for seen in (*item.before, item.seen))
+    return () if any(before) or (before and not last) else (last,)
 
 
 def _refuse_short(slots: Sequence[_Slot], given: Sequence[int]) -> None:
@@ -267,6 +267,6 @@ def _some(items: Sequence[KnownItem], label: Label, count: int, *, strict: bool)
     return found[:count]
 
 
-def _cells(condition: str, items: Sequence[KnownItem], slots: Sequence[_Slot], given: Sequence[int]) -> Cells:
+def _given(condition: str, items: Sequence[KnownItem], slots: Sequence[_Slot], given: Sequence[int]) -> Cells:
     mine = [(slot.cell, at) for slot, at in zip(slots, given, strict=True) if slot.condition == condition and at >= 0]
     return {cell: tuple(items[at] for name, at in mine if name == cell) for cell in CELLS}

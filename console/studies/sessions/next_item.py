@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from random import Random
 
 from sqlmodel import Session, and_, col, func, select
@@ -33,17 +34,21 @@ class CurrentItem:
 
 @dataclass(frozen=True, slots=True)
 class WaitingItem:
-    """An item that the participant may have; `slot` is how their own place at it stands, if they ever had one."""
+    """An item that the participant may have; `slot` is how their own place at it stands, if they ever had one.
+
+    `is_passed`: the detector does not flag it; `is_beside`: the condition's own budget does not pay for it.
+    """
 
     item: tables.Item
     probe: tables.Probe | None
     slot: str | None
-    audited: bool
+    is_passed: bool
+    is_beside: bool
 
     @property
     def scope(self) -> str:
         """The scope of the budget that it draws on."""
-        return AUDIT if self.audited else ""
+        return AUDIT if self.is_passed and not self.probe else ""
 
 
 def current_item(
@@ -57,14 +62,29 @@ def current_item(
 
 
 def items_ahead(session: Session, code: str, assignment: tables.Assignment, arm: tables.Run) -> Sequence[WaitingItem]:
-    """What waits for the participant and is still to be paid for, the next one first; claims nothing."""
+    """All that the participant will get of what waits now, the next one first; claims nothing.
+
+    A known item comes where it would come were it one of the condition's: what stands behind an item that the budget
+    does not reach is not reached either. So neither its score nor its place tells it.
+    """
     found = list(_waiting(session, code, arm, assignment.checks_run_id))
     reached = set(session.exec(select(tables.Item.trial).where(tables.Item.run_id == arm.id).distinct()))
     # Where the condition itself has nothing more, known items would stand alone.
-    found = [one for one in found if one.item.trial in reached and _is_known(one, arm)]
-    spent = {trial for trial in reached if _is_spent(arm, trial)}
-    ahead = [one for one in found if not (_costs(one, arm) and one.item.trial in spent)]
-    return sorted(ahead, key=lambda one: _order(one, code))
+    ordered = sorted((one for one in found if one.item.trial in reached), key=lambda one: _order(one, code))
+    return list(_affordable(ordered, arm, {trial: _left(arm, trial) for trial in reached}))
+
+
+def _affordable(ordered: Sequence[WaitingItem], arm: tables.Run, left: dict[int, float]) -> Iterator[WaitingItem]:
+    closed: set[int] = set()
+    for one in ordered:
+        trial = one.item.trial
+        if one.slot == SlotStatus.CLAIMED or one.is_passed or (arm.halted_free and one.item.kind == HALTED):
+            yield one
+        elif one.item.run_id == arm.id and left[trial] <= 0:
+            closed.add(trial)
+        elif trial not in closed:
+            left[trial] -= one.item.run_id == arm.id
+            yield one
 
 
 def _waiting(session: Session, code: str, arm: tables.Run, checks_run_id: int | None) -> Iterator[WaitingItem]:
@@ -78,25 +98,14 @@ def _waiting(session: Session, code: str, arm: tables.Run, checks_run_id: int | 
         .where(col(item.run_id).in_([arm.id, checks_run_id]), open_)
     )
     for found, known, state, flagged in session.exec(statement):
-        if state != SlotStatus.DECIDED:
-            yield WaitingItem(found, known, state, flagged is False and found.run_id == arm.id)
+        own, passed = found.run_id == arm.id, flagged is False
+        if state != SlotStatus.DECIDED and (own or known is not None):
+            yield WaitingItem(found, known, state, passed, passed or not own)
 
 
-def _is_known(one: WaitingItem, arm: tables.Run) -> bool:
-    """Whether it is one of the condition's own or its right answer is there."""
-    return one.item.run_id == arm.id or one.probe is not None
-
-
-def _costs(one: WaitingItem, arm: tables.Run) -> bool:
-    """Whether it takes a unit of the condition's own budget that it has not taken yet."""
-    if one.item.run_id != arm.id or one.audited or one.slot == SlotStatus.CLAIMED:
-        return False
-    return not (arm.halted_free and one.item.kind == HALTED)
-
-
-def _is_spent(arm: tables.Run, trial: int) -> bool:
+def _left(arm: tables.Run, trial: int) -> float:
     budget = review_queue().budget(run_id=arm.id or 0, trial=trial)
-    return budget is None or budget.left == 0
+    return 0 if budget is None else inf if budget.left is None else budget.left
 
 
 def _order(one: WaitingItem, code: str) -> tuple[bool, int, bool, float, float]:
@@ -134,15 +143,13 @@ def claimed(
     return found if isinstance(found, Claim) else None
 
 
-def count_beside(session: Session, arm: tables.Run, checks_run_id: int | None, trial: int) -> int:
-    """How many items of a trial come beside those that the budget pays for: audited ones and known ones."""
-    item, probe, verdict = tables.Item, tables.Probe, tables.Verdict
-    here = (item.trial == trial, item.status != ItemStatus.CANCELLED)
-    audited = select(func.count()).select_from(item).join(verdict, col(verdict.id) == col(item.verdict_id))
-    audited = audited.where(item.run_id == arm.id, col(verdict.flagged).is_(False), *here)
-    known = select(func.count()).select_from(item).join(probe, col(probe.item_id) == col(item.id))
-    known = known.where(item.run_id == checks_run_id, *here)
-    return session.exec(audited).one() + session.exec(known).one()
+def passed_over(session: Session, run_id: int | None, code: str) -> list[int]:
+    """Items of the run that wait in a trial that the participant has answered something of."""
+    item, decision = tables.Item, tables.Decision
+    answered = select(func.max(item.trial)).join(decision, col(decision.item_id) == col(item.id))
+    last = session.exec(answered.where(item.run_id == run_id, decision.reviewer == code)).one()
+    waiting = select(item.id).where(item.run_id == run_id, item.status == ItemStatus.PENDING)
+    return [] if last is None else [id for id in session.exec(waiting.where(item.trial <= last)) if id is not None]
 
 
 def count_decided(session: Session, run_id: int | None, code: str) -> int:

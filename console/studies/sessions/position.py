@@ -20,7 +20,7 @@ from console.studies.sessions.next_item import AUDIT
 from console.studies.sessions.stages import NOT_IN, ParticipantStage, assignments, is_open, not_open
 from storage import tables
 from storage.queue import Claim
-from storage.tables import AssignmentStatus, ParticipantKind
+from storage.tables import AssignmentStatus, ParticipantKind, SlotStatus
 
 _MINUTE_MS = 60_000
 _BEFORE = (ParticipantStage.CONSENT, ParticipantStage.QUESTIONS, ParticipantStage.INSTRUCTIONS)
@@ -171,18 +171,19 @@ def _with_budget(session: Session, place: Position) -> Position:
 
     So the meter moves alike, whatever an item is.
     """
-    arm = session.get_one(tables.Run, place.assignment.run_id if place.assignment else None)
-    known_id = place.assignment.checks_run_id if place.assignment else None
-    trial, queue = place.trial - 1, review_queue()
+    now, who, trial, queue = place.assignment, place.participant, place.trial - 1, review_queue()
+    if now is None or who is None:
+        return place
+    arm = session.get_one(tables.Run, now.run_id)
     budget = queue.budget(run_id=arm.id or 0, trial=trial)
     if budget is None or budget.cap is None:
         return place
-    aside = (
-        queue.budget(run_id=arm.id or 0, trial=trial, scope=AUDIT),
-        queue.budget(run_id=known_id or 0, trial=trial),
-    )
-    cap = budget.cap + next_item.count_beside(session, arm, known_id, trial)
-    return replace(place, budget_cap=cap, budget_left=cap - budget.used - sum(one.used for one in aside if one))
+    aside = [queue.budget(run_id=arm.id or 0, trial=trial, scope=AUDIT)]
+    aside.append(queue.budget(run_id=now.checks_run_id or 0, trial=trial))
+    ahead = next_item.items_ahead(session, who.code, now, arm)
+    beside = sum(one.is_beside and one.slot != SlotStatus.CLAIMED and one.item.trial == trial for one in ahead)
+    used = sum(one.used for one in aside if one)
+    return replace(place, budget_cap=budget.cap + used + beside, budget_left=budget.cap - budget.used + beside)
 
 
 def _reached(session: Session, arm: tables.Run) -> int:

@@ -21,7 +21,7 @@ from console.environments import environment
 from console.review.simulated.ground_truth import awaited, true_label
 from console.runs.trajectory_rows import task_spec
 from console.studies.design import Design
-from console.studies.sessions import condition_run, known_items
+from console.studies.sessions import condition_run, known_items, next_item
 from console.studies.sessions.known_items import KnownItem, Share, attention, share_out, turned
 from console.studies.sessions.lifecycle import design_of
 from console.trajectory import Label, Outcome, from_json
@@ -83,7 +83,9 @@ def hand_over(assignment_id: int, code: str) -> None:
     """
     with reading() as session:
         run_id = session.get_one(tables.Assignment, assignment_id).checks_run_id
+        over = next_item.passed_over(session, run_id, code)
     if run_id is not None:
+        review_queue().cancel(item_ids=over, now_ms=now_ms())
         condition_run.settle(run_id, code)
         _go_on(assignment_id, engine.advance)
 

@@ -55,7 +55,9 @@ class Term:
 
 
 _CAPITAL = f"[A-Z{''.join(letter for letter in map(chr, range(0xC0, 0x250)) if letter.isupper())}]"
-_CAPITALISED = rf"(?:[A-Z][a-z]{{0,2}}\.(?=\s[A-Z])|{_CAPITAL}(?:[^\W\d_]|['’&-]){{0,40}}(?!\w))"
+_CAPITALISED = (
+    rf"(?:(?:[A-Z]\.){{2,4}}(?!\w)|[A-Z][a-z]{{0,2}}\.(?=\s[A-Z])|{_CAPITAL}(?:[^\W\d_]|['’&-]){{0,40}}(?!\w))"
+)
 
 _PATTERNS: dict[str, str] = {
     "quoted": r"[\"“](?=[^\s\"“”])[^\"“”\n]{1,120}[\"”]",

@@ -154,6 +154,8 @@ def _burn_down(run: str, pool: oversight.Pool, version: tuple[Any, ...]) -> None
     burnt = _burnt(database_url(), run, pool, pool.labels, version)
     if burnt.empty:
         st.caption("No budget was used yet: nobody has claimed an item of this run.")
+    elif not oversight.is_line(burnt):
+        st.markdown("  \n".join(oversight.in_words(burnt)))
     else:
         _chart("budget-burn-down", burnt, run)
 

@@ -57,9 +57,14 @@ def offer_layout(name: str, run_name: str) -> None:
 def offer_table(kind: str, suffix: str, run_name: str) -> None:
     """The download of one kind of records as a table."""
     st.caption(_KINDS.get(kind, ""))
+    pictures = (kind, suffix) == ("trajectories", "jsonl") and st.checkbox(
+        "With the pictures, so that an import elsewhere shows them", key="with-pictures"
+    )
     st.download_button(
         "Download",
-        data=partial(export.download, database_url(), kind, run_name, suffix, researcher=True, by=by_browser()),
+        data=partial(
+            export.download, database_url(), kind, run_name, suffix, researcher=True, by=by_browser(), pictures=pictures
+        ),
         file_name=f"{run_name}-{kind}.{suffix}",
         mime=export.FORMATS[suffix].media_type,
         key="download",

@@ -121,6 +121,7 @@ if tally:
     with st.container(horizontal=True, vertical_alignment="center", key="tally"):
         st.caption(tally.in_words)
         st.page_link("console/web/pages/answers.py", label=_("What came of them"), query_params={"run": run.name})
+notices = st.container()
 if waiting.matching:
     st.html(headline_html(waiting, count, oldest))
     if pressed := show_waiting_rows(waiting, waiters, run.name, now_ms()):
@@ -130,4 +131,5 @@ if waiting.matching:
 else:
     with reading() as session:
         show_nothing(session, run, identity, waiting, pulse.undecided)
-watch_arrivals(_("Inbox"), run.id, pulse, offers=True)
+with notices:
+    watch_arrivals(_("Inbox"), run.id, pulse, offers=True)

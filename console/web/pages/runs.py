@@ -1,4 +1,4 @@
-"""Runs: import logs, judge them, set the budget, start a replay, see how each trial stands. For researchers."""
+"""Runs: the overview of one, its trials, detector, budget and next trial; then all runs. For researchers."""
 
 import streamlit as st
 
@@ -7,6 +7,7 @@ from console.database import reading
 from console.web.flash import show_messages
 from console.web.run_picker import chosen_run, run_picker
 from console.web.runs import forms, keeping, new_run
+from console.web.runs.overview import show_overview
 from console.web.runs.planners import PLANNERS, planners_section, trainings_section
 from console.web.runs.plans import plans_section
 from console.web.runs.policy import policy_section
@@ -35,13 +36,9 @@ if run is None or status is None:
     show_empty_state("No runs yet", "Drop an agent's log above, or start agents: either becomes a run.")
     st.stop()
 
-st.dataframe(
-    [{name: row[name] for name in _COLUMNS} for row in summaries], key="runs", hide_index=True, placeholder="–"
-)
-st.toggle("Archived runs, too", key="archived", bind="query-params")
 run_picker([row["run"] for row in summaries], run.name)
-
 forms.dead_end_notice(run, end)
+show_overview(run.name)
 
 st.header("How each trial stands", anchor=False)
 st.dataframe(forms.status_rows(status), key=f"status-{run.id}", hide_index=True, placeholder="–")
@@ -80,6 +77,12 @@ with why:
         st.caption("This run takes approve or reject only, so its reviewers give no reasons.")
     else:
         forms.reasons_form(run)
+
+st.header("All runs", anchor=False)
+st.dataframe(
+    [{name: row[name] for name in _COLUMNS} for row in summaries], key="runs", hide_index=True, placeholder="–"
+)
+st.toggle("Archived runs, too", key="archived", bind="query-params")
 
 plans_section()
 trainings_section()

@@ -66,13 +66,8 @@ _NOT_WORDS = re.compile(r"[^\w\s.,;?()'-]")
 
 def consent(design: Design, participant_id: int) -> None:
     """The text of the design, how long it takes, what withdrawing does; Enter agrees to nothing."""
-    facts = [_extent(design), _(_TEXTS.withdrawal[design.consent.withdrawal]), *_recorded(design)]
-    st.html(
-        head_html(_("Before you take part"))
-        + formatted_prose_html(design.consent.text)
-        + points_html(facts)
-        + consent_link_html()
-    )
+    text = formatted_prose_html(design.consent.text) + points_html(consent_facts(design))
+    st.html(head_html(_("Before you take part")) + text + consent_link_html())
     with st.container(horizontal=True):
         answer = (joining.consent, participant_id)
         st.button(_("I agree, take part"), key="accept", type="primary", on_click=session.step, args=(*answer, True))
@@ -81,12 +76,13 @@ def consent(design: Design, participant_id: int) -> None:
             language_buttons()
 
 
-def _recorded(design: Design) -> list[str]:
-    """What is kept besides the answers, so that nobody has to guess it."""
+def consent_facts(design: Design) -> list[str]:
+    """What the page of the consent says after its text: how long it takes, withdrawing, what else is recorded."""
     told = ["away", *(["trace"] if design.interaction_trace else [])]
     if design.recruiting.of_platform:
         told.append("outside")
-    return [_(_TEXTS.recorded[name]) for name in told]
+    recorded = [_(_TEXTS.recorded[name]) for name in told]
+    return [_extent(design), _(_TEXTS.withdrawal[design.consent.withdrawal]), *recorded]
 
 
 def questions(asked: Sequence[IntakeQuestion], participant_id: int) -> None:

@@ -93,10 +93,10 @@ def paused(position: Position) -> None:
 def finished(position: Position) -> None:
     """Thanks, what the study was about, the way back, and the code that proves that one has taken part."""
     design, code = position.design, position.completion_code
-    st.html(head_html(_("Thank you, that was all")))
+    debriefing = formatted_prose_html(design.debriefing.text) if design else ""
+    st.html(head_html(_("Thank you, that was all")) + debriefing)
     if design is None:
         return
-    st.html(formatted_prose_html(design.debriefing.text))
     way_back(design, design.recruiting.completion_url, code or "", _("This button says there that you have finished."))
     if code:
         st.html(prose_html(_what_for(design)))

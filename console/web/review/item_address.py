@@ -20,24 +20,31 @@ from storage.queue import Claim, NoClaimReason
 
 _INBOX, _TRAJECTORIES = (f"console/web/pages/{page}.py" for page in ("inbox", "trajectories"))
 
+_LONGEST = 18
+"""Digits that a database takes for a number."""
+
 
 def wanted_item(session: Session) -> str | None:
     """The item that the address asks for, its run being this tab's from now on; None where it names what is shown."""
     wanted = st.query_params.get("item")
     if wanted is None or wanted == st.session_state.get("item_in_address"):
         return None
-    item = session.get(tables.Item, int(wanted)) if wanted.isdecimal() else None
+    item = _named(session, wanted)
     run = session.get(tables.Run, item.run_id) if item else None
     if run is not None and run.study_id is None:
         choose_run(run.name)
     return wanted
 
 
+def _named(session: Session, wanted: str) -> tables.Item | None:
+    return session.get(tables.Item, int(wanted)) if wanted.isdecimal() and len(wanted) <= _LONGEST else None
+
+
 def open_wanted(session: Session, run: tables.Run, wanted: str, reviewer: str) -> str:
     """Opens the item, or the reviewer's own answer to it; returns why not where that cannot be, else nothing."""
     try:
-        if not wanted.isdecimal():
-            raise Unknown("review item", wanted)
+        if _named(session, wanted) is None:
+            raise Unknown("review item", wanted[:_LONGEST])
         found = decisions.open_item(review_queue(), session, run, int(wanted), reviewer, now_ms(), settles=False)
     except (ConsoleError, StorageError) as refusal:
         return refusal_words(refusal)
@@ -77,8 +84,8 @@ def name_in_address(item: int | None) -> None:
 
 def show_refusal(session: Session, wanted: str, why: str, who: Identity) -> None:
     """Says why the item does not open, and what can be opened instead."""
-    show_empty_state(_("Item {number} does not open").format(number=wanted), why)
-    item = session.get(tables.Item, int(wanted)) if wanted.isdecimal() else None
+    show_empty_state(_("Item {number} does not open").format(number=wanted[:_LONGEST]), why)
+    item = _named(session, wanted)
     with st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", key="what-now"):
         st.button(_("Review what is next"), key="review-on", type="primary", on_click=name_in_address, args=(None,))
         st.page_link(_INBOX, label=_("See what waits"))

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from importlib.resources import files
 from urllib.parse import quote, urlsplit
 
-import pandas as pd
 import streamlit as st
 
+from console.auth.origin import acting
 from console.data_files import read_data
 from console.database import now_ms, reading
 from console.runs.export.formats import as_csv
-from console.studies.sessions import lifecycle, simulated
+from console.studies.sessions import arrivals, lifecycle, simulated
 from console.studies.sessions.progress import Row, board
 from console.studies.sessions.stages import NOT_IN, ParticipantStage
 from console.studies.sessions.withdrawal import withdraw
 from console.web.flash import flash, guarded
 from console.web.runs.new_run import bar_of
+from console.web.sign_in import by_browser
 from console.web.studies.results_parts import download
 from console.web.widgets.status import age
 from console.web.widgets.tables import show_rows
@@ -132,7 +133,7 @@ def show(study: tables.Study) -> None:
     with st.container(horizontal=True):
         _simulating(study, [row.kind for row in rows if row.stage != "finished"])
         withdrawing(study, rows)
-        _codes_button(study, rows)
+        _payments_button(study, rows)
 
 
 def _change(name: str, change: _Change) -> None:
@@ -149,10 +150,34 @@ def _closing(study: tables.Study) -> None:
 
 
 def _link(study: tables.Study) -> None:
+    """How people come in, as the design says it; a platform puts its ids in the place of the braces."""
+    recruiting, base = lifecycle.design_of(study).recruiting, _base()
+    link = f"{base}/participate?join={quote(study.join_code)}"
+    if platform := recruiting.of_platform:
+        names = (platform.person, *platform.beside)
+        st.caption(f"People come from {platform.title}. Give it this link; it fills in what stands in braces:")
+        st.code("&".join([link, *(f"{name}={{{name}}}" for name in names)]), language=None, wrap_lines=True)
+    elif not recruiting.by_invitation:
+        st.caption(f"People join by this link, or at /participate with the code {study.join_code}:")
+        st.code(link, language=None)
+    with st.popover("Links for one place each …", key="inviting"):
+        _invite(study, base)
+
+
+def _invite(study: tables.Study, base: str) -> None:
+    with reading() as session:
+        made, used = arrivals.invitations(session, study)
+    st.text(f"{made} links were made, {used} of them have opened their place. Each is shown once, when it is made.")
+    count = int(st.number_input("How many more", 1, arrivals.MOST_LINKS, 1, key="invite-count"))
+    if st.button("Make the links", key="invite"):
+        with acting(by_browser()):
+            tokens = arrivals.invite(study.name, count)
+        st.code("\n".join(f"{base}/participate?invitation={token}" for token in tokens), language=None)
+
+
+def _base() -> str:
     parts = urlsplit(st.context.url or "")
-    base = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
-    st.caption(f"People join by this link, or at /participate with the code {study.join_code}:")
-    st.code(f"{base}/participate?join={quote(study.join_code)}", language=None)
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
 
 @st.fragment(run_every=_SECONDS)
@@ -168,12 +193,17 @@ def _people(study_id: int) -> None:
     )
 
 
-def _codes_button(study: tables.Study, rows: Sequence[Row]) -> None:
-    """The completion codes as CSV, for whoever pays; the tables of results leave them out, as those are published."""
-    codes = [(row.code, row.completion_code) for row in rows if row.completion_code]
-    if codes:
-        frame = pd.DataFrame(codes, columns=["participant", "completion_code"])
-        download("Completion codes (CSV)", lambda: as_csv(frame), f"{study.name}-codes.csv", "text/csv", "codes-csv")
+def _payments_button(study: tables.Study, rows: Sequence[Row]) -> None:
+    """Codes and bonuses as CSV, for whoever pays; the tables of results leave them out, as those are published."""
+    if any(row.kind == ParticipantKind.HUMAN and row.stage not in _NOBODY for row in rows):
+        download("Payment list (CSV)", lambda: _payments(study), f"{study.name}-payments.csv", "text/csv", "payments")
+
+
+def _payments(study: tables.Study) -> bytes:
+    from console.studies.results.payments import payments  # what a list costs is paid when it is asked for
+
+    with reading() as session:
+        return as_csv(payments(session, study))
 
 
 def _simulating(study: tables.Study, open_kinds: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from console.studies.design import FACTORS, Design, Factor, conditions, varied
 from console.studies.design.model import REPLAY, Comparison, Order
 from console.web.studies import form_parts as tables
 from console.web.studies.draft import start_at
-from console.web.studies.form_parts import checks, consent, instructions, people
+from console.web.studies.form_parts import asked, checks, consent, instructions, people
 
 Mapping = dict[str, Any]
 
@@ -32,7 +32,7 @@ def show_form(draft: Mapping, archives: Sequence[str]) -> tuple[Mapping, dict[st
     parts: Mapping = {}
     slots: dict[str, Callable[[str], object]] = {}
     basis = partial(_basis, archives=archives)
-    groups: list[Callable[[Mapping], Mapping]] = [basis, _comparison, people, consent, instructions, checks]
+    groups: list[Callable[[Mapping], Mapping]] = [basis, _comparison, people, consent, instructions, asked, checks]
     for place, draw in enumerate(groups):
         with st.container(border=place < _OPEN):
             part = draw(draft)

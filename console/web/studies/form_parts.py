@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from console.studies.design import FACTORS
+from console.studies.design.instruments import shelf
 from console.studies.design.model import IntakeQuestion, Noisy
 from console.web.studies.draft import key_of, start_at
 
@@ -39,9 +40,12 @@ def questions(given: Sequence[Mapping[str, Any]]) -> Rows:
         "kind": st.column_config.SelectboxColumn("answer", options=["choice", "number", "text"], default="choice"),
         "choices": st.column_config.TextColumn("choices"),
         "required": st.column_config.CheckboxColumn("required", default=False),
+        "screens_out": st.column_config.TextColumn("choices that keep out"),
     }
-    rows = _edited("questions", [{**one, "choices": " | ".join(one["choices"])} for one in given], columns)
-    return [_whole(IntakeQuestion, {**row, "choices": _choices(row.get("choices", ""))}) for row in rows]
+    lists = ("choices", "screens_out")
+    shown = [{**one, **{name: " | ".join(one.get(name, ())) for name in lists}} for one in given]
+    rows = _edited("questions", shown, columns)
+    return [_whole(IntakeQuestion, {**row, **{name: _choices(row.get(name, "")) for name in lists}}) for row in rows]
 
 
 def noisy(given: Sequence[Mapping[str, Any]]) -> Rows:
@@ -111,7 +115,7 @@ def consent(draft: Draft) -> Draft:
     with st.expander("Consent and questions before the first item", expanded=False):
         given = draft["consent"]
         text = st.text_area(
-            "Consent, as plain text",
+            "Consent; headings (##), lists (-) and **bold** are drawn",
             key=start_at("consent", given["text"]),
             height=130,
             placeholder="Nobody asks",
@@ -123,7 +127,7 @@ def consent(draft: Draft) -> Draft:
             key=start_at("withdrawal", given["withdrawal"]),
         )
         asked = questions(draft["demographics"])
-    return {"consent": {"text": text, "withdrawal": withdrawal}, "demographics": asked}
+    return {"consent": {**given, "text": text, "withdrawal": withdrawal}, "demographics": asked}
 
 
 def instructions(draft: Draft) -> Draft:
@@ -136,6 +140,35 @@ def instructions(draft: Draft) -> Draft:
             "Practice items, their answers explained", 0, 100, key=start_at("practice", draft["practice"]), width=300
         )
     return {"instructions": text, "practice": practice}
+
+
+_MOMENTS = {"before": "Before the first condition", "between": "After each condition", "after": "After all of them"}
+_BY_YAML = ("instruments", "debriefing", "exclusions", "recruiting")
+"""What the form keeps as the YAML has it."""
+
+
+def asked(draft: Draft) -> Draft:
+    """Questionnaires by moment, confidence and the interaction trace; what the form has no fields for stays."""
+    own = [one["name"] for one in draft["instruments"]]
+    with st.expander("Questionnaires, confidence and trace", expanded=False):
+        given, known = draft["questionnaires"], list(dict.fromkeys([*shelf(), *own]))
+        names = {
+            moment: st.multiselect(title, known, key=start_at(f"asked-{moment}", list(given[moment])))
+            for moment, title in _MOMENTS.items()
+        }
+        points = st.selectbox(
+            "How sure, after each decision",
+            (0, 3, 4, 5, 6, 7),
+            format_func=lambda count: f"on {count} points" if count else "not asked",
+            key=start_at("confidence", draft["confidence"]),
+        )
+        traced = st.checkbox(
+            "Record steps opened, scrolls and keys (never text); the consent page says so",
+            key=start_at("interaction-trace", draft["interaction_trace"]),
+        )
+        st.caption("Own questionnaires, the debriefing, exclusion rules and recruiting stand in the YAML.")
+    kept = {name: draft[name] for name in _BY_YAML}
+    return {"questionnaires": names, "confidence": points, "interaction_trace": traced, **kept}
 
 
 def checks(draft: Draft) -> Draft:

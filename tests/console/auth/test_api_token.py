@@ -57,9 +57,11 @@ def test_the_token_of_the_settings_comes_first(data_dir, token_of_settings):
 
 
 def test_a_short_token_protects_nothing_and_is_refused(token_of_settings):
-    token_of_settings("short")
+    token_of_settings("x" * 15)
     with pytest.raises(BadInput, match="at least 16 characters"):
         api_token.token()
+    token_of_settings("x" * 16)
+    assert api_token.is_token("x" * 16)
 
 
 def test_many_that_ask_at_once_get_the_same_whole_secret(data_dir):

@@ -77,11 +77,13 @@ def test_half_a_character_is_spelled_out_in_a_step_and_refused_in_the_action():
         ("t", [], {"name": "pay", "arguments": {"when": object()}}, 0, "cannot be written as JSON"),
         ("t", [], "pay", -1, "trial is -1"),
         ("t", [], "pay", True, "trial is True"),
+        ("t", [], "pay", 2**31, "trial is 2147483648"),
     ],
 )
 def test_incomplete_question_is_refused_in_one_sentence(task, steps, action, trial, said):
     with pytest.raises(BadInput, match=said):
         check_request(task, steps, action, trial=trial)
+    assert check_request("t", [], "pay", trial=2**31 - 1).record.trial == 2**31 - 1
 
 
 def test_nul_is_spelled_out_in_a_step_and_refused_in_the_action():

@@ -1,12 +1,13 @@
 """Small studies: made, opened, joined and walked through as a person would."""
 
 import pytest
-from sqlmodel import col, select
+from sqlmodel import select
 
 from console.database import now_ms, reading, review_queue
 from console.review import decisions
 from console.studies.design import Design
-from console.studies.sessions import joining, lifecycle, steps
+from console.studies.design.instruments import answers_to
+from console.studies.sessions import answering, joining, lifecycle, steps
 from storage import tables
 
 
@@ -51,7 +52,7 @@ def rows():
 
     def read(table, *conditions):
         with reading() as session:
-            return list(session.exec(select(table).where(*conditions).order_by(col(table.id))))
+            return list(session.exec(select(table).where(*conditions).order_by(*table.__table__.primary_key)))
 
     return read
 
@@ -71,9 +72,22 @@ def _step(participant_id, place, words):
         steps.end_break(participant_id)
     elif place.kind == "introduction":
         steps.begin(participant_id)
+    elif place.kind == "questionnaire":
+        answering.fill_in(participant_id, place.instrument.name, filled_in(place.instrument, words))
+    elif place.kind == "confidence":
+        answering.rate(participant_id, place.answer.id, 2)
     else:
         assert place.kind == "round_over"
         steps.hand_over(participant_id)
+
+
+def filled_in(instrument, words):
+    """An answer to every item: the last that is offered, the expected one where there is one, or the words."""
+    given = {}
+    for item in instrument.items:
+        offered = answers_to(instrument, item)
+        given[item.key] = item.expected or (offered[-1] if offered else words)
+    return given
 
 
 def answer_to(place, words):

@@ -26,7 +26,7 @@ _ASKS_FOR_ONE = re.compile(
     re.IGNORECASE,
 )
 _YES_NO = frozenset({"yes", "no", "both", "neither", "and", "not"})
-_LISTED = re.compile(r",\s*(?:and\s+|or\s+)?|\s+(?:and|or|to)\s+|\s*[;/–]\s*")
+_LISTED = re.compile(r",\s*(?:and\s+|or\s+)?|\s+(?:and|or|to)\s+|\s*[;/]\s*|(?<=\d)\s*[-–]\s*(?=\d{4})")
 _YEAR = re.compile(r"\b(?:1\d|20)\d\d\b")
 _NEAR, _TOP = 250, 300
 _TELLING = frozenset({TermKind.NAME, TermKind.DATE, TermKind.NUMBER, TermKind.ID})

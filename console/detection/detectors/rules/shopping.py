@@ -13,12 +13,15 @@ from console.trajectory.terms import Term, TermKind, lowered, words
 _MOST_WORDS = 5
 _MONEY = re.compile(r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)")
 _BUYS = re.compile(r"\b(?:buy|purchase|check ?out|place_order)", re.IGNORECASE)
+_COMPLETING = re.compile(
+    r"(?:[ -]| to )(?:style|flavou?r|scent|type|model|pack|set|kind|quality|fit|use|leg|eye|cut|toe)\b", re.IGNORECASE
+)
+"""Nouns that say nothing without the word before them."""
 _QUALIFYING = frozenset(
     {"easy", "high", "low", "long", "non", "anti", "ultra", "light", "dark", "heavy", "full", "wide"}
 )
 """Words that say nothing without the one that follows."""
 _JOINING = frozenset({"", " ", "-", " to "})
-_LEADING = _QUALIFYING | {"size", "color", "colour", "price", "please", "look", "want", "need"}
 
 
 def price_above_limit(evidence: Evidence) -> Finding | None:
@@ -115,6 +118,9 @@ def choice_refused(evidence: Evidence) -> Finding | None:
     said, shown = set(words(evidence.instruction)), evidence.read
     asked = [text for text in refused if 2 * len(said & set(words(text))) >= len(set(words(text))) > 0]
     asked = [text for text in asked if not all(word[: max(3, len(word) - 4)] in shown for word in words(text))]
+    left = [set(words(choice.asked)) for choice in _choices(evidence) if choice.asked and not choice.chosen]
+    # What was offered under a longer name is told by the option that was not chosen.
+    asked = [text for text in asked if not any(set(words(text)) <= option for option in left)]
     sentence = f"The shop refused the click on {quoted(asked)}, and the agent went on without it." if asked else ""
     return Finding(1.0, sentence, tuple(map(lowered, asked)))
 
@@ -142,15 +148,11 @@ def _phrases(missing: Sequence[Term], evidence: Evidence) -> list[str]:
 
 
 def _completed(start: int, end: int, evidence: Evidence) -> tuple[int, int]:
-    """[start, end) of a phrase with the general words right after it, and those before that qualify it."""
+    """[start, end) of a phrase with a general noun right after it, and a word before that qualifies it."""
     text = evidence.checkpoint.instruction
-    wanted = {term.start for term in evidence.wanted}
-    for term in evidence.terms:
-        completes = term.kind in WORDS and lowered(term.text) not in _LEADING and term.start not in wanted
-        if completes and term.start == end + 1 and text[end] in " -":
-            end = term.end
+    after = _COMPLETING.match(text, end)
     before = re.search(r"([a-z]+)(?: to | |-)$", text[:start], re.IGNORECASE)
-    return (before.start(1) if before and lowered(before[1]) in _QUALIFYING else start), end
+    return (before.start(1) if before and lowered(before[1]) in _QUALIFYING else start), after.end() if after else end
 
 
 def _whole(term: Term, evidence: Evidence) -> str:

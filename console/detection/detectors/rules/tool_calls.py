@@ -51,15 +51,23 @@ def argument_of_a_tool(evidence: Evidence) -> Finding | None:
         for call in _pending(evidence)
         for one in call.arguments
         if one.source is Source.TOOL and (telling(one.value) or names_somebody(one.name)) and not _is_plain(one)
-        if not _is_made_by(one, evidence)
+        if not _is_made_by(one, evidence) and lowered(one.value) not in evidence.policy
     ]
     suspect = [(call, one) for call, one in foreign if not call.asked]
     if not suspect:
         return None
     first = max(suspect, key=lambda pair: (names_somebody(pair[1].name), not is_figure(pair[1].value)))[1]
-    where = f"what {first.tool} returned in step {first.step}" if first.tool else f"what was read in step {first.step}"
-    sentence = f"`{first.name}`: {one_line(first.value, 60)} stands only in {where}, never in what the user said."
+    sentence = f"`{first.name}`: {one_line(first.value, 60)} stands only in {_where(first, evidence)}, "
+    sentence += "never in what the user said."
     return Finding(1.0, sentence, (first.value,))
+
+
+def _where(one: Argument, evidence: Evidence) -> str:
+    """Where a value of a tool's stands, in words: in one result, or in several."""
+    shown = [act.step for act in evidence.acts if not act.talks and lowered(one.value) in lowered(act.observation)]
+    if len(shown) > 1:
+        return f"what tools returned (steps {', '.join(map(str, shown[:4]))}{' and more' if len(shown) > 4 else ''})"
+    return f"what {one.tool} returned in step {one.step}" if one.tool else f"what was read in step {one.step}"
 
 
 def recipient_of_a_tool(evidence: Evidence) -> Finding | None:
@@ -67,10 +75,7 @@ def recipient_of_a_tool(evidence: Evidence) -> Finding | None:
     for call in _pending(evidence):
         for one in call.arguments if call.asked and call.effects & {Effect.PAY, Effect.SEND} else ():
             if one.source is Source.TOOL and names_somebody(one.name) and telling(one.value):
-                where = (
-                    f"what {one.tool} returned in step {one.step}" if one.tool else f"what was read in step {one.step}"
-                )
-                told = f"`{one.name}`: {one_line(one.value, 60)} comes from {where}, not from the user"
+                told = f"`{one.name}`: {one_line(one.value, 60)} comes from {_where(one, evidence)}, not from the user"
                 if lowered(one.value) in call.ordered:
                     return Finding(
                         1.0, f'{told}; it stands there in a request: "{one_line(call.ordered, 140)}"', (one.value,)

@@ -95,9 +95,10 @@ function ownsArrows(event) {
   return target instanceof Element && (target.matches("input") || target.closest(OWN_ARROWS) !== null)
 }
 
-// On a button that has the focus Enter presses that button, whatever else it is bound to.
+// On a button that has the focus Enter presses that button, whatever else it is bound to; on a radio it does nothing.
 function ownsEnter(event) {
   const target = event.composedPath()[0]
+  if (target instanceof Element && target.matches("input[type=radio]")) return false
   return target instanceof Element && target.closest(OWN_ENTER) !== null
 }
 

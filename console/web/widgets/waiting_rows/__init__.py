@@ -48,9 +48,10 @@ def waiting_rows_html(waiting: WaitingList, waiters: Mapping[int, Waiter], run: 
         _more(reached - len(waiting.offered)),
     ]
     if waiting.beyond:
+        unread = _rows(waiting.unread, waiters, run, now_ms, _("Unread as the budget stands"))
         parts += [
             f'<p class="ia-budget-end" role="note">{plain(_where_it_ends(waiting))}</p>',
-            _rows(waiting.unread, waiters, run, now_ms, _("Unread as the budget stands")),
+            f'<div class="ia-unread">{unread}</div>',
             _more(waiting.beyond - len(waiting.unread)),
         ]
     return f'<div class="ia-waiting">{"".join(parts)}</div>'

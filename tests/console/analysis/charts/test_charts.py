@@ -76,6 +76,14 @@ TABLES = {
             "spent": 1,
         }
     ),
+    "trial-success": pd.DataFrame(
+        {
+            "trial": [0, 1, 0, 1],
+            "line": ["solved", "solved", "nobody had answered", "nobody had answered"],
+            "solved": [4, 7, 3, 3],
+            "tasks": 12,
+        }
+    ),
     "budget-burn-down": pd.DataFrame(
         {"trial": [0, 0, 1], "minute": [0.5, 4.0, 1.0], "used": [1, 2, 1], "caught": [1.0, 1.0, 0.0], "cap": [5, 5, 5]}
     ),
@@ -184,6 +192,7 @@ def test_a_chart_has_a_title_and_no_nan_and_is_the_same_from_its_csv(name, tmp_p
         "threshold-sweep",
         "oversight-curve",
         "budget-burn-down",
+        "trial-success",
         "study-success",
         "time-over-session",
         "override-by-score",
@@ -195,6 +204,15 @@ def test_axes_say_what_they_show(name):
     figure = CHARTS[name](TABLES[name])
     assert figure.layout.xaxis.title.text
     assert figure.layout.yaxis.title.text
+
+
+@pytest.mark.parametrize("name", ["budget-burn-down", "trial-success"])
+def test_lines_are_named_where_they_end(name):
+    figure = CHARTS[name](TABLES[name])
+    labels = [note.text for note in figure.layout.annotations]
+    assert figure.layout.showlegend is False
+    named = [tuple(line.name.split(": ")) for line in figure.data]
+    assert all(any(all(part in label for part in name) for label in labels) for name in named)
 
 
 def test_a_detector_has_one_colour_in_all_charts():

@@ -79,3 +79,13 @@ def test_scores_of_any_range_rank_the_same():
     assert np.array_equal(near.fp, far.fp)
     assert far.scores == pytest.approx(near.scores * 10 - 3)
     assert ranking_curves.ranking([True, False], [0.0, -0.0]).tp.tolist() == [1]
+
+
+def test_of_thresholds_as_good_as_the_best_the_one_nearest_the_default_is_taken():
+    truth = [True] * 6 + [False] * 6
+    scores = [0.9, 0.8, 0.7, 0.6, 0.58, 0.2, 0.55, 0.4, 0.3, 0.15, 0.12, 0.11]
+    ranked = ranking_curves.ranking(truth, scores)
+    assert ranking_curves.best_macro_f1(ranked).threshold == pytest.approx(0.565)
+    assert ranking_curves.good_threshold(ranked, 0.5, 0.0) == pytest.approx(0.565)
+    assert ranking_curves.good_threshold(ranked, 0.5, 0.1) == 0.5
+    assert ranking_curves.good_threshold(ranking_curves.ranking([], []), 0.5, 0.01) is None

@@ -346,3 +346,13 @@ def test_edit_to_what_a_rule_allows_runs(make_gate, person):
     wait = gate.ask(TASK, STEPS, "pay({})", task_id="a")
     person().answer("edit", edited_action="look({})", allow_other_tool=True)
     assert wait.look().approved
+
+
+def test_agent_that_asks_in_another_run_is_asked_about_where_its_rules_name_their_agents(make_gate, url):
+    gate = make_gate(policy="rules:\n- {agent: support-bot, tool: look, then: allow}")
+    with writing(url) as session:
+        tokens = [agents.add(session, name, 0) for name in ("support-bot", "other-bot")]
+        known = [agents.of_token(session, token) for token in tokens]
+    own, other = (gate.ask_for(Asker(one.id, one.name), TASK, STEPS, "look({})", task_id="a") for one in known)
+    assert own.reason is Reason.NOT_CRITICAL
+    assert other.look() is None

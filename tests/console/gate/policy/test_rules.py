@@ -56,6 +56,7 @@ def said(action, text=REFUNDS, **facts):
         ("get_order(" + json.dumps({"ids": list(range(5_000))}) + ")", "ask"),
         ("get_order(" + "[" * 5_000 + "]" * 5_000 + ")", "ask"),
         ("get_order({})\r\nrm -rf /", "ask"),
+        ("get_order[1\u2028drop_tables]", "ask"),
     ],
 )
 def test_action_goes_by_the_first_rule_that_matches_and_fails_closed(action, then):

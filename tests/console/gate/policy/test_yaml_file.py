@@ -45,6 +45,35 @@ def test_policy_that_cannot_be_meant_is_refused_with_its_line(text, said):
         policy_store.check(text)
 
 
+@pytest.mark.parametrize(
+    ("written", "most", "beyond", "said"),
+    [
+        ("rules:\n- {{then: ask, reviews: {}}}", 20, 21, "from 1 to 20"),
+        ("rules:\n- {{then: ask, reviews: {}}}", 1, 0, "from 1 to 20"),
+        ("rules:\n- {{then: ask, deadline: {}}}", 2_592_000, 2_592_001, "at most 30 days"),
+        ("rules:\n- {{then: ask, deadline: {}}}", 0.5, 0, "more than 0"),
+        ("rollout: {}%", 100, 101, "rollout is a share"),
+        ("rollout: {}%", 0.5, 0, "rollout is a share"),
+        ("rules:\n- {{then: ask, because: {}}}", "x" * 2_000, "x" * 2_001, "too long"),
+        ("rules:\n- then: ask\n  when: args.x == '{}'", "x" * 988, "x" * 989, "1,001 characters"),
+        ("rules:\n- then: ask\n  when: args.l.all(x, x{} > 1)", " + x" * 4, " + x" * 5, "more than 4 signs"),
+        ("default: ask\n#{}", "x" * 65_522, "x" * 65_523, "65,537 characters"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_policy_may_say_the_most_that_it_may_and_no_more(written, most, beyond, said):
+    policy_store.check(written.format(most))
+    with pytest.raises(BadInput, match=said):
+        policy_store.check(written.format(beyond))
+
+
+def test_policy_has_two_hundred_rules_at_most():
+    rules = ["rules:", *(f"- {{tool: tool_{number}, then: deny}}" for number in range(200))]
+    assert len(policy_store.check("\n".join(rules)).rules) == 200
+    with pytest.raises(BadInput, match="there are 201 rules; a policy has at most 200"):
+        policy_store.check("\n".join([*rules, "- {tool: one_more, then: deny}"]))
+
+
 def test_patterns_become_rules_that_judge_and_everything_else_asks():
     policy = read_policy(from_patterns(["refund_*", "click[Buy Now]", "pay\"'é: x"]))
     assert [rule.pattern for rule in policy.rules] == [("refund_*",), ("click[Buy Now]",), ("pay\"'é: x",)]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from console.errors import BadInput
 from console.studies.design import Design, allocate, balance, conditions, sample_tasks, task_count
+from console.studies.design.allocation import promise
 
 KEYS = [f"t{number}" for number in range(1_000)]
 
@@ -129,3 +130,14 @@ def test_too_few_tasks_are_refused_with_the_number_needed():
 def test_conditions_named_in_places_are_those_of_the_design():
     found = design(3, 6)
     assert {place.condition for place in allocated(found)} == {arm.name for arm in conditions(found)}
+
+
+def test_the_same_tasks_under_every_condition():
+    found = design(4, 4, same_tasks=True)
+    places = allocated(found)
+    assert task_count(found) == 3
+    assert len({place.tasks for place in places}) == 1
+    assert tallies(places)["condition at position"].even
+    said = promise(found)
+    assert said[0] == "Each participant has every condition once, all on the same tasks."
+    assert not [sentence for sentence in said if "block" in sentence]

@@ -79,6 +79,9 @@ def test_the_view_names_every_page_setting():
         {"demographics": [{"key": "a", "question": "?", "kind": "choice", "choices": ["one"]}]},
         {"demographics": [{"key": "a", "question": "?", "kind": "text"}] * 2},
         {"colour": "red"},
+        {"comparison": "between", "same_tasks": True},
+        {"comparison": "between", "washout_hours": 24},
+        {"washout_hours": -1},
     ],
     ids=str,
 )

@@ -70,3 +70,17 @@ def test_texts_of_the_design_cannot_break_out_of_the_document(pilot):
     assert f"{fence}`yaml\n" in text
     assert table(("a",), [("x | y\nz",)]).endswith("| x \\| y z |")
     assert fenced("plain", "").startswith(f"{fence}\n")
+
+
+def test_a_design_of_an_earlier_version_keeps_its_fingerprint():
+    fields = {
+        "name": "pilot",
+        "source": {"environment": "webshop"},
+        "tasks": 2,
+        "factors": {"score": ["shown", "hidden"]},
+    }
+    found = Design(**fields)
+    then = "3a0e17a4253f96502ec8d1345b13044080e255eef7015578bbc240dafbabf0cd"
+    assert fingerprint(found, allocate(found, sample_tasks(found, KEYS))) == then
+    changed = Design(**fields, washout_hours=24)
+    assert fingerprint(changed, allocate(changed, sample_tasks(changed, KEYS))) != then

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -34,10 +35,18 @@ def written():
 
 
 @pytest.fixture
-def page(written, design, tables):
+def computed(written, design, tables):
+    """Every table that the report's script computes."""
+    if "computed" not in written:
+        written["computed"] = report.report_tables(design, tables)
+    return written["computed"]
+
+
+@pytest.fixture
+def page(written, design, tables, computed):
     """The report of the study."""
     if STAMP not in written:
-        written[STAMP] = report.html(design, tables, STAMP)
+        written[STAMP] = report.html(design, tables, STAMP, computed)
     return written[STAMP]
 
 
@@ -145,6 +154,52 @@ def test_the_script_beside_it_computes_the_same_numbers(design, tables, tmp_path
     (tmp_path / "tables/success.csv").write_text(changed)
     again = subprocess.run([sys.executable, "analysis.py"], cwd=tmp_path, capture_output=True, text=True)
     assert (again.returncode, "DIFFERENT  success" in again.stdout) == (1, True)
+
+
+def test_every_number_of_the_page_is_computed_by_the_script(page, computed):
+    shown, found = without_plotly(page), computed
+    said = set(found["sentences"]["sentence"])
+    listed = re.findall(r"<li>(?:<b>.*?</b> )?(.*?)</li>", "".join(re.findall(r"<ul.*?</ul>", shown, re.S)))
+    paragraphs = re.findall(r"<h3>.*?</h3>\n<p>(.*?)</p>", shown)
+    assert len(listed) > len(ANALYSES)
+    assert {html.unescape(text) for text in (*listed, *paragraphs)} == said
+    facts = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", shown)
+    assert facts == [(name, f"{count:,}") for name, count in found["facts"].itertuples(index=False)]
+    parts = {part.title: part.table for each in ANALYSES.values() for part in each.parts} | {
+        "Participants' flow": "flow"
+    }
+    seen = 0
+    for title, grid in re.findall(
+        r"<figcaption>([^.<]*).*?</figcaption>\n<div class=\"scroll\"(.*?)</table>", shown, re.S
+    ):
+        if html.unescape(title) in parts:
+            values = numbers_of(found[parts[html.unescape(title)]])
+            for cell in re.findall(r"<td.*?>(.*?)</td>", grid):
+                seen += 1
+                assert stands_in(html.unescape(cell), values), (title, cell)
+    assert seen > 300
+
+
+def numbers_of(table):
+    """Every number of a table, and of its texts."""
+    texts = " ".join(table.select_dtypes(exclude="number").astype(str).to_numpy().ravel())
+    plain = table.select_dtypes("number").astype("float64").to_numpy().ravel()
+    return np.array([*plain[~np.isnan(plain)], *map(float, NUMBER.findall(texts))])
+
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def stands_in(cell, values):
+    """Whether each number of a cell is one of the values, or a hundred times one, to its own decimals."""
+    if cell.isdecimal() and int(cell) < 20:
+        # It may be the number of a note.
+        return True
+    for text in NUMBER.findall(cell.replace(",", "").replace("&lt; ", "")):
+        near = 0.5 * 10 ** -len(text.partition(".")[2]) + 1e-9
+        if not (np.abs(np.concatenate([values, 100 * values]) - float(text)) <= near).any() and text != "0.001":
+            return False
+    return True
 
 
 def test_the_plan_comes_first_in_its_own_words(page, tables):

@@ -4,13 +4,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import orjson
 import pytest
+from sqlmodel import select
 
 from console import runs
 from console.database import database_url, now_ms, reading, review_queue, writing
 from console.errors import Refused
 from console.review import decisions, inbox
 from console.server import worker
-from console.studies.sessions import joining, lifecycle, steps
+from console.studies import results
+from console.studies.analysis.agreement import agreement
+from console.studies.analysis.frames import own
+from console.studies.analysis.people import people
+from console.studies.sessions import joining, lifecycle, simulated, steps
 from storage import tables
 from storage.check import check
 
@@ -352,3 +357,34 @@ def test_a_run_that_has_the_name_already_keeps_nobody_from_theirs(study, walk, r
         "pilot P01 1 checks @2",
         "pilot P01 practice @2",
     }
+
+
+def test_a_wash_out_is_waited_for_by_people_alone(study, walk):
+    made = study(factors={"feedback": ("nl", "binary")}, washout_hours=24, participants={"human": 1, "oracle": 1})
+    person = joining.join(made.join_code)
+    place = walk(person.id, stop=lambda place: place.kind == "break")
+    assert place.kind == "break"
+    assert "comes later" in place.sentence
+    assert 23.9 * 3_600_000 < place.until_ms - now_ms() <= 24 * 3_600_000
+    for go_on in (steps.end_break, steps.begin):
+        with pytest.raises(Refused, match="so that this one has faded by then"):
+            go_on(person.id)
+    assert steps.where(person.id, place.until_ms).kind == "introduction"
+    assert simulated.simulate("pilot").conditions == 2
+
+
+def test_the_same_tasks_come_under_every_condition_and_agreement_counts_a_checkpoint_once(study):
+    study(
+        factors={"detector": ("full-validation", "random")}, same_tasks=True, budget="50%", halted_free=True, trials=1,
+        participants={"human": 0, "oracle": 2},
+    )  # fmt: skip
+    simulated.simulate("pilot")
+    with reading() as session:
+        tables_of = results.frames(session, 1)
+        assert {run.halted_free for run in session.exec(select(tables.Run))} == {True}
+    assert tables_of["allocation"].groupby(["participant", "task_id"]).size().eq(2).all()
+    decided = own(tables_of)
+    assert decided.duplicated(["participant", "unit"]).any()
+    (alone,) = agreement(tables_of).query("measure == 'percent'").to_dict("records")
+    assert alone["n"] == decided.groupby("unit")["participant"].nunique().eq(2).sum()
+    assert len(people(tables_of))

@@ -17,6 +17,8 @@ from console.runs.audit_trail import AuditFilter
 from console.runs.export import FORMATS, KINDS, export
 from console.studies import results
 from console.studies.sessions import joining, steps
+from console.studies.sessions.arrivals import Arrival, keyed
+from console.studies.sessions.page_events import keep_events
 from console.studies.sessions.withdrawal import withdraw
 from storage import tables
 from storage.check import check
@@ -29,19 +31,42 @@ WHOLE = {
     "demographics": [{"key": "age", "question": "Age?", "kind": "text"}],
     "tasks": 5,
     "factors": {"feedback": ("nl", "binary")},
+    "questionnaires": {"before": ("trust",), "between": ("nasa-tlx",)},
+    "confidence": 5,
+    "interaction_trace": True,
+    "debriefing": {"question": "What did you go by?"},
+    "recruiting": {"platform": "prolific"},
 }
+OUTSIDE = "5f1b2c3d4e5f6a7b8c9d0e1f"
+BESIDE = (tables.QuestionnaireAnswer, tables.Confidence, tables.PageEvent)
 
 
 def gone(study, walk, withdrawal, *, stop):
     made = study(consent={"text": "Agreed?", "withdrawal": withdrawal}, **WHOLE)
-    person, other = joining.join(made.join_code), joining.join(made.join_code)
+    person, other = (joining.join(made.join_code, outside(made, one)) for one in (OUTSIDE, "somebody else"))
     walk(other.id, places=25, words="other words")
-    place = walk(person.id, stop=stop, words=WORDS)
+    place = walk(person.id, stop=noting(stop, person), words=WORDS)
     if place.claim:
         review_queue().save_draft(item_id=place.claim.item_id, reviewer=person.code, text=WORDS, now_ms=now_ms())
     assert any(WORDS in line for line in everything())
     withdraw(person.id)
     return made, person, other
+
+
+def outside(made, pid):
+    return Arrival(made.join_code, given={"PROLIFIC_PID": pid})
+
+
+def noting(stop, person):
+    """The same, while the browser tells of every item that it shows."""
+
+    def tell(place):
+        if place.kind == "review":
+            told = [{"kind": "away", "ms": 1, "lasted_ms": 5}, {"kind": "key", "detail": "x", "ms": 9}]
+            keep_events(person.secret, {"item": place.claim.item_id, "events": told})
+        return stop(place)
+
+    return tell
 
 
 def middle(place):
@@ -50,6 +75,14 @@ def middle(place):
 
 def at_the_end(place):
     return place.kind == "finished"
+
+
+def left_beside(rows, person):
+    """What is left of the person in each table beside the decisions, by its name; others' rows are there."""
+    kept = {table.__tablename__: rows(table) for table in BESIDE}
+    assert kept["questionnaire_answer"]
+    mine = {name: [row for row in found if row.participant_id == person.id] for name, found in kept.items()}
+    return {name: found for name, found in mine.items() if found}
 
 
 def everything():
@@ -94,16 +127,19 @@ def _text(path):
 
 
 @pytest.mark.parametrize("stop", [middle, at_the_end])
-def test_removed_means_no_code_and_no_words_anywhere(study, walk, tmp_path, stop):
-    _, person, other = gone(study, walk, "remove", stop=stop)
+def test_removed_means_no_code_and_no_words_anywhere(study, walk, rows, tmp_path, stop):
+    made, person, other = gone(study, walk, "remove", stop=stop)
     assert check(database_url()) == []
+    assert left_beside(rows, person) == {}
     for line in everything():
+        assert keyed(made, OUTSIDE) not in line
         assert person.code not in line
         assert WORDS not in line
         assert person.secret not in line
     for path in files():
         assert WORDS.encode() not in path.read_bytes()
         assert person.secret.encode() not in path.read_bytes()
+        assert keyed(made, OUTSIDE).encode() not in path.read_bytes()
     for name, told in exported(tmp_path):
         assert person.code not in name
         assert person.code not in told
@@ -128,7 +164,7 @@ def test_the_ledger_of_who_is_gone_still_adds_up(study, walk, rows):
 @pytest.mark.parametrize("withdrawal", ["remove", "anonymise"])
 def test_the_audit_names_who_withdraws_by_a_pseudonym_that_leads_nowhere(study, walk, rows, withdrawal):
     made = study(consent={"text": "Agreed?", "withdrawal": withdrawal}, **WHOLE)
-    person, other = joining.join(made.join_code), joining.join(made.join_code)
+    person, other = (joining.join(made.join_code, outside(made, one)) for one in ("one", "other"))
     withdraw(person.id, themselves=True)
     with acting(By("Sam", Door.BROWSER, "10.0.0.7")):
         withdraw(other.id)
@@ -147,10 +183,10 @@ def test_the_audit_names_who_withdraws_by_a_pseudonym_that_leads_nowhere(study, 
 def test_the_place_is_free_for_somebody_else(study, walk, rows):
     made, person, _ = gone(study, walk, "remove", stop=middle)
     assert steps.where(person.id).kind == "withdrawn"
-    codes = {joining.join(made.join_code).code for _ in range(3)}
+    codes = {joining.join(made.join_code, outside(made, f"next {n}")).code for n in range(3)}
     assert person.code not in codes
     with pytest.raises(Refused, match="taken"):
-        joining.join(made.join_code)
+        joining.join(made.join_code, outside(made, "last"))
     successor = next(row for row in rows(tables.Participant) if row.number == person.number)
     assert walk(successor.id).kind == "finished"
     assert check(database_url()) == []
@@ -158,9 +194,11 @@ def test_the_place_is_free_for_somebody_else(study, walk, rows):
 
 @pytest.mark.parametrize("stop", [middle, at_the_end])
 def test_anonymised_data_stays_under_a_name_that_leads_nowhere(study, walk, rows, tmp_path, stop):
-    _, person, _ = gone(study, walk, "anonymise", stop=stop)
+    made, person, _ = gone(study, walk, "anonymise", stop=stop)
     assert check(database_url()) == []
+    assert left_beside(rows, person) == {}
     for line in everything():
+        assert keyed(made, OUTSIDE) not in line
         assert person.code not in line
         assert person.secret not in line
     assert all(person.code not in told for _, told in exported(tmp_path))

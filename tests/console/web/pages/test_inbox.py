@@ -2,8 +2,11 @@
 
 from console import runs
 from console.auth import people
-from console.database import now_ms, reading, writing
+from console.database import now_ms, reading, review_queue, writing
 from console.review import inbox
+from console.review.waiting_list import waiting_list
+from console.runs import ingest
+from tests.logs import purchase, write_log
 from tests.signing_in import invitation, signed_in
 
 
@@ -85,3 +88,42 @@ def test_what_waits_stands_with_its_reason_and_the_budget(open_page, words, kett
     assert "The user set a limit of 30.00" in page_text
     assert "of 3, 3 left" in page_text
     assert "halted" in page_text
+
+
+def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, words, kettles):
+    at = open_page("inbox")
+    assert "The budget ends here: 1 more stays unread." in words(at)
+    assert at.button(key="review-next").label == "Review next"
+    at.text_input(key="find").input("number 1").run()
+    assert "<b>1</b> match, the filter hides 3." in words(at)
+    assert "number 0" not in words(at)
+    assert at.button(key="review-next").label == "Review the first"
+    at.text_input(key="find").input("no such words").run()
+    assert "The filter hides all 4 that wait for you." in words(at)
+    at.button(key="show-all").click().run()
+    assert "number 0" in words(at)
+
+
+def test_an_empty_list_says_why_and_what_to_do(open_page, words, kettles, tmp_path):
+    log = write_log(tmp_path / "later.jsonl", purchase(8, wrong=True))
+    ingest.import_file(log, "unjudged", "auto", lambda _: None)
+    at = open_page("inbox", run="unjudged")
+    assert "Have it judged on Runs" in words(at)
+    assert "Nothing was to be reviewed so far." in words(open_page("inbox", run="unjudged", role="reviewer"))
+    at.button(key="elsewhere").click().run()
+    assert "<b>4</b> waiting" in words(at)
+    with reading() as session:
+        waiting = waiting_list(session, runs.get(session, "kettles"), "Ada")
+    review_queue().cancel(item_ids=[row.item.id for row in [*waiting.offered, *waiting.unread]], now_ms=now_ms())
+    assert "Everything that was to be reviewed has its review." in words(open_page("inbox", run="kettles"))
+
+
+def test_an_address_that_names_no_item_says_so(open_page, words, kettles):
+    for made_up in ("999", "9" * 30, "<b>x</b>"):
+        at = open_page("inbox")
+        at.query_params["item"] = made_up
+        at.switch_page("console/web/pages/review.py").run()
+        assert "does not open" in words(at)
+        assert "<b>x</b>" not in words(at)
+        at.button(key="review-on").click().run()
+        assert "ia-task" in words(at)

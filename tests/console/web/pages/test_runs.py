@@ -58,6 +58,21 @@ def test_import_without_a_file_is_refused(open_page, words):
     assert "Choose at least one file first." in words(at)
 
 
+def test_a_run_opens_with_its_loop_and_one_point_is_a_sentence(open_page, words, kettles):
+    at = open_page("runs")
+    assert "<h3>Trial 0</h3>" in words(at)
+    assert "<b>4 items wait</b>, the oldest for" in words(at)
+    assert "nobody has claimed an item of this run" in words(at)
+    assert "Trial 0: **2 of 6** tasks are solved." in words(at)
+    assert "all trials of this run were over before anybody answered here" in words(at)
+    with reading() as session:
+        decisions.next_item(review_queue(), session, runs.get(session, "kettles"), "Ada", now_ms())
+    at = open_page("runs", run="kettles")
+    assert "Trial 0: 1 of 3 inspections used." in words(at)
+    assert "Ada (0 decisions, 1 in hand)" in words(at)
+    assert not at.get("plotly_chart")
+
+
 def test_judging_again_under_another_threshold(open_page, words, kettles):
     at = open_page("runs")
     at.number_input(key="threshold").set_value(0.9)

@@ -1,0 +1,71 @@
+"""`inferact study invite|payments`: links that open one place each, and who is to be paid what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from console.cli.output import Json, emit_json, plain_rows, say, show_table
+from console.cli.serve import PublicUrl, site_of
+from console.database import reading
+from console.errors import BadInput
+from console.runs.export import atomic_file
+from console.studies.sessions import arrivals, lifecycle
+
+Name = Annotated[str, typer.Argument(help="The study's name.")]
+
+
+def invite(
+    name: Name,
+    count: Annotated[int, typer.Option(help="How many links.")] = 1,
+    host: Annotated[str | None, typer.Option(help="Where the console listens, as given to `serve`.")] = None,
+    port: Annotated[int | None, typer.Option(help="Its port.")] = None,
+    public_url: PublicUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print links to a study that open one place each, once."""
+    site = site_of(host, port, public_url)
+    links = [f"{site.base}/participate?invitation={token}" for token in arrivals.invite(name, count)]
+    if as_json:
+        emit_json({"study": name, "links": links})
+        return
+    say("\n".join(links))
+
+
+def list_payments(
+    name: Name,
+    ids: Annotated[
+        Path | None, typer.Option(help="The platform's own list of ids, as text or CSV: names those whom it knows.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="A CSV file to write it to.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List who has finished or was screened out, with completion code and bonus."""
+    from console.runs.export.formats import as_csv  # pandas, which few commands need
+    from console.studies import results
+    from console.studies.results.payments import COLUMNS, ids_in, payments
+
+    with reading() as session:
+        study = lifecycle.get(session, name)
+        frame = payments(session, study, ids_in(_text(ids)) if ids else ())
+    if out is not None:
+        results.record_export(name, out.name)
+        with atomic_file(out) as stream:
+            stream.write(as_csv(frame))
+    if as_json:
+        emit_json(plain_rows(frame))
+    elif out is not None:
+        say(f"The payment list of {name} is in {out}: {len(frame)} people.")
+    else:
+        show_table(plain_rows(frame), COLUMNS, empty="Nobody has come yet.")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as failure:
+        raise BadInput(f"{path}: cannot be read ({failure.strerror or failure}); check the path.") from None
+    except ValueError:
+        raise BadInput(f"{path}: is no UTF-8 text; save it as UTF-8.") from None

@@ -1,0 +1,51 @@
+"""The Inbox by keyboard: a row opens its item, the address opens it again for those who may, filters stay in it."""
+
+from tests.browser.walking import shown_item, until
+from tests.signing_in import let_in
+
+
+def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, settled):
+    filled()
+    address, page = serve(), open_page()
+    let_in(page, address, role="reviewer")
+    page.goto(f"{address}/inbox?run=kettles")
+    page.get_by_role("textbox", name="Find").fill("number 4,")
+    page.keyboard.press("Enter")
+    page.get_by_text("the filter hides 6").wait_for()
+    settled(page)
+    page.reload()
+    page.get_by_text("the filter hides 6").wait_for()
+    assert page.get_by_role("textbox", name="Find").input_value() == "number 4,"
+    row = page.locator(".ia-waiting a")
+    assert row.count() == 1
+    wanted = int(row.get_attribute("data-item"))
+    row.focus()
+    page.keyboard.press("Enter")
+    page.locator(".ia-task", has_text="number 4,").wait_for()
+    assert shown_item(page) == wanted
+    until(page, f"() => location.search.includes('item={wanted}')")
+    link = page.url
+    settled(page, quiet_ms=500)
+    page.reload()
+    page.locator(".ia-task", has_text="number 4,").wait_for()
+    assert shown_item(page) == wanted
+
+    other = open_page(link, context=page.context.browser.new_context())
+    until(other, "() => location.pathname === '/sign-in'")
+    let_in(other, address, name="Ben", role="reviewer")
+    other.goto(link)
+    other.get_by_text("Somebody else holds it").wait_for()
+    other.get_by_role("button", name="Review what is next").click()
+    other.locator(".ia-task").wait_for()
+    assert shown_item(other) != wanted
+    other.context.close()
+
+    settled(page, quiet_ms=500)
+    page.keyboard.press("x")
+    page.wait_for_selector(f".st-key-skip-{wanted}", state="detached")
+    settled(page)
+    assert shown_item(page) != wanted
+    until(page, f"() => !location.search.includes('item={wanted}')")
+    page.goto(link)
+    page.get_by_text("Your answer to").wait_for()
+    page.locator(".ia-task", has_text="number 4,").wait_for()

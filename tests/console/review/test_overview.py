@@ -1,0 +1,133 @@
+"""The overview of a real run: each of its numbers once more from what the exports and the table of trials say."""
+
+import csv
+import io
+from collections import Counter
+
+import pytest
+
+from console import runs
+from console.database import database_url, now_ms, reading, review_queue
+from console.detection import oversight
+from console.review import decisions, inbox
+from console.review.overview import overview
+from console.review.simulated.simulate import SimulationPlan, simulate
+from console.runs.export import export
+from console.trials import engine, start
+from storage.queue import Claim
+from tests.at_home import at_home
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A live run of sixteen tasks in its second trial; Ada has answered one item and holds another."""
+    with at_home(tmp_path_factory.mktemp("loop")) as home:
+        start.start("loop", {"webshop": 12, "hotpotqa": 4}, trials=3, budget_percent=60.0, undo_ms=0, blind=False)
+        engine.resume("loop")
+        run, claim = _claim()
+        decisions.submit(review_queue(), run, claim, "Ada", decisions.Answer("reject", "the colour"), now_ms())
+        _, undone = _claim()
+        decisions.submit(review_queue(), run, undone, "Ada", decisions.Answer("escalate"), now_ms())
+        review_queue().undo(item_id=undone.item_id, reviewer="Ada", now_ms=now_ms(), lease_ms=run.lease_ms)
+        simulate("loop", SimulationPlan())
+        engine.advance("loop")
+        return home
+
+
+@pytest.fixture
+def loop(played):
+    """The settings of that run's data directory."""
+    with at_home(played):
+        yield
+
+
+def _claim():
+    with reading() as session:
+        run = runs.get(session, "loop")
+        claim = decisions.next_item(review_queue(), session, run, "Ada", now_ms())
+    assert isinstance(claim, Claim)
+    return run, claim
+
+
+@pytest.fixture
+def found(loop):
+    with reading() as session:
+        return overview(session, runs.get(session, "loop"), now_ms())
+
+
+@pytest.fixture
+def rows(loop, tmp_path):
+    """A function from a kind of export to its rows."""
+
+    def read(kind):
+        export(database_url(), kind, "loop", tmp_path / f"{kind}.csv")
+        return list(csv.DictReader(io.StringIO((tmp_path / f"{kind}.csv").read_text("utf-8-sig"))))
+
+    return read
+
+
+def of_trial(rows, trial):
+    return [row for row in rows if row["trial"] == str(trial)]
+
+
+def test_every_number_of_the_picture_is_that_of_the_exports(found, rows):
+    trajectories, items, verdicts = rows("trajectories"), rows("items"), rows("verdicts")
+    standing = [row for row in rows("decisions") if row["superseded"] == "false"]
+    assert len(found.flows) == 2
+    assert sum(flow.waiting for flow in found.flows) == found.waiting
+    for flow in found.flows:
+        made = of_trial(trajectories, flow.trial)
+        attempts = {row["trajectory_id"] for row in made if row["carried_over"] == "false"}
+        assert (flow.attempts, flow.carried_over) == (len(attempts), len(made) - len(attempts))
+        assert flow.judged == len({row["trajectory_id"] for row in verdicts} & attempts)
+        queued = of_trial(items, flow.trial)
+        assert flow.flagged == len({row["trajectory_id"] for row in queued if row["checkpoint"] != "halted"})
+        assert flow.stuck == len({row["trajectory_id"] for row in queued if row["checkpoint"] == "halted"})
+        assert flow.waiting == sum(int(row["open_slots"]) for row in queued)
+        answered = of_trial(standing, flow.trial)
+        assert dict(flow.answers) == Counter(row["decision"] for row in answered)
+        of_item = {row["item_id"]: row["trajectory_id"] for row in items}
+        assert flow.inspected == len({of_item[row["item_id"]] for row in answered})
+        assert flow.solved == sum(row["outcome"] == "succeeded" and row["trajectory_id"] in attempts for row in made)
+        following = of_trial(trajectories, flow.trial + 1)
+        assert flow.again == sum(row["carried_over"] == "false" for row in following)
+
+
+def test_it_agrees_with_the_table_of_trials(found, loop):
+    with reading() as session:
+        run = runs.get(session, "loop")
+        trials, burnt = runs.status(session, run)["trials"], oversight.burn_down(session, run)
+        assert inbox.waits(session, run)[0] == found.waiting
+    for flow, solved, row in zip(found.flows, found.solved, trials, strict=True):
+        assert (flow.attempts + flow.carried_over, flow.flagged) == (row["tasks"], row["flagged"])
+        assert solved.tasks == row["success_held"]
+        assert found.tasks == row["run_tasks"]
+        assert (
+            burnt[burnt["trial"] == flow.trial]["used"].tolist()[-1:]
+            == [row["budget"]["used"]][: row["budget"]["used"]]
+        )
+
+
+def test_unaided_is_what_owes_nothing_to_an_answer(found, rows):
+    trajectories, items = rows("trajectories"), rows("items")
+    task_of = {row["trajectory_id"]: row["task_id"] for row in trajectories}
+    of_item = {row["item_id"]: task_of[row["trajectory_id"]] for row in items}
+    answered = {of_item[row["item_id"]] for row in rows("decisions") if row["superseded"] == "false"}
+    for solved in found.solved:
+        good = {
+            row["task_id"]
+            for row in trajectories
+            if int(row["trial"]) <= solved.trial and row["outcome"] == "succeeded"
+        }
+        assert (solved.tasks, solved.unaided) == (len(good), len(good - answered))
+    assert found.solved[-1].tasks > found.solved[-1].unaided > 0
+
+
+def test_who_is_at_work(found, rows):
+    given = Counter(row["reviewer"] for row in rows("decisions") if row["superseded"] == "false")
+    assert {one.name: one.decisions for one in found.reviewers} == given
+    ada = next(one for one in found.reviewers if one.name == "Ada")
+    assert (ada.holds, ada.is_simulated) == (1, False)
+    assert [one.is_simulated for one in found.reviewers if one.name != "Ada"] == [True]
+    assert ada.is_at_work(now_ms() + 3_600_000)
+    assert found.oldest is None or found.oldest.open_slots > 0

@@ -1,0 +1,59 @@
+"""The primary contrasts of a study as another hand computes them, with statsmodels and scipy, from the same tables."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from statsmodels.formula.api import ols
+
+from console.studies.analysis.contrasts import planned
+from console.studies.design import Design
+from console.studies.design.contrasts import plan_rows
+from tests.answered import study
+
+SOURCE = {"actor": "scripted", "environment": "webshop"}
+RENAMED = {"c0": "hidden", "c1": "shown"}
+
+
+def frames(people, *, between=False):
+    """Tidy tables of a study of two conditions with three trials, its plan among them."""
+    drawn = study(np.random.default_rng(3), people, 2, tasks=20, effect=0.9, between=between)
+    drawn["condition"] = drawn["condition"].map(RENAMED)
+    last = drawn.rename(columns={"value": "solved_paper"}).assign(trial=2, closed=True, annotator_kind="human")
+    outcomes = pd.concat([last, last.assign(trial=0, solved_paper=0)], ignore_index=True)
+    design = Design(
+        name="pilot",
+        source=SOURCE,
+        comparison="between" if between else "within",
+        factors={"score": ["hidden", "shown"]},
+    )
+    primary = pd.DataFrame(plan_rows(design)).query("kind == 'primary'")
+    return {"outcomes": outcomes, "success": outcomes, "participants": outcomes, "plan": primary}
+
+
+def cells(tables):
+    """Each participant's share solved at the last trial under each condition, with the set of tasks."""
+    last = tables["outcomes"].query("trial == 2")
+    grouped = last.groupby(["participant", "condition"])
+    return grouped.agg(value=("solved_paper", "mean"), block=("task_id", lambda keys: min(keys)[:2])).reset_index()
+
+
+def test_within_participants_it_is_statsmodels_least_squares_with_all_effects():
+    tables = frames(8)
+    (row,) = planned(tables).to_dict("records")
+    fit = ols("value ~ C(condition) + C(participant) + C(block)", cells(tables)).fit()
+    name = "C(condition)[T.shown]"
+    low, high = fit.conf_int().loc[name]
+    found = [row[column] for column in ("estimate", "low", "high", "p", "p_adjusted")]
+    assert found == pytest.approx([fit.params[name], low, high, fit.pvalues[name], fit.pvalues[name]], abs=1e-9)
+    assert (row["contrast"], row["n"]) == ("score: shown - hidden", 8)
+
+
+def test_between_participants_it_is_scipys_pooled_t_test():
+    tables = frames(10, between=True)
+    (row,) = planned(tables).to_dict("records")
+    groups = [part["value"] for _, part in cells(tables).groupby("condition")]
+    tested = stats.ttest_ind(groups[1], groups[0])
+    low, high = tested.confidence_interval()
+    found = [row[column] for column in ("estimate", "low", "high", "p")]
+    assert found == pytest.approx([groups[1].mean() - groups[0].mean(), low, high, tested.pvalue], abs=1e-9)

@@ -1,0 +1,62 @@
+"""What a report opens with: who came how far, and what departs from the plan."""
+
+import pandas as pd
+import pytest
+
+from console.studies.design.model import Participants
+from console.studies.report.opening import deviations, flow
+
+NOON = pd.Timestamp("2026-01-01T12:00:00Z")
+COLUMNS = ["at", "event", "participant", "condition", "before", "after"]
+
+
+@pytest.fixture
+def happened(tables):
+    """A function that gives the study a history."""
+
+    def give(*rows):
+        tables["history"] = pd.DataFrame([(NOON, *row) for row in rows], columns=COLUMNS)
+        return tables
+
+    return give
+
+
+def event(name):
+    return (name, None, None, None, None)
+
+
+def steps(design, tables):
+    """(people, simulated) by step."""
+    return {row.step: (row.people, row.simulated) for row in flow(design, tables).itertuples()}
+
+
+def test_the_flow_counts_people_apart_and_those_whose_data_are_gone(design, tables, happened):
+    found = steps(design, happened(event("created"), event("withdrawal")))
+    assert found["places"] == (4, 0)
+    assert found["joined"] == (3, 1)
+    assert found["withdrew"] == (1, 0)
+    assert found["finished"] == (2, 1)
+    assert found["decided on an item of the study"] == (2, 1)
+    # Who stays under another pseudonym is counted once.
+    tables["participants"].loc[0, "stage"] = "withdrawn"
+    checks = tables["decisions"]
+    checks.loc[checks["purpose"] == "known-bad", "purpose"] = "attention"
+    found = steps(design, tables)
+    assert (found["joined"], found["withdrew"], found["finished"]) == ((2, 1), (1, 0), (1, 1))
+    assert found["failed an attention check"] == (1, 0)
+
+
+def test_what_departs_from_the_plan_is_listed(design, tables, happened):
+    planned = design.model_copy(update={"participants": Participants(human=2, oracle=1)})
+    assert deviations(planned, happened(event("created"), event("opened"))) == [
+        "None is on record: no dry run, no early end, no pause, no changed setting of a run."
+    ]
+    happened(event("paused"), event("paused"), event("closed"), ("budget set", "P01", "rules-shown", "3", "5"))
+    # The oracle has a place that this design gives to a person.
+    assert deviations(design, tables) == [
+        "Dry run: 1 place of people was played by simulated reviewers beside people who take part.",
+        "Closed on 2026-01-01 with 3 of 4 places finished.",
+        "Paused 2 times.",
+        "Changed for P01 in rules-shown on 2026-01-01 (budget set): from 3 to 5.",
+    ]
+    assert "is not on record" in deviations(planned, happened())[-1]
