@@ -25,6 +25,7 @@ ROOMS = (
 ALLOWED = {
     # Pages and parts of them that only researchers open.
     "console/web/widgets/chart.py": "researchers' charts",
+    "console/web/widgets/loop_picture.py": "researchers' picture of a run",
     "console/web/widgets/tables.py": "researchers' tables",
     "console/web/widgets/trial_history.py": {"lineage_html", "_lineage_trial", "_memory", "_answer"},
     # Never drawn.
