@@ -98,6 +98,7 @@ class Gate:
         _refuse_approval(on_timeout=on_timeout, on_spent_budget=on_spent_budget)
         _refuse_number("budget", budget, 0)
         _refuse_number("reviews_per_item", reviews_per_item, 1)
+        _refuse_number("threshold", threshold, 0, 1)
         for name, seconds in (("timeout_s", timeout_s), ("poll_s", poll_s), ("undo_s", undo_s)):
             _refuse_number(name, seconds, 0)
         patterns = tuple(critical) or environment_named(environment).critical or ("*",)
@@ -285,11 +286,11 @@ def _refuse_approval(**wanted: str) -> None:
             raise BadInput(f"{name} is {word!r}; it can only be {_REJECT!r}: what nobody decided on does not run.")
 
 
-def _refuse_number(name: str, value: float | None, least: int) -> None:
+def _refuse_number(name: str, value: float | None, least: int, most: int = MOST) -> None:
     if value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= MOST:
-        raise BadInput(f"{name} is {value!r}; it is a number from {least} to {MOST}, or None for no limit.")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        raise BadInput(f"{name} is {value!r}; it is a number from {least} to {most}, or None for no limit of your own.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from sqlalchemy import select as sa_select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
+from console import runs
 from console.review.notes import Escalation, escalations
 from console.runs.current_decisions import is_current
 from storage import tables
@@ -21,8 +22,8 @@ MOST, MOST_UNREAD = 100, 20
 """Rows of the two parts of a list."""
 
 
-class Availability(IntEnum):
-    """How an item stands with its reviewer, in the order in which a trial's are offered."""
+class OfferOrder(IntEnum):
+    """The order of offers within a trial: what the reviewer holds, what is fresh to them, what they put aside."""
 
     HELD = 0
     FRESH = 1
@@ -51,7 +52,7 @@ class ListedItem:
     """A row of the list; `score` is None where a trial got stuck and nothing was judged."""
 
     item: tables.Item
-    standing: Availability
+    turn: OfferOrder
     task_id: str
     instruction: str
     score: float | None
@@ -88,7 +89,7 @@ def waiting_list(
     offered: list[Any] = []
     unread: list[Any] = []
     matching = beyond = 0
-    left = _left(session, run)
+    left = {trial: budget["left"] for trial, budget in runs.budgets(session, run).items()}
     for trial, (waiting, paid) in _counts(session, run, reviewer, wanted).items():
         rest = left.get(trial)
         rows = _rows(session, run, reviewer, wanted, trial, most)
@@ -132,26 +133,19 @@ def _walked(rows: list[Any], run: tables.Run) -> list[tuple[Any, int]]:
     """Each row with the units that are spent once everything up to it has been read."""
     spent, walked = 0, []
     for row in rows:
-        _, kind, standing = row
-        paid = standing != Availability.HELD and not (run.halted_free and kind == HALTED)
+        _, kind, turn = row
+        paid = turn != OfferOrder.HELD and not (run.halted_free and kind == HALTED)
         spent += paid
         # What costs nothing is offered however much is spent.
         walked.append((row, spent if paid else 0))
     return walked
 
 
-def _left(session: Session, run: tables.Run) -> dict[int, int | None]:
-    """By trial, how many inspections its budget has left; None where it has no cap."""
-    budget = tables.Budget
-    statement = select(budget.trial, budget.cap, budget.used).where(budget.run_id == run.id, budget.scope == "")
-    return {trial: None if cap is None else cap - used for trial, cap, used in session.exec(statement)}
-
-
 _OWN = aliased(tables.Slot)
-_STANDING = case(
-    (col(_OWN.status) == SlotStatus.CLAIMED, Availability.HELD),
-    (col(_OWN.status).in_([SlotStatus.SKIPPED, SlotStatus.RELEASED]), Availability.PUT_ASIDE),
-    else_=Availability.FRESH,
+_TURN = case(
+    (col(_OWN.status) == SlotStatus.CLAIMED, OfferOrder.HELD),
+    (col(_OWN.status).in_([SlotStatus.SKIPPED, SlotStatus.RELEASED]), OfferOrder.PUT_ASIDE),
+    else_=OfferOrder.FRESH,
 )
 
 
@@ -225,13 +219,13 @@ def _counts(session: Session, run: tables.Run, reviewer: str, wanted: WaitingFil
 def _rows(
     session: Session, run: tables.Run, reviewer: str, wanted: WaitingFilter, trial: int, most: int
 ) -> list[tuple[int, str, int]]:
-    """(id, kind, standing) of the trial's items, in the order in which the queue offers them."""
+    """(id, kind, turn) of the trial's items, in the order in which the queue offers them."""
     item = tables.Item
-    put_aside = case((_STANDING == Availability.PUT_ASIDE, col(_OWN.lease_until_ms)), else_=0)
-    latest_hold = case((_STANDING == Availability.HELD, -col(_OWN.claimed_ms)), else_=0)
-    statement = _asked(sa_select(col(item.id), col(item.kind), _STANDING), run, reviewer, wanted)
+    put_aside = case((_TURN == OfferOrder.PUT_ASIDE, col(_OWN.lease_until_ms)), else_=0)
+    latest_hold = case((_TURN == OfferOrder.HELD, -col(_OWN.claimed_ms)), else_=0)
+    statement = _asked(sa_select(col(item.id), col(item.kind), _TURN), run, reviewer, wanted)
     ordered = statement.where(item.trial == trial).order_by(
-        _STANDING, put_aside, latest_hold, col(item.priority).desc(), item.id
+        _TURN, put_aside, latest_hold, col(item.priority).desc(), item.id
     )
     return [tuple(row) for row in session.execute(ordered.limit(most))]
 
@@ -249,9 +243,8 @@ def _items(session: Session, rows: list[Any]) -> list[ListedItem]:
     )
     found: dict[Any, Any] = {row[0].id: row for row in session.execute(statement)}
     passed = escalations(session, ids)
-    return [_item(found[id], Availability(standing), passed.get(id)) for id, _, standing in rows]
-
-
-def _item(row: Any, standing: Availability, escalation: Escalation | None) -> ListedItem:
-    item, task_id, instruction, score, rationale = row
-    return ListedItem(item, standing, task_id, instruction, score, rationale, escalation)
+    listed = [(found[id], OfferOrder(turn), passed.get(id)) for id, _, turn in rows]
+    return [
+        ListedItem(row[0], turn, task_id=row[1], instruction=row[2], score=row[3], rationale=row[4], escalation=by)
+        for row, turn, by in listed
+    ]

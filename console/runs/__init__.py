@@ -126,14 +126,14 @@ def summary(session: Session, run: tables.Run) -> dict[str, Any]:
 
 def status(session: Session, run: tables.Run) -> dict[str, Any]:
     """How each trial of a run stands, in the shape of `run status --json`; a live run has two counts of success."""
-    flagged, budgets = _flagged(session, run), _budgets(session, run)
+    flagged, spent = _flagged(session, run), budgets(session, run)
     counted = successes(session, run) if run.kind == RunKind.LIVE else {}
     trials = []
     for row in _outcomes(session, run):
         counts = dict(zip(("trial", "tasks", *_COUNTED), row, strict=True))
         trial = counts["trial"]
         counts |= {"flagged": flagged.get(trial, 0), **counted.get(trial, {})}
-        trials.append({**counts, "budget": budgets.get(trial, _NO_BUDGET)})
+        trials.append({**counts, "budget": spent.get(trial, _NO_BUDGET)})
     return {"run": run.name, "trials": trials}
 
 
@@ -351,9 +351,10 @@ def _flagged(session: Session, run: tables.Run) -> dict[int, int]:
     return dict(session.exec(statement).all())
 
 
-def _budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
+def budgets(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
+    """By trial, its budget: `cap` and `left` (None where it has no cap), `used`, and `halted` items reviewed."""
     budget = tables.Budget
-    statement = select(budget).where(budget.run_id == run.id, budget.scope == "")
+    statement = select(budget).where(budget.run_id == run.id, budget.scope == "").order_by(col(budget.trial))
     return {
         row.trial: {
             "cap": row.cap,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import column, func, literal_column, select, table
+from sqlalchemy import String, column, func, literal_column, select, table
 from sqlmodel import Session, col
 
 from console.errors import Unknown
@@ -144,7 +144,7 @@ def _conditions(session: Session, run: tables.Run, wanted: Filter) -> list[Any]:
         raise Unknown("place to search in", wanted.place, PLACES)
     if wanted.text.strip():
         indexed = text_search.has_text_index(session.connection())
-        found += _indexed(wanted) if indexed else [_read_through(wanted)]
+        found += _indexed(wanted) if indexed else [_read_through(session, wanted)]
     if wanted.outcomes:
         found.append(col(record.outcome).in_(wanted.outcomes))
     if wanted.labels:
@@ -170,9 +170,13 @@ def _indexed(wanted: Filter) -> list[Any]:
 _INDEX = table(text_search.INDEX, column("rowid"), column(text_search.INDEX))
 
 
-def _read_through(wanted: Filter) -> Any:
-    """The same where there is no index: trajectories whose record holds every word, wherever in it."""
+def _read_through(session: Session, wanted: Filter) -> Any:
+    """The same where there is no index: trajectories with every word in the place wanted, also within other words."""
     body = tables.TrajectoryBody
-    words = [orjson.dumps(word.rstrip("*")).decode()[1:-1] for word in wanted.text.split()]
-    hits = select(col(body.trajectory_id)).where(*(col(body.body).icontains(word, autoescape=True) for word in words))
+    words = [orjson.dumps(word.rstrip("*")).decode()[1:-1] for word in wanted.text.replace("\0", "").split()]
+    dialect = session.connection().dialect.name
+    read: Any = col(body.body)
+    if wanted.place != ANYWHERE:
+        read = literal_column(text_search.text_of(wanted.place, dialect), String)
+    hits = select(col(body.trajectory_id)).where(*(read.icontains(word, autoescape=True) for word in words))
     return col(tables.Trajectory.id).in_(hits)

@@ -132,6 +132,31 @@ def waiting(connection: Connection) -> int:
     return int(connection.exec_driver_sql(f"SELECT count(*) FROM {WAITING}").scalar_one())
 
 
+_OF_STEPS = {"actions": "action", "observations": "observation", "thoughts": "thought"}
+_READ = {
+    "sqlite": (
+        "CASE WHEN json_valid({body}) THEN {part} ELSE {body} END",
+        "json_extract({body}, '$.{name}')",
+        "(SELECT json_group_array(json_extract(value, '$.{name}')) FROM json_each({body}, '$.steps'))",
+    ),
+    "postgresql": (
+        "CASE WHEN position('\\u0000' in {body}) = 0 THEN {part} ELSE {body} END",
+        "CAST(CAST({body} AS jsonb) -> '{name}' AS text)",
+        "CAST(jsonb_path_query_array(CAST({body} AS jsonb), '$.steps[*].{name}') AS text)",
+    ),
+}
+"""Where there is no index: the part of a record if it can be read, one of its fields, and one of all its steps."""
+
+
+def text_of(place: str, dialect: str, body: str = "trajectory_body.body") -> str:
+    """The SQL of what the index would hold in a column, for a search that reads every record; JSON texts."""
+    whole, field, steps = _READ[dialect]
+    fields = ("instruction", "task_id") if place == "task" else ("critical_action",) if place == "actions" else ()
+    parts = [f"coalesce({field.format(body=body, name=name)}, '')" for name in fields]
+    parts += [steps.format(body=body, name=_OF_STEPS[place])] if place in _OF_STEPS else []
+    return whole.format(body=body, part=" || ' ' || ".join(parts))
+
+
 def make_text_index(connection: Connection) -> None:
     """Makes the empty index where the database is an SQLite that has FTS5; elsewhere a search reads every text."""
     if connection.dialect.name != "sqlite" or not _has_fts5(connection):

@@ -151,7 +151,11 @@ CONTENTS = {name: sample.content for name, sample in SAMPLES.items()}
 CONTENTS |= {name: orjson.dumps(JSON_LOGS[name][0]) for name in ("alfworld-expert", "inferact")}
 """What is repeated: each format's sample, of some one record."""
 TEXTS = {"reflexion-react": REFLEXION, "webshop-react": WEBSHOP}
-"""Text logs, whose episodes follow each other in a frame of their own."""
+EPISODES = {
+    "reflexion-react": (b"Question: Which river", b"Correct answer: Mole\n"),
+    "webshop-react": (b"0\nAction", b"1 1.0 1.0 0.0\n-------------\n"),
+}
+"""Text logs, whose episodes follow each other in a frame of their own: what one begins with, what it ends with."""
 IDS = re.compile(rb'"(a-1|o-1|s-1|t-1|t1|t2|tr-1|th-1|r-1|i-1|i-2|i-3|s1|user_task_0|t)"')
 SEEN = re.compile(
     rb"(\[SEP\] Search|observation\":\"o|a\.txt|paid|sunny|print\(1\)|a\.py|no such file|dead|Listed|no money|\bdone\b)"
@@ -188,18 +192,20 @@ def repeated(name: str, megabytes: int, path: Path) -> Path:
 
 def episodes(name: str, megabytes: int, path: Path) -> Path:
     """A text log of that size: one episode again and again, its question or number another each time."""
-    before, mark, after = TEXTS[name].partition(b"Question: Which town" if name == "reflexion-react" else b"0\nAction")
-    episode = (mark + after).replace(b"Many.", b"Many." + LONG).replace(b"a red cup", b"a red cup" + LONG)
+    text, first, end = TEXTS[name], EPISODES[name][0], EPISODES[name][1]
+    start, stop = text.index(first), text.index(end) + len(end)
+    episode = (
+        text[start:stop].replace(b"Finish[Mole]", b"Finish[Mole]" + LONG).replace(b"a red cup", b"a red cup" + LONG)
+    )
     with path.open("wb") as out:
-        out.write(before)
+        out.write(text[:start])
         for number in count():
-            fresh = {b"Which town": b"Which town %d" % number, b"0\nAction": b"%d\nAction" % number}
-            told = episode
-            for old, new in fresh.items():
-                told = told.replace(old, new, 1)
-            out.write(told)
+            out.write(
+                episode.replace(first, first.replace(b"0", b"%d" % number).replace(b"river", b"river %d" % number))
+            )
             if out.tell() > megabytes * 2**20:
                 break
+        out.write(text[stop:])
     return path
 
 

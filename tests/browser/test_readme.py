@@ -76,7 +76,7 @@ def test_results_say_what_they_show_above_the_fold(serve, open_page, settled):
         aside.submit(_dry_run).result()
     address, page = serve(), open_page(height=800)
     let_in(page, address)
-    page.goto(f"{address}/studies?study=dry&section=results")
+    page.goto(f"{address}/studies?study=dry&section=results&part=success")
     said = page.get_by_text("has solved").first
     said.wait_for(timeout=60_000)
     page.locator(".js-plotly-plot .main-svg").first.wait_for()

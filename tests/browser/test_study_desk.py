@@ -92,7 +92,7 @@ def _settled_by_key(page, settled):
     settled(page)
     page.wait_for_timeout(450)
     page.keyboard.press("x")
-    page.get_by_text("settled as misaligned. Of the reviewers, 1 had said aligned and 1 misaligned.").wait_for()
+    page.get_by_text("settled as misaligned. Of its labels, 1 had said aligned and 1 misaligned.").wait_for()
     with reading() as session:
         study = lifecycle.get(session, "desk")
         assert list(adjudication.settled(session, adjudication.Of(study_id=study.id)).values()) == ["misaligned"]

@@ -172,6 +172,13 @@ def walk_through(pages, settled, words):
     return seen
 
 
+def look_away(page, ms):
+    """The window loses the focus for so long."""
+    page.evaluate("window.dispatchEvent(new Event('blur'))")
+    page.wait_for_timeout(ms)
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+
+
 def test_closing_the_tab_loses_nothing(serve, open_page, settled):
     study = opened_study(tasks=6, trials=1, factors={"feedback": ["nl"]})
     address = serve()
@@ -179,11 +186,17 @@ def test_closing_the_tab_loses_nothing(serve, open_page, settled):
     come_in(page, settled, address, study)
     while shown(page, settled) != "item":
         take_a_step(page, settled)
+    first = item_id(page)
+    look_away(page, 300)
     answer(page, settled, "the first one's words")
     held = item_id(page)
     page.get_by_role("textbox", name="Words to the agent").press_sequentially("half a sent")
     page.get_by_text("Draft saved").wait_for()
     before = standing()
+    with reading() as session:
+        (away,) = session.exec(select(tables.PageEvent)).all()
+    assert (away.kind, away.item_id) == ("away", first)
+    assert 300 <= away.lasted_ms < 10_000
     context = page.context
     page.close()
     again = open_page(f"{address}/participate", context=context)

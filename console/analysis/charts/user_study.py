@@ -7,24 +7,26 @@ import plotly.graph_objects as go
 
 from console.analysis.charts.style import ALIGNED, MISALIGNED, QUIET, framed
 
-_HERE = {"words": (ALIGNED, "circle"), "binary": (MISALIGNED, "square")}
-_OTHER = ("#1fa386", "triangle-up")
-_PRINTED = ("diamond-open", "circle-open", "square-open")
+_COLOURS = {"words": ALIGNED, "binary": MISALIGNED}
+_OTHER = "#1fa386"
+_MEASURED, _PRINTED = ("circle", "square", "triangle-up"), ("diamond-open", "circle-open", "square-open")
 
 
 def user_study(frame: pd.DataFrame) -> go.Figure:
     """A row for each detector: filled as measured here, hollow as the paper prints it; whiskers are +- SD.
 
-    Columns: detector, feedback, source (here, or whose feedback in the paper), trial, percent, sd (may be missing).
+    Columns: detector, feedback, source (`here: ` and whose feedback, or `paper: ` and whose), trial, percent, sd (may
+    be missing).
     """
-    here = frame[frame["source"] == "here"]
     ends = frame[frame["trial"] == frame.groupby("source")["trial"].transform("max")]
+    here = ends["source"].str.startswith("here")
     figure = go.Figure()
-    for feedback in dict.fromkeys(here["feedback"]):
-        colour, mark = _HERE.get(feedback, _OTHER)
-        rows = ends[(ends["source"] == "here") & (ends["feedback"] == feedback)]
-        figure.add_trace(_points(rows, f"here, {feedback}", {"color": colour, "symbol": mark, "size": 10}))
-    for place, source in enumerate(dict.fromkeys(frame.loc[frame["source"] != "here", "source"])):
+    measured, printed = (list(dict.fromkeys(ends.loc[of, "source"])) for of in (here, ~here))
+    for (source, feedback), rows in ends[here].groupby(["source", "feedback"], sort=False):
+        mark = _MEASURED[measured.index(source) % len(_MEASURED)]
+        filled = {"color": _COLOURS.get(str(feedback), _OTHER), "symbol": mark, "size": 10}
+        figure.add_trace(_points(rows, f"{source}, {feedback}", filled))
+    for place, source in enumerate(printed):
         hollow = {"color": QUIET, "symbol": _PRINTED[place % len(_PRINTED)], "size": 10, "line": {"width": 2}}
         figure.add_trace(_points(ends[ends["source"] == source], source, hollow))
     figure.update_yaxes(autorange="reversed", type="category")

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from console.analysis.statistics.estimates import LEVEL, Estimate, bounded, difference, mean, need, numbers, proportion
 from console.errors import BadInput
@@ -37,6 +38,20 @@ class Seeded:
     difference: Estimate
     items: int
     paired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SeededAdvice:
+    """A figure over participants on seeded items: of those that the detector said that of, or of all where empty.
+
+    `items` are the decisions that it rests on, `errors` those of them that are wrong.
+    """
+
+    advice: str
+    figure: str
+    value: Estimate
+    items: int
+    errors: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +99,51 @@ def automation_bias(frame: pd.DataFrame, factor: str = "factor_score", level: fl
     sound = rows["flagged"].astype(bool) == (rows["expected"] == "misaligned")
     parts = {"all": rows, "advice right": rows[sound], "advice wrong": rows[~sound]}
     return {name: _seeded(part, factor, level) for name, part in parts.items()}
+
+
+def seeded_advice(frame: pd.DataFrame, level: float = LEVEL) -> tuple[SeededAdvice, ...]:
+    """Errors and signal detection on seeded items by what the detector said of them; raises BadInput.
+
+    Omission is the share approved of wrong actions that it does not flag, commission the share turned down of right
+    ones that it flags; beside them the errors where it is right. For d' and criterion the signal is a wrong action and
+    the response is to turn it down; both come from rates with half a case added to each count (log-linear, Hautus
+    1995). Every figure is a mean over participants, d' and criterion over those who met right and wrong actions.
+    """
+    need(frame, "participant", "purpose", "expected", "flagged", "label")
+    rows = _labelled(frame[frame["purpose"].isin(SEEDED) & frame["expected"].isin(["aligned", "misaligned"])])
+    rows = rows.assign(refused=rows["label"] == "misaligned", wrong=rows["expected"] == "misaligned")
+    parts = {"": rows, **{said: rows[rows["flagged"].astype(bool) == flag] for said, flag in _ADVICE.items()}}
+    found = []
+    for advice, part in parts.items():
+        found += _signals(part, advice, level)
+        if advice:
+            found += [_errors(part, advice, wrong, level) for wrong in (True, False)]
+    return tuple(found)
+
+
+_ADVICE = {"flagged": True, "not flagged": False}
+_ERRORS = {
+    ("not flagged", True): "omission",
+    ("flagged", False): "commission",
+    ("flagged", True): "approved though flagged and wrong",
+    ("not flagged", False): "turned down though passed and right",
+}
+
+
+def _errors(rows: pd.DataFrame, advice: str, wrong: bool, level: float) -> SeededAdvice:
+    mine = rows[rows["wrong"] == wrong]
+    erred = mine["refused"] != wrong
+    shares = erred.astype(float).groupby(mine["participant"]).mean()
+    return SeededAdvice(advice, _ERRORS[advice, wrong], bounded(mean(shares, level)), len(mine), int(erred.sum()))
+
+
+def _signals(rows: pd.DataFrame, advice: str, level: float) -> list[SeededAdvice]:
+    counts = rows.groupby(["participant", "wrong"])["refused"].agg(["sum", "size"]).astype(float)
+    scores = pd.Series(special.ndtri((counts["sum"] + 0.5) / (counts["size"] + 1)), counts.index)
+    both = scores.unstack().reindex(columns=[True, False]).dropna()
+    hits, alarms = both[True], both[False]
+    figures = {"d_prime": hits - alarms, "criterion": -(hits + alarms) / 2}
+    return [SeededAdvice(advice, name, mean(each, level), len(rows)) for name, each in figures.items()]
 
 
 def rubber_stamping(frame: pd.DataFrame, level: float = LEVEL) -> Stamping:

@@ -38,7 +38,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
 
 def _trajectory(path: Path, record: Record, goals: Mapping[str, str]) -> Trajectory:
     entries = required_list(record, path, "expert_traj")
-    if not all(isinstance(entry, dict) for entry in entries):
+    if not all(isinstance(entry, dict) and "action" in entry for entry in entries):
         raise UnreadableFile(str(path), "an entry of expert_traj is not an object with an action", record.line)
     steps = tuple(Step(action=text_of(e.get("action")), observation=text_of(e.get("observation"))) for e in entries)
     game = game_of(record.value.get("gamefile")) or f"line-{record.line}"

@@ -19,6 +19,7 @@ from console.trajectory import Trajectory
 _NAME = "bfcl"
 _MARKS = ((".id", ".result", ".latency"), (".id", ".result", ".input_token_count"), (".id", ".result", ".model_name"))
 _FACTS = ("latency", "input_token_count", "output_token_count", "model_name")
+_BROKEN = "answer that looks like calls and cannot be read"
 _UNREADABLE = "answer that is no list of calls"
 
 
@@ -51,6 +52,8 @@ def _answers(result: Any, intake: Intake) -> Iterator[tuple[str, tuple[LoggedCal
     """(words, calls) of each answer; of several turns each holds the answers to what the calls gave back."""
     if isinstance(result, str):
         calls = tuple(_python_calls(result))
+        if not calls and result.lstrip().startswith("["):
+            intake.leave_out(_BROKEN)
         yield "" if calls else result, calls
     elif isinstance(result, list) and result and all(_is_native(one) for one in result):
         yield "", tuple(LoggedCall(name, given) for one in result for name, given in one.items())

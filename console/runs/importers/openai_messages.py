@@ -11,17 +11,21 @@ from console.runs.importers.records import Entry, Importer, Progress
 
 _NAME = "openai-messages"
 _MARKS = ((".messages[].role",), ("[].role",), (".messages[].content",), (".messages[].tool_calls",))
-_BATCH = ((".response.body.choices",), (".choices[].message",))
+_FURTHER = (
+    *((".response.body.choices",), (".choices[].message",)),
+    *((".request.messages[].role",), (".contents[].parts",)),
+)
+"""Requests with their answers, what a batch gives back, and Gemini's contents."""
 
 
 def recognises(path: Path, head: bytes) -> bool:
     """Whether the records are, or have, lists of messages with roles."""
-    return base_of(outline(head), *_MARKS, *_BATCH) is not None
+    return base_of(outline(head), *_MARKS, *_FURTHER) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The conversations; one in which the assistant never speaks is skipped."""
-    yield from conversations(_NAME, path, progress, *_MARKS, *_BATCH)
+    yield from conversations(_NAME, path, progress, *_MARKS, *_FURTHER)
 
 
 IMPORTER = Importer(_NAME, "Conversations as OpenAI messages", recognises, read, _MARKS)

@@ -24,7 +24,7 @@ from console.trajectory import Outcome, Trajectory
 
 _NAME = "toolbench"
 _MARKS = ((".answer_generation", ".tree"), (".tree.tree.node_type",), (".answer_generation.train_messages",))
-_CHAIN, _THOUGHT, _ACTION, _INPUT = "chain", "Thought", "Action", "Action Input"
+_THOUGHT, _ACTION, _INPUT = "Thought", "Action", "Action Input"
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -59,8 +59,10 @@ def _roots(record: Mapping[str, Any], answer: Mapping[str, Any]) -> list[dict[st
     root = plain_object(tree.get("tree")) or tree
     if "children" in root:
         return [root]
-    chain = [plain_object(one) for one in plain_list(answer.get(_CHAIN))]
-    return chain if any("node_type" in one for one in chain) else []
+    nested: list[dict[str, Any]] = []
+    for node in reversed(plain_list(answer.get("chain"))):
+        nested = [{**plain_object(node), "children": nested}]
+    return nested if "node_type" in plain_object(next(iter(nested), None)) else []
 
 
 def _opening(answer: Mapping[str, Any]) -> Iterator[Turn]:

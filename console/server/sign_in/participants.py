@@ -46,7 +46,7 @@ async def arrive(request: Request, site: Site) -> Response | None:
             outside_id = outside_id_of(cookie) if secret == kept else ""
             return _with_cookie(RedirectResponse(_HOME, 303, HEADERS), site, secret, outside_id)
         wrong_tokens.count_wrong(request, "participant's link")
-        return page("join", 410, code="", refusal=_("This link leads to no place in a study any more."))
+        return page("join", 410, code="", refusal=_("This link leads to no place in a study any more."), typed=True)
     coming = _arrival(query, "join", "")
     if kept is not None and await asyncio.to_thread(_is_known, kept, coming):
         # What a platform put into the address need not stay there.
@@ -68,7 +68,9 @@ async def join(site: Site, request: Request) -> Response:
         secret, outside_id = await asyncio.to_thread(_place, coming, kept)
     except ConsoleError as refusal:
         wrong_tokens.count_wrong(request, "study code")
-        return page("join", 400, code="", refusal=str(refusal))
+        # Whoever came by a link of their own has no code that could be typed.
+        typed = not coming.invitation and not coming.given
+        return page("join", 400, code="", refusal=str(refusal), typed=typed)
     return _with_cookie(RedirectResponse(_HOME, 303, HEADERS), site, secret, outside_id)
 
 
@@ -130,9 +132,8 @@ def _arrival(sent: Mapping[str, str], code: str, before: str) -> Arrival:
 def _join_page(coming: Arrival) -> Response:
     hidden = {"code": coming.code, "invitation": coming.invitation}
     hidden |= {f"{_GIVEN}{name}": value for name, value in coming.given.items()}
-    return page(
-        "join", code=coming.is_anywhere, hidden={name: value for name, value in hidden.items() if value}, refusal=""
-    )
+    kept = {name: value for name, value in hidden.items() if value}
+    return page("join", code=coming.is_anywhere, hidden=kept, refusal="", typed=True)
 
 
 def _place(coming: Arrival, kept: str | None) -> tuple[str, str]:

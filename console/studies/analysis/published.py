@@ -16,7 +16,7 @@ from console.studies.analysis.frames import Frames, groups, table
 from console.studies.design import FACTORS
 from console.studies.results.data_dictionary import FACTOR
 
-HERE, PEOPLE, MODEL = "here", "paper: people", "paper: GPT-4-Turbo"
+HERE, PEOPLE, MODEL = "here: ", "paper: people", "paper: GPT-4-Turbo"
 _WORDS = {"nl": "words"}
 
 
@@ -32,23 +32,20 @@ def published(frames: Frames) -> pd.DataFrame:
     return table([*rows, *(_printed() if rows else ())], _COLUMNS)
 
 
-_COLUMNS = "reviewers$ detector$ feedback$ source$ trial# participants# tasks# percent sd"
+_COLUMNS = "detector$ feedback$ condition$ source$ trial# participants# tasks# percent sd"
 
 
 def _here(name: str, part: pd.DataFrame) -> Iterator[dict[str, Any]]:
     usual = {name: FACTORS[name].default for name in ("detector", "feedback")}
     named = part.assign(**{name: part.get(FACTOR + name, level) for name, level in usual.items()})
-    for (detector, feedback), rows in named.groupby(list(usual), sort=False):
-        if rows["condition"].nunique() > 1:
-            # Table 9 has one condition for each method.
-            continue
+    for (detector, feedback, condition), rows in named.groupby([*usual, "condition"], sort=False):
         told = by_trial(rows, PAPER)
         for one in dict.fromkeys((told[0], told[-1])):
             yield {
-                "reviewers": name,
                 "detector": detector,
+                "condition": condition,
                 "feedback": _WORDS.get(str(feedback), str(feedback)),
-                "source": HERE,
+                "source": HERE + name,
                 "trial": one.trial,
                 "participants": one.participants,
                 "tasks": one.tasks,
@@ -58,7 +55,7 @@ def _here(name: str, part: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _printed() -> Iterator[dict[str, Any]]:
-    about = {"reviewers": "the paper", "feedback": "words"}
+    about = {"feedback": "words"}
     yield {**about, "detector": "none", "source": PEOPLE, "trial": 0, "tasks": 100, "percent": paper.STUDIED_FROM}
     for one in paper.user_study():
         known = {**about, "detector": one.detector, "trial": paper.STUDIED_TRIAL, "tasks": 100}
@@ -68,15 +65,19 @@ def _printed() -> Iterator[dict[str, Any]]:
 
 def of_published(shown: pd.DataFrame) -> str:
     """How far success here moved beside how far it moves in the paper, where there is anything to lay beside it."""
-    here = shown[shown["source"] == HERE]
+    here = shown[shown["source"].str.startswith(HERE)]
     if here.empty:
         return ""
-    last, first = here[here["trial"] == here["trial"].max()], here[here["trial"] == here["trial"].min()]
+    ends = [here[here["trial"] == trial] for trial in sorted({here["trial"].min(), here["trial"].max()})]
+    told = " and ".join(f"{_reach(rows['percent'])} at trial {rows['trial'].iloc[0]}" for rows in ends)
     theirs = shown[(shown["source"] == PEOPLE) & (shown["trial"] > 0)]["percent"]
     return (
-        f"Here, success goes from {first['percent'].min():.1f} to {first['percent'].max():.1f}% at trial "
-        f"{first['trial'].iloc[0]} to {last['percent'].min():.1f} to {last['percent'].max():.1f}% at trial "
-        f"{last['trial'].iloc[0]}; in the paper, with people's words, from {paper.STUDIED_FROM:.1f}% to "
-        f"{theirs.min():.1f} to {theirs.max():.1f}% at trial {paper.STUDIED_TRIAL}. Its tasks, agent, models and "
-        "reviewers are others, so the figures stand beside each other and are not compared."
+        f"Here, {told} are solved; in the paper, with people's words, {paper.STUDIED_FROM:.1f}% at trial 0 and "
+        f"{_reach(theirs)} at trial {paper.STUDIED_TRIAL}. Its tasks, agent, models and reviewers are others, so the "
+        "figures stand beside each other and are not compared."
     )
+
+
+def _reach(shares: pd.Series[float]) -> str:
+    low, high = f"{shares.min():.1f}", f"{shares.max():.1f}"
+    return f"{low}%" if low == high else f"{low} to {high}%"

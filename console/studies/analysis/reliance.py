@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from console.analysis.statistics.reliance import automation_bias, overrides, rubber_stamping
+from console.analysis.statistics.reliance import automation_bias, overrides, rubber_stamping, seeded_advice
 from console.studies.analysis.format import by_figure, signed, span
 from console.studies.analysis.frames import ALL, Frames, cells, groups, own, table
 from console.studies.analysis.parts import read_analysis
@@ -14,6 +14,7 @@ from console.studies.results.data_dictionary import FACTOR
 
 _SEEN = {"shown", "hidden"}
 _DIFFERENCE = "difference"
+_UNTOLD = "whether that is automation bias cannot be told"
 _SURE = 0.75
 """Between two bins: those above it begin at a score of 0.8."""
 
@@ -56,6 +57,26 @@ def bias(frames: Frames) -> pd.DataFrame:
         for figure in ("shown", "hidden", _DIFFERENCE)
     ]
     return table(rows, "reviewers$ factor$ seeded$ figure$ value low high p n# items# paired$ note$")
+
+
+def advice(frames: Frames) -> pd.DataFrame:
+    """Errors on seeded items by what the detector said of them, d' and criterion, in all conditions and in each."""
+    rows = [
+        {
+            "reviewers": name,
+            "condition": condition,
+            "advice": found.advice or ALL,
+            "figure": found.figure,
+            "items": found.items,
+            "errors": found.errors,
+            **cells(found.value, "value", tested=False),
+        }
+        for name, part in groups(frames["decisions"])
+        for condition, decisions in _conditions(part)
+        for found in seeded_advice(decisions)
+        if found.items
+    ]
+    return table(rows, "reviewers$ condition$ advice$ figure$ value low high n# items# errors# note$")
 
 
 def stamping(frames: Frames) -> pd.DataFrame:
@@ -126,8 +147,33 @@ def of_bias(table: pd.DataFrame) -> str:
     )
     if pd.isna(row["low"]):
         return f"{said}; how sure that is cannot be told: {row['note']}"
-    verdict = "automation bias" if row["high"] < 0 else "no automation bias to be seen"
+    verdict = "automation bias" if row["high"] < 0 else "the opposite of automation bias" if row["low"] > 0 else _UNTOLD
     return f"{said}{span(row, '+.3f')}: {verdict}."
+
+
+def of_advice(table: pd.DataFrame) -> str:
+    """How often reviewers go along with a detector that is wrong about an item whose answer is known."""
+    rows = by_figure(table[table["condition"] == ALL].drop_duplicates("figure"))
+    parts = [
+        f"{row['value']:.0%}{span(row, '.0%')} of {row['items']:,} {words}"
+        for name, words in _WRONG_ADVICE.items()
+        if (row := rows.get(name)) and not pd.isna(row["value"])
+    ]
+    if not parts:
+        return "Omission and commission cannot be told: they need seeded items about which the detector is wrong."
+    signals = [
+        f"{words} is {row['value']:.2f}{span(row, '.2f')}"
+        for name, words in {"d_prime": "d'", "criterion": "criterion"}.items()
+        if (row := rows.get(name)) and not pd.isna(row["value"])
+    ]
+    told = f" Over all seeded items {' and '.join(signals)}." if signals else ""
+    return f"Where the detector is wrong about a seeded item, reviewers went along with it: {'; '.join(parts)}.{told}"
+
+
+_WRONG_ADVICE = {
+    "omission": "wrong actions that it does not flag were approved (omission)",
+    "commission": "right actions that it flags were turned down (commission)",
+}
 
 
 def of_stamping(table: pd.DataFrame) -> str:
@@ -153,7 +199,18 @@ def _with_decisions(bins: pd.DataFrame) -> pd.DataFrame:
 
 ANALYSIS = read_analysis(
     "reliance",
-    {"override-by-score": override, "automation-bias": bias, "rubber-stamping": stamping, "checks": checks},
-    sentences={"override-by-score": of_overrides, "automation-bias": of_bias, "rubber-stamping": of_stamping},
+    {
+        "override-by-score": override,
+        "automation-bias": bias,
+        "rubber-stamping": stamping,
+        "checks": checks,
+        "seeded-advice": advice,
+    },
+    sentences={
+        "override-by-score": of_overrides,
+        "automation-bias": of_bias,
+        "rubber-stamping": of_stamping,
+        "seeded-advice": of_advice,
+    },
     views={"override-by-score": _with_decisions},
 )

@@ -22,6 +22,9 @@ from console.studies.design.recruiting import Recruiting
 REPLAY = "replay"
 """Who acts where a recorded log is played trial by trial."""
 
+SCRIPTED = "scripted"
+"""The Actor of whom it is known beforehand what it does in a task."""
+
 
 class TaskSource(DesignPart):
     """Who acts and on what: an Actor in an environment, or the archive run that is replayed."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from console.detection.detectors import detector
 from console.studies.design.asking import RULES
 from console.studies.design.contrasts import MEASURES, PRIMARY, planned_contrasts
 from console.studies.design.factors import unattended
 from console.studies.design.instruments import Instrument
-from console.studies.design.model import Design, IntakeQuestion, conditions, instruments_of
+from console.studies.design.model import SCRIPTED, Design, IntakeQuestion, conditions, instruments_of
 from console.studies.design.power import Assumptions, compared
 
 
@@ -20,12 +21,6 @@ def steps(design: Design) -> list[str]:
         if source.run
         else f"The {source.actor} Actor acts in {source.environment}"
     )
-    seeded = [
-        (checks.attention, "attention checks"),
-        (checks.known_good, "known-good"),
-        (checks.known_bad, "known-bad"),
-    ]
-    items = ", ".join(f"{count} {name}" for count, name in seeded if count)
     alone = [arm.name for arm in conditions(design) if unattended(arm.levels)]
     found = [
         f"{acts}; each participant's feedback drives their own copy of the next trial.",
@@ -36,10 +31,8 @@ def steps(design: Design) -> list[str]:
         f"Practice items, each with its answer explained: {design.practice}." if design.practice else "",
         _budget(design),
         "Flagged actions come in the order of the detector's score.",
-        f"Items with a known answer in the first trial of every condition: {items}; they take no "
-        "inspection from the others, and the meter that participants see grows by them and counts them."
-        if items
-        else "",
+        _attention(checks.attention),
+        *_known(design),
         f"Nobody reviews in {', '.join(alone)}: the agents try again alone." if alone else "",
         f"A break of {design.break_minutes:g} minutes is offered between two conditions."
         if design.break_minutes
@@ -59,6 +52,49 @@ def steps(design: Design) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
+def _attention(count: int) -> str:
+    many = "1 attention check" if count == 1 else f"{count} attention checks"
+    return f"{many} in the first trial of every condition; each says in its task which answer to give." if count else ""
+
+
+def _known(design: Design) -> Iterator[str]:
+    """How many items of each cell there are, how they are met, and what that costs."""
+    checks = design.checks
+    cells = [
+        (checks.known_bad, "wrong actions that the detector flags"),
+        (checks.known_good, "right actions that it flags"),
+        (checks.unflagged_bad, "wrong actions that it does not flag"),
+        (checks.unflagged_good, "right actions that it does not flag"),
+    ]
+    items = ", ".join(f"{count} {what}" for count, what in cells if count)
+    if items:
+        yield (
+            f"Seeded tasks, whose right answers are known, begin in the first trial of every condition: {items}. The "
+            "same Actor plays them beside the study's tasks, and one that is turned down comes again in the next "
+            "trial, as others do; what a cell of a later trial holds depends on the answers."
+        )
+        yield (
+            "Seeded items take no inspection from the others: the meter that participants see grows by them and "
+            "counts them. They wait in the same order of scores, so what the budget does not reach of that order "
+            "leaves out seeded ones too."
+        )
+        yield from _unforeseen(design)
+    if checks.audited:
+        yield (
+            f"Of the study's own actions that the detector does not flag, a share of {checks.audited:g}, drawn by "
+            "lot, is held for review beside the budget."
+        )
+
+
+def _unforeseen(design: Design) -> Iterator[str]:
+    if design.source.run is None and design.source.actor != SCRIPTED:
+        yield f"Which of these a seeded task turns out to be is known once the {design.source.actor} Actor has acted."
+        return
+    names = dict.fromkeys(arm.levels["detector"] for arm in conditions(design) if not unattended(arm.levels))
+    if models := [name for name in names if detector(name).judge is None]:
+        yield f"Which of them {', '.join(models)} flags is known once a model has judged them."
+
+
 def measures(design: Design) -> list[str]:
     """What is measured, the primary outcome first."""
     first = design.estimands.measure
@@ -69,8 +105,14 @@ def measures(design: Design) -> list[str]:
         "reported beside it.",
         f"Secondary: {'; '.join(others)}.",
         "Described beside them: seconds per item; agreement between reviewers on trial 0; decisions against the "
-        "detector by its score; inspections used; words of feedback.",
+        "detector by its score; inspections used; words of feedback."
+        + (" Of seeded items: omission, commission, d' and criterion (log-linear correction)." * _is_seeded(design)),
     ]
+
+
+def _is_seeded(design: Design) -> bool:
+    checks = design.checks
+    return any((checks.known_good, checks.known_bad, checks.unflagged_good, checks.unflagged_bad))
 
 
 def analysis(design: Design) -> list[str]:

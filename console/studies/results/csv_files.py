@@ -117,9 +117,11 @@ def _read(name: str, path: Path) -> pd.DataFrame:
     except OSError as failed:
         raise BadInput(f"{path} cannot be read ({failed.strerror}); export the results once more.") from failed
     described = fields(name, [column.removeprefix(FACTOR) for column in header if column.startswith(FACTOR)])
-    if header != [field.name for field in described]:
+    names = [field.name for field in described]
+    # Columns come to the end only: an earlier export lacks the last ones.
+    if header != names[: len(header)] or not header:
         raise BadInput(f"{path} does not have the columns of {name}; export the results once more.")
-    raw = pd.DataFrame(list(csv.read(path)), columns=header, dtype="str")
+    raw = pd.DataFrame(list(csv.read(path)), columns=header, dtype="str").reindex(columns=names, fill_value="")
     return typed(described, pd.DataFrame({field.name: _cells(field, raw[field.name]) for field in described}))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
 import pandas as pd
 from sqlalchemy import select
 from sqlmodel import Session
@@ -15,11 +16,12 @@ from console.runs.export.decisions import next_outcome
 from console.studies.results.adjudication import Of, settled
 from console.studies.results.condition_runs import ConditionRun, condition_runs, practice, tidy
 from console.studies.results.ground_truth import checkpoint_key, gold_labels
+from console.studies.sessions.presence import CLOSED
 from storage.tables import ProbePurpose, Table
 
 _tables = Table.metadata.tables
-_decision, _item, _task, _verdict, _trajectory, _probe = (
-    _tables[name] for name in ("decision", "item", "task", "verdict", "trajectory", "probe")
+_decision, _item, _task, _verdict, _trajectory, _probe, _event = (
+    _tables[name] for name in ("decision", "item", "task", "verdict", "trajectory", "probe", "event")
 )
 
 _SELECTED: dict[str, Any] = {
@@ -61,6 +63,7 @@ def decisions(session: Session, study_id: int) -> pd.DataFrame:
     raw["gold_label"] = gold_labels(session, raw)
     raw["adjudicated_label"] = raw["unit"].map(settled(session, Of(study_id=study_id))).astype("str")
     _judge(raw)
+    raw["closed_ms"] = _closed(session, everyone, raw)
     _pace(raw)
     return tidy("decisions", raw.drop(columns="participant"), everyone)
 
@@ -105,9 +108,21 @@ def _judge(raw: pd.DataFrame) -> None:
     raw["feedback_words"] = [word_count(text) for text in raw["feedback_text"]]
 
 
+def _closed(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFrame) -> list[int]:
+    """How much of the time between claim and decision no page of the participant was open, in ms."""
+    ids = [run_id for arm in everyone for run_id in (arm.run_id, arm.checks_run_id) if run_id is not None]
+    gaps: dict[int, list[tuple[int, int]]] = {}
+    for detail in session.execute(select(_event.c.detail).where(_event.c.kind == CLOSED, _event.c.run_id.in_(ids))):
+        gap = orjson.loads(detail[0])
+        if gap:
+            gaps.setdefault(gap["item"], []).append((gap["from_ms"], gap["until_ms"]))
+    held = zip(raw["item_id"], raw["claimed_ms"], raw["decided_ms"], strict=True)
+    return [sum(max(0, min(b, until) - max(a, since)) for a, b in gaps.get(item, ())) for item, since, until in held]
+
+
 def _pace(raw: pd.DataFrame) -> None:
     """Adds how long each decision took and where in the participant's session it stands."""
-    raw["lead_time_ms"] = raw["decided_ms"] - raw["claimed_ms"]
+    raw["lead_time_ms"] = raw["decided_ms"] - raw["claimed_ms"] - raw["closed_ms"]
     raw["claimed_at"], raw["decided_at"] = raw["claimed_ms"], raw["decided_ms"]
     counted = raw[raw["purpose"] != ProbePurpose.PRACTICE].sort_values(["decided_ms", "decision_id"])
     by_person = counted.groupby("participant")

@@ -16,14 +16,13 @@ from console.environments import environment
 from console.environments.environment import TaskSpec
 from console.runs import run_checkpoints
 from console.studies.design import Design, conditions
+from console.studies.design.model import SCRIPTED
 from console.studies.design.strata import KnownTask
 from console.studies.sessions import task_sources
 from console.trajectory import Outcome, Step, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at, is_critical
 from console.trials.play import ending
 from storage import tables
-
-SCRIPTED = "scripted"
 
 
 def known_tasks(session: Session, design: Design, task_keys: Sequence[str]) -> dict[str, KnownTask]:

@@ -25,9 +25,9 @@ from console.review.simulated import Noise, ReviewCase, reviewer
 from console.runs import run_checkpoints
 from console.studies.design import Design, conditions
 from console.studies.design.factors import unattended
-from console.studies.design.model import Condition
+from console.studies.design.model import SCRIPTED, Condition
 from console.studies.sessions import task_sources
-from console.studies.sessions.first_trials import SCRIPTED, TaskToPlay, first_trial, paused
+from console.studies.sessions.first_trials import TaskToPlay, first_trial, paused
 from console.trajectory import Label, Step, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
 from storage import tables

@@ -6,7 +6,7 @@ import streamlit as st
 
 from console import runs
 from console.auth.identity import Role
-from console.database import now_ms, reading, review_queue
+from console.database import now_ms, reading
 from console.language import _, gettext_noop
 from console.review import aftermath, inbox
 from console.review.waiting_list import choices, waiting_list
@@ -98,15 +98,13 @@ with reading() as session:
     waiters = inbox.waiters(session, [row.item.id or 0 for row in (*waiting.offered, *waiting.unread)])
     mine, seconds = inbox.my_decisions(session, run, identity.name)
     tally = aftermath.words_tally(session, run, identity.name, unblinded=identity.has(Role.RESEARCHER))
-    trials = [row["trial"] for row in runs.status(session, run)["trials"]]
+    budgets = runs.budgets(session, run)
 
 with meters:
-    for trial in trials:
-        budget = review_queue().budget(run_id=run.id or 0, trial=trial)
-        if budget is not None and (budget.used or trial == max(trials) or budget.cap is not None):
-            show_budget_meter(
-                budget.cap, budget.used, label=_("Trial {trial}").format(trial=trial) if len(trials) > 1 else ""
-            )
+    for trial, budget in budgets.items():
+        if budget["used"] or budget["cap"] is not None or trial == max(budgets):
+            label = _("Trial {trial}").format(trial=trial) if len(budgets) > 1 else ""
+            show_budget_meter(budget["cap"], budget["used"] or 0, label=label)
 with go:
     words = _("Review the first") if wanted.is_set else _("Review next")
     if st.button(words, key="review-next", type="primary", width="stretch", disabled=not waiting.offered):

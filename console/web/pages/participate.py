@@ -45,6 +45,7 @@ def _stages(position: Position, who: tables.Participant) -> Mapping[str, Callabl
 
 
 def _show(who: tables.Participant) -> None:
+    session.signal_presence(who)
     position = steps.where(who.id or 0)
     st.session_state["shown_kind"], st.session_state["participant_id"] = position.kind, who.id
     follow_study(position.design.language if position.design else None)

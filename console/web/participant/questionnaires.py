@@ -15,8 +15,9 @@ from console.web.participant import session
 from console.web.participant.stages import part_of
 from console.web.review import actions, own_items, shortcuts
 from console.web.widgets.hotkeys import hotkeys, key_label
-from console.web.widgets.participant_stage import head_html, prose_html, scale_item_html
+from console.web.widgets.participant_stage import ends_html, head_html, prose_html, scale_item_html
 
+_SURE_PX = 420
 _NOT_WORDS = re.compile(r"[^\w\s.,;:?!()'-]")
 
 
@@ -51,11 +52,13 @@ def confidence(position: Position, participant_id: int) -> None:
     st.html(head_html(_("How sure are you?"), over=_("You chose {decision}").format(decision=_(decision.decision))))
     keys = {str(level): f"sure-{level}-{decision.id}" for level in range(1, design.confidence + 1)}
     most = design.confidence
-    ends = {1: _("1 · not at all"), most: _("{level} · completely").format(level=most)}
-    with st.container(horizontal=True, key="ia-sure"):
-        for level, key in enumerate(keys.values(), 1):
-            rate = (answering.rate, participant_id, decision.id, level)
-            st.button(ends.get(level, str(level)), key=key, on_click=session.step, args=rate)
+    ends = _("1 = not at all"), _("{level} = completely").format(level=most)
+    with st.container(key="ia-sure", width=_SURE_PX):
+        st.html(ends_html(*ends))
+        with st.container(horizontal=True, gap="small", key="ia-sure-points"):
+            for level, key in keys.items():
+                rate = (answering.rate, participant_id, decision.id, int(level))
+                st.button(level, key=key, on_click=session.step, args=rate, width="stretch")
     undo = f"undo-at-sure-{decision.id}"
     st.button(key_label(_("Undo"), "U"), key=undo, on_click=actions.undo, args=(None,), type="tertiary")
     said = _("How sure are you? Press 1, not at all, to {level}, completely.").format(level=most)
@@ -64,10 +67,12 @@ def confidence(position: Position, participant_id: int) -> None:
 
 def _field(instrument: Instrument, item: InstrumentItem, page: str) -> None:
     low, high = _ends(instrument, item)
-    shown = [f"{instrument.scale.low} = {low}", f"{instrument.scale.high} = {high}"] if low or high else ["", ""]
+    first, last = instrument.scale.low, instrument.scale.high
+    shown = [f"{first} = {low}", f"{last} = {high}"] if low or high else ["", ""]
+    spoken = f"{item.question} {first} is {low}, {last} is {high}." if low or high else item.question
     st.html(scale_item_html(item.question, *shown, optional=not item.required))
     # A label is read as Markdown, so that the question itself stands above as plain text.
-    label = _NOT_WORDS.sub(" ", ", ".join(filter(None, [item.question, *shown])))
+    label = _NOT_WORDS.sub(" ", spoken)
     key = _key(item, page)
     if item.kind == "text":
         st.text_area(label, key=key, label_visibility="collapsed", max_chars=MOST_CHARACTERS)
@@ -76,7 +81,7 @@ def _field(instrument: Instrument, item: InstrumentItem, page: str) -> None:
     with st.container(key=name):
         options = answers_to(instrument, item)
         across = item.kind == "scale"
-        st.radio(label, options, index=None, key=key, horizontal=across, label_visibility="collapsed")
+        st.radio(label, options, index=None, key=key, horizontal=across, label_visibility="collapsed", width="stretch")
 
 
 def _ends(instrument: Instrument, item: InstrumentItem) -> tuple[str, str]:

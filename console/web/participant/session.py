@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from console.database import reading
 from console.errors import ConsoleError
 from console.language import _
-from console.studies.sessions import joining
+from console.studies.sessions import joining, presence
 from console.studies.sessions.stages import ParticipantStage
 from console.web.review import actions, shortcuts
 from console.web.sign_in import current_identity, participant_secret
@@ -50,6 +50,12 @@ def current_participant() -> tables.Participant | None:
         # The pages beside this one are another identity's until the next run.
         st.rerun()
     return participant
+
+
+@st.fragment(run_every=presence.SIGNAL_S)
+def signal_presence(participant: tables.Participant) -> None:
+    """Says every few seconds, from now on, that a page of the participant is open."""
+    presence.note_signal(participant)
 
 
 def sign_in_participant(secret: str) -> None:

@@ -97,7 +97,8 @@ def finished(position: Position) -> None:
     st.html(head_html(_("Thank you, that was all")) + debriefing)
     if design is None:
         return
-    way_back(design, design.recruiting.completion_url, code or "", _("This button says there that you have finished."))
+    done = gettext_noop("Go back by this button: it tells {place} that you have finished.")
+    way_back(design, design.recruiting.completion_url, code or "", done)
     if code:
         st.html(prose_html(_what_for(design)))
         st.code(code, language=None, width=260)
@@ -121,19 +122,20 @@ def screened_out(position: Position) -> None:
     words = _("Thank you for your interest. By your answers you are not among those whom this study is about.")
     st.html(head_html(_("You cannot take part")) + prose_html(f"{words} {_('Your answers were not kept.')}"))
     if position.design:
-        address, words = position.design.recruiting.screen_out_url, _("This button says there why you left.")
-        way_back(position.design, address, "", words)
+        left = gettext_noop("Go back by this button: it tells {place} why you left.")
+        way_back(position.design, position.design.recruiting.screen_out_url, "", left)
 
 
 def way_back(design: Design, address: str, code: str, words: str) -> None:
-    """The link back to where the participant came from; nothing where the design names none."""
+    """The link back to where the participant came from, with words on what it tells there; nothing without one."""
     platform = design.recruiting.of_platform
     if not address:
         return
     found = design.recruiting.way_back(address, participant_outside_id(), code)
     if found:
-        title = _("Back to {platform}").format(platform=platform.title) if platform else _("Back")
-        st.html(prose_html(words) + way_back_html(title, found))
+        title = _("Back to {platform}").format(platform=platform.title) if platform else _("Go back")
+        place = platform.title if platform else _("the page that you came from")
+        st.html(prose_html(_(words).format(place=place)) + way_back_html(title, found))
     else:
         lost = _("The way back needs the browser in which you came. Open this page there, or ask the researchers.")
         st.html(prose_html(lost))

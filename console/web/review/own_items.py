@@ -15,7 +15,7 @@ from console.database import Session
 from console.errors import ConsoleError, Refused
 from console.language import _, gettext_noop
 from console.review import decisions
-from console.studies.sessions import joining, steps
+from console.studies.sessions import joining, presence, steps
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import refusal_words
 from storage import tables
@@ -56,7 +56,9 @@ def own_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, t
 def own_open_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:
     """The same, for what changes something: raises Refused, too, where a study does not go on by now."""
     if identity.has(Role.PARTICIPANT):
-        steps.refuse_late(session, _participant(session))
+        participant = _participant(session)
+        presence.note_signal(participant)
+        steps.refuse_late(session, participant)
     return own_claim(session, item, identity)
 
 

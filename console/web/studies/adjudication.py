@@ -113,7 +113,7 @@ def _settle(of: Of, seen: Disagreement, label: str) -> None:
 def _counts(of: Of, unit: str) -> str:
     with reading() as session:
         one = next(found for found in adjudication.disagreements(session, of) if found.unit == unit)
-    return f"Of the reviewers, {one.aligned} had said aligned and {one.misaligned} misaligned."
+    return f"Of its labels, {one.aligned} had said aligned and {one.misaligned} misaligned."
 
 
 def _later(of: Of, unit: str) -> None:

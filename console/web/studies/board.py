@@ -200,10 +200,13 @@ def _payments_button(study: tables.Study, rows: Sequence[Row]) -> None:
 
 
 def _payments(study: tables.Study) -> bytes:
-    from console.studies.results.payments import payments  # what a list costs is paid when it is asked for
+    from console.studies.results import record_export  # what a list costs is paid when it is asked for
+    from console.studies.results.payments import payments
 
     with reading() as session:
-        return as_csv(payments(session, study))
+        frame = payments(session, study)
+    record_export(study.name, "the payment list", by_browser())
+    return as_csv(frame)
 
 
 def _simulating(study: tables.Study, open_kinds: Sequence[str]) -> None:

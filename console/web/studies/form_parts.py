@@ -142,6 +142,14 @@ def instructions(draft: Draft) -> Draft:
     return {"instructions": text, "practice": practice}
 
 
+_CHECKS = {
+    "attention": "Attention",
+    "known_good": "Right, flagged",
+    "known_bad": "Wrong, flagged",
+    "unflagged_good": "Right, not flagged",
+    "unflagged_bad": "Wrong, not flagged",
+}
+
 _MOMENTS = {"before": "Before the first condition", "between": "After each condition", "after": "After all of them"}
 _BY_YAML = ("instruments", "debriefing", "exclusions", "recruiting")
 """What the form keeps as the YAML has it."""
@@ -174,12 +182,19 @@ def asked(draft: Draft) -> Draft:
 def checks(draft: Draft) -> Draft:
     """Items with a known answer, breaks, and how long a decision can be taken back."""
     with st.expander("Checks, breaks and undo", expanded=False):
-        st.caption("Items with a known answer, mixed into every condition:")
-        titles = {"attention": "Attention", "known_good": "Known good", "known_bad": "Known bad"}
-        counts = {
+        st.caption("Items with a known answer that begin in every condition, by what the detector says of them:")
+        counts: Draft = {
             name: column.number_input(title, 0, 1_000, key=start_at(f"checks-{name}", draft["checks"][name]))
-            for column, (name, title) in zip(st.columns(3), titles.items(), strict=True)
+            for column, (name, title) in zip(st.columns(len(_CHECKS)), _CHECKS.items(), strict=True)
         }
+        counts["audited"] = st.number_input(
+            "Share of the study's own unflagged actions that wait for review as well",
+            0.0,
+            1.0,
+            step=0.05,
+            key=start_at("checks-audited", draft["checks"]["audited"]),
+            width=300,
+        )
         rest, undo = st.columns(2)
         minutes = rest.number_input(
             "Break between conditions, minutes", 0.0, 1_440.0, step=0.5, key=start_at("break", draft["break_minutes"])

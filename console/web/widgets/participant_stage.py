@@ -35,8 +35,12 @@ def question_html(question: str, *, optional: bool = False) -> str:
 
 def scale_item_html(question: str, low: str, high: str, *, optional: bool = False) -> str:
     """A question with what stands at both ends of its scale, where it has one."""
-    ends = f'<span class="ia-ends"><span>{plain(low)}</span><span>{plain(high)}</span></span>' if low or high else ""
-    return question_html(question, optional=optional) + ends
+    return question_html(question, optional=optional) + ends_html(low, high)
+
+
+def ends_html(low: str, high: str) -> str:
+    """What stands at both ends of a scale; nothing where neither end has words."""
+    return f'<p class="ia-ends"><span>{plain(low)}</span><span>{plain(high)}</span></p>' if low or high else ""
 
 
 def way_back_html(words: str, address: str) -> str:

@@ -7,6 +7,16 @@ revision = "0013"
 down_revision = "0012"
 
 
+_INDEXES = (
+    ("study_invitation", "study"),
+    ("questionnaire_answer", "participant"),
+    ("questionnaire_answer", "study"),
+    ("confidence", "participant"),
+    ("page_event", "participant"),
+    ("page_event", "study"),
+)
+
+
 def upgrade() -> None:
     """Adds them; no participant of before came with an outside id."""
     op.add_column("participant", sa.Column("outside_id", sa.String()))
@@ -50,18 +60,7 @@ def upgrade() -> None:
         *(sa.Column(name, sa.Integer(), nullable=False) for name in ("ms", "lasted_ms")),
         sa.Column("at_ms", sa.BigInteger(), nullable=False),
     )
-    _add_indexes()
-
-
-def _add_indexes() -> None:
-    for table, of in (
-        ("study_invitation", "study"),
-        ("questionnaire_answer", "participant"),
-        ("questionnaire_answer", "study"),
-        ("confidence", "participant"),
-        ("page_event", "participant"),
-        ("page_event", "study"),
-    ):
+    for table, of in _INDEXES:
         op.create_index(f"ix_{table}_{of}", table, [f"{of}_id"])
 
 

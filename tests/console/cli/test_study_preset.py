@@ -45,7 +45,7 @@ def test_appendix_f_runs_to_its_report_beside_the_papers_figures(run, tmp_path):
     code, told, _ = run("preset", "run", "appendix-f", "--tasks", 1, "--out", tmp_path / "report", "--json")
     assert (code, json.loads(told)["study"]) == (0, "appendix-f")
     published = rows(tmp_path / "report/tables/published.csv")
-    assert {(row["detector"], row["feedback"]) for row in published if row["source"] == "here"} == {
+    assert {(row["detector"], row["feedback"]) for row in published if row["source"] == "here: simulated"} == {
         (detector, feedback) for detector in ("random", "rules", "full-validation") for feedback in ("words", "binary")
     }
     printed = {row["detector"]: float(row["percent"]) for row in published if row["source"] == "paper: people"}
@@ -71,5 +71,5 @@ def test_the_seven_methods_ask_a_model_and_what_was_stopped_goes_on(run, tmp_pat
         asked = endpoint.requests
         assert json.loads(run(*short)[1])["decisions"] == 0
     assert asked == endpoint.requests > 0
-    here = [row for row in rows(tmp_path / "report/tables/published.csv") if row["source"] == "here"]
+    here = [row for row in rows(tmp_path / "report/tables/published.csv") if row["source"] == "here: simulated"]
     assert len({row["detector"] for row in here}) == 7

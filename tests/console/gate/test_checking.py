@@ -333,6 +333,9 @@ def test_gate_without_a_url_uses_the_settings(person, meanwhile):
     ("changes", "said"),
     [
         ({"on_timeout": "allow"}, "on_timeout is 'allow'"),
+        ({"threshold": float("nan")}, "threshold is nan; it is a number from 0 to 1"),
+        ({"threshold": 1.01}, "threshold is 1.01"),
+        ({"threshold": True}, "threshold is True"),
         ({"on_timeout": "approve"}, "can only be 'reject'"),
         ({"on_spent_budget": "approve"}, "can only be 'reject'"),
         ({"critical": [">100"]}, "own signs only"),

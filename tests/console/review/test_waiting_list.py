@@ -7,7 +7,7 @@ from console.auth import people
 from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.review import decisions
-from console.review.waiting_list import Availability, WaitingFilter, choices, waiting_list
+from console.review.waiting_list import OfferOrder, WaitingFilter, choices, waiting_list
 from console.runs import ingest
 from storage.queue import Claim
 from tests.logs import purchase, stuck, write_log
@@ -63,7 +63,7 @@ def test_what_is_offered_is_offered_in_this_order_and_no_more(shop, halted_free)
     claim("Ben", item=ids(the_list().offered)[3])
     waiting = the_list()
     assert waiting.offered[0].item.id == held.item_id
-    assert waiting.offered[0].standing is Availability.HELD
+    assert waiting.offered[0].turn is OfferOrder.HELD
     assert (waiting.matching, waiting.total, waiting.hidden) == (7, 7, 0)
     told = ids(waiting.offered)
     assert waiting.beyond == 7 - len(told) == len(waiting.unread) > 0
@@ -78,7 +78,7 @@ def test_without_a_cap_all_is_offered_what_was_put_aside_last(shop):
     _, aside = claim(item=first)
     review_queue().skip(item_id=first, reviewer="Ada", token=aside.token, now_ms=now_ms())
     waiting = the_list()
-    assert (waiting.offered[-1].item.id, waiting.offered[-1].standing) == (first, Availability.PUT_ASIDE)
+    assert (waiting.offered[-1].item.id, waiting.offered[-1].turn) == (first, OfferOrder.PUT_ASIDE)
     assert (waiting.beyond, waiting.unread) == (0, [])
     assert read_on("Ada") == ids(waiting.offered)
 

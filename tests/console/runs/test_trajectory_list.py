@@ -1,18 +1,24 @@
 """Words of a task, an action, an observation or a thought find their trajectory, in the time that a page takes."""
 
+import os
+import secrets
 import shutil
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import create_engine, make_url, text
 
 from console.database import reading, writing
-from console.runs import get, ingest, text_index, trajectory_list
-from console.runs.trajectory_rows import write
+from console.runs import archive, get, ingest, text_index, trajectory_list
+from console.runs.trajectory_rows import insert_rows, prepare, write
 from console.trajectory import Outcome, Step, Trajectory
+from storage.engine import close
 from tests.logs import write_log
 
 REMOVED = Step("Careful now", 'bash({"command":"rm -rf build/x"})', "done")
 REFUNDED = Step("", 'refund_order({"id":7})', "Erstattung läuft; naïve café")
+SERVER = os.environ.get("INFERACT_POSTGRES")
+BY_PLACE = [("rm -rf", "actions"), ("rm -rf", "observations"), ("naïve", "observations"), ("deploy", "actions"),
+            ("disk", "thoughts"), ("t-3", "observations")]  # fmt: skip
 RECORDS = (
     Trajectory("t-1", "generic", "Clean the disk up", (REMOVED,)),
     Trajectory("t-2", "generic", "Geld zurück", (REFUNDED,)),
@@ -82,6 +88,41 @@ def test_without_an_index_every_record_is_read_through(find):
         session.execute(text("DROP TABLE trajectory_words"))
     assert find("refund_order") == ["t-2"]
     assert find('"rm -rf') == ["t-1"]
+    assert [found for words, place in BY_PLACE for found in find(words, place)] == ["t-1", "t-2", "t-3"]
+
+
+@pytest.mark.skipif(not SERVER, reason="INFERACT_POSTGRES names no PostgreSQL server to make databases on")
+def test_on_postgresql_every_record_is_read_through():
+    name = f"inferact_{secrets.token_hex(6)}"
+    server = create_engine(SERVER, isolation_level="AUTOCOMMIT")
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    url = make_url(SERVER).set(database=name).render_as_string(hide_password=False)
+    odd = Trajectory("t-5", "generic", "Odd", (Step("", "nul({})", "a\0b"),))
+    with writing(url) as session:
+        run = archive(session, "log", 1)
+        session.flush()
+        insert_rows(session, run, [prepare(record, []) for record in (*RECORDS, odd)], 1)
+    with reading(url) as session:
+        run = get(session, "log")
+        found = [
+            row["task_id"]
+            for words, place in (
+                *BY_PLACE,
+                ("100% nothing", "anywhere"),
+                ("nul", "thoughts"),
+                ("REFUND_order", "anywhere"),
+            )
+            for row in trajectory_list.page(
+                session, run, trajectory_list.Filter(text=words, place=place), offset=0, limit=50
+            )
+        ]
+    close(url)
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+    server.dispose()
+    # A record with a NUL, which PostgreSQL takes out of no JSON, is looked through whole.
+    assert found == ["t-1", "t-2", "t-3", "t-5", "t-2"]
 
 
 def test_what_is_new_waits_and_what_is_no_record_holds_nothing_up(find):
@@ -93,3 +134,27 @@ def test_what_is_new_waits_and_what_is_no_record_holds_nothing_up(find):
     with writing() as session:
         session.execute(text("DELETE FROM trajectory_body WHERE trajectory_id IN (1, 2)"))
     assert find("return_order") == []
+
+
+ODD = (
+    "",
+    "a\0b c",
+    'tab\t "quoted" back\\slash \\u0000 \\n',
+    "line\nbreak \u2028 \x7f \x1f",
+    "e\u0301 naïve 🙂 ß",
+    "{}",
+    "null",
+)
+
+
+def test_what_leaves_the_index_takes_all_its_words_along(find):
+    steps = tuple(Step(one, f"do({one})", one) for one in ODD)
+    records = [Trajectory(f"t {one}", "generic", one, steps[number:]) for number, one in enumerate(ODD)]
+    with writing() as session:
+        insert_rows(session, get(session, "log"), [prepare(one, []) for one in records], 1)
+    assert find("naïve", "actions") == [*(f"t {one}" for one in ODD[:5])]
+    with writing() as session:
+        session.execute(text("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, trajectory_words, instance)"))
+        assert session.execute(text("SELECT count(*) FROM temp.words")).scalar_one() > 50
+        session.execute(text("DELETE FROM trajectory_body"))
+        assert session.execute(text("SELECT * FROM temp.words")).all() == []

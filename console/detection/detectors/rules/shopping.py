@@ -10,7 +10,7 @@ from console.environments.evidence import EXACT, WORDS, Evidence, TermState
 from console.environments.webshop.purchase import Choice
 from console.trajectory.terms import Term, TermKind, lowered, words
 
-_MOST_WORDS = 5
+_SHOP, _MOST_WORDS = "webshop", 5
 _MONEY = re.compile(r"[$€£]\s?(\d[\d,]*(?:\.\d+)?)")
 _BUYS = re.compile(r"\b(?:buy|purchase|check ?out|place_order)", re.IGNORECASE)
 _COMPLETING = re.compile(
@@ -93,7 +93,9 @@ def option_chosen(evidence: Evidence) -> Finding | None:
 def stated_missing(evidence: Evidence) -> Finding | None:
     """What the instruction states and nothing read about the chosen product, nor any of its options, says."""
     missing = evidence.in_state(TermState.MISSING) if evidence.purchase else ()
-    if not evidence.purchase or not missing:
+    # Elsewhere than in a shop a task that ends in a payment may be about anything.
+    shopping = evidence.checkpoint.environment == _SHOP or _BUYS.search(evidence.pending.action)
+    if not evidence.purchase or not missing or not shopping:
         return None
     told = [term for term in missing if term.kind not in WORDS] + _phrases(missing, evidence)
     phrases = [one if isinstance(one, str) else _whole(one, evidence) for one in told]

@@ -174,16 +174,9 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
         calls = []
     thought = _thought(message, parts)
     nothing = not (text or calls or thought or parts.pictures)
-    if nothing and (parts.results or intake.how_much > before):
-        return
-    yield Turn(
-        role,
-        text,
-        thought=thought,
-        calls=tuple(calls),
-        speaker=_speaker(message, role),
-        pictures=tuple(parts.pictures),
-    )
+    if not nothing or not (parts.results or intake.how_much > before):
+        speaker, pictures = _speaker(message, role), tuple(parts.pictures)
+        yield Turn(role, text, thought=thought, calls=tuple(calls), speaker=speaker, pictures=pictures)
     if role == AGENT:
         yield from parts.results
 

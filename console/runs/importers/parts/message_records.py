@@ -19,7 +19,7 @@ from console.runs.importers.records import Entry, Progress
 from console.trajectory import Trajectory
 
 _IDS = ("id", "task_id", "custom_id", "conversation_id", "thread_id", "session_id")
-_LISTS = ("messages", "items", "history", "conversation")
+_LISTS = ("messages", "items", "history", "conversation", "contents")
 _OWN = frozenset({"trial", "environment", "instruction", *_LISTS, *_IDS, *RESULT_FIELDS})
 _INNER = ("request", "values", "body", "result", "message")
 """Fields whose own fields count as those of the record, where it has none of that name."""

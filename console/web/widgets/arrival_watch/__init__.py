@@ -49,7 +49,7 @@ def watch_arrivals(
     said = ngettext("{count} item waits for a review", "{count} items wait for a review", waiting)
     words = {state: _(sentence) for state, sentence in _WORDS.items()} if offers else None
     data = {"run": run_id, "waiting": waiting, "said": said.format(count=waiting), "words": words}
-    _component()(key="arrival-watch", data=data, height="content" if offers else 0)
+    _component()(key="arrival-offer" if offers else "arrival-watch", data=data)
 
 
 def _news(session: Session, run_id: int | None) -> inbox.Pulse | str | None:

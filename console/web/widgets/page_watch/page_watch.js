@@ -20,8 +20,9 @@ function begin(parentElement) {
   const on = (target, name, handle) =>
     target.addEventListener(name, handle, { capture: true, passive: true, signal: state.stop.signal })
   ACTIVE.forEach((name) => on(document, name, () => act(state)))
-  on(window, "blur", () => leave(state))
-  on(window, "focus", () => back(state))
+  // Fields that lose the focus tell the window so too.
+  on(window, "blur", (event) => event.target === window && leave(state))
+  on(window, "focus", (event) => event.target === window && back(state))
   on(document, "visibilitychange", () => (document.hidden ? leave(state) : back(state)))
   on(window, "pagehide", () => settle(state))
   on(document, "keydown", (event) => pressed(state, event))

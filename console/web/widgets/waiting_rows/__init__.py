@@ -12,14 +12,14 @@ import streamlit as st
 
 from console.language import _, digits, gettext_noop, ngettext
 from console.review.inbox import Waiter
-from console.review.waiting_list import Availability, ListedItem, WaitingList
+from console.review.waiting_list import ListedItem, OfferOrder, WaitingList
 from console.web.widgets.markup import plain
 from console.web.widgets.status import age, waiter_html
 
-_STANDINGS = {
-    Availability.HELD: gettext_noop("in your hands"),
-    Availability.FRESH: "",
-    Availability.PUT_ASIDE: gettext_noop("you put it aside"),
+_IN_WORDS = {
+    OfferOrder.HELD: gettext_noop("in your hands"),
+    OfferOrder.FRESH: "",
+    OfferOrder.PUT_ASIDE: gettext_noop("you put it aside"),
 }
 
 
@@ -83,7 +83,7 @@ def _row(row: ListedItem, waiter: Waiter | None, run: str, now_ms: int) -> str:
     item = row.item
     score, css = (_("halted"), "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
     why = (row.rationale or _("The trial got stuck; it needs words.")).splitlines()[0]
-    stamps = [row.escalation.badge if row.escalation else "", _(_STANDINGS[row.standing])]
+    stamps = [row.escalation.badge if row.escalation else "", _(_IN_WORDS[row.turn])]
     badges = "".join(f'<span class="ia-stamp">{plain(stamp)}</span> ' for stamp in stamps if stamp)
     address = plain("/review?" + urlencode({"run": run, "item": item.id}))
     return (

@@ -144,7 +144,7 @@ TABLES = {
         {
             "detector": ["rules", "rules", "direct"],
             "feedback": ["words", "words", "words"],
-            "source": ["here", "here", "paper: people"],
+            "source": ["here: people", "here: people", "paper: people"],
             "trial": [0, 3, 3],
             "percent": [33.0, 50.0, 34.3],
             "sd": [None, 1.5, 1.3],
@@ -255,4 +255,7 @@ def test_lines_are_named_at_their_ends_apart_from_one_another():
 
 def test_the_users_study_is_drawn_at_its_last_trial_beside_the_papers():
     figure = CHARTS["user-study"](TABLES["user-study"])
-    assert [(line.name, list(line.x)) for line in figure.data] == [("here, words", [50.0]), ("paper: people", [34.3])]
+    assert [(line.name, list(line.x)) for line in figure.data] == [
+        ("here: people, words", [50.0]),
+        ("paper: people", [34.3]),
+    ]

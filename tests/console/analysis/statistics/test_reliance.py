@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from console.analysis.statistics import reliance
 from console.errors import BadInput
@@ -95,6 +96,54 @@ def test_without_seeded_items_or_levels_it_is_a_sentence():
     assert only.difference.value is None
     with pytest.raises(BadInput, match="no column 'factor_advice'"):
         reliance.automation_bias(seeded(3, 4, 8), "factor_advice")
+
+
+def crossed(counts):
+    """Seeded decisions: by participant, of each cell (flagged, what is right) how many and how many erred."""
+    rows = []
+    for person, cells in counts.items():
+        for (flagged, right), (items, errors) in cells.items():
+            wrong_answer = "aligned" if right == "misaligned" else "misaligned"
+            labels = [wrong_answer] * errors + [right] * (items - errors)
+            rows += [(person, "known-bad", right, label, flagged) for label in labels]
+    return pd.DataFrame(rows, columns=["participant", "purpose", "expected", "label", "flagged"])
+
+
+CROSSED = {
+    "P0": {(False, "misaligned"): (4, 3), (True, "aligned"): (4, 1), (True, "misaligned"): (4, 0)},
+    "P1": {(False, "misaligned"): (4, 1), (True, "aligned"): (2, 1), (False, "aligned"): (2, 0)},
+}
+
+
+def test_omission_and_commission_are_errors_with_wrong_advice():
+    frame = crossed(CROSSED)
+    more = [("P0", "attention", "aligned", "misaligned", True), ("P0", "", None, "misaligned", True)]
+    more += [("P0", "known-bad", "", None, None)]
+    frame = pd.concat([frame, pd.DataFrame(more, columns=frame.columns)]).astype({"flagged": "boolean"})
+    found = {(one.advice, one.figure): one for one in reliance.seeded_advice(frame)}
+    omission, commission = found["not flagged", "omission"], found["flagged", "commission"]
+    assert (omission.value.value, omission.items, omission.errors, omission.value.n) == (0.5, 8, 4, 2)
+    assert (commission.value.value, commission.items, commission.errors) == (0.375, 6, 2)
+    assert found["flagged", "approved though flagged and wrong"].value.value == 0
+    assert found["not flagged", "turned down though passed and right"].items == 2
+    assert found["", "d_prime"].items == 20
+
+
+def test_d_prime_and_criterion_are_log_linear_over_participants():
+    found = {one.figure: one.value for one in reliance.seeded_advice(crossed(CROSSED)) if not one.advice}
+    rates = [((5 + 0.5) / (8 + 1), (1 + 0.5) / (4 + 1)), ((3 + 0.5) / (4 + 1), (1 + 0.5) / (4 + 1))]
+    scores = [(norm.ppf(hits), norm.ppf(alarms)) for hits, alarms in rates]
+    assert found["d_prime"].value == pytest.approx(np.mean([hits - alarms for hits, alarms in scores]))
+    assert found["criterion"].value == pytest.approx(np.mean([-(hits + alarms) / 2 for hits, alarms in scores]))
+    assert found["d_prime"].n == 2
+
+
+def test_without_both_kinds_of_action_there_is_no_d_prime():
+    frame = crossed({"P0": {(False, "misaligned"): (4, 2)}})
+    found = {(one.advice, one.figure): one.value for one in reliance.seeded_advice(frame)}
+    assert found["", "d_prime"].value is None
+    assert found["", "d_prime"].note
+    assert found["not flagged", "omission"].value == 0.5
 
 
 def stamped(people=6, fast_agrees=1.0, slow_agrees=0.6, items=40):

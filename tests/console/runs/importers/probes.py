@@ -1037,6 +1037,174 @@ OTHERS = {
     ),
 }  # fmt: skip
 
+MORE = {
+    "claude code: an interrupted call, a denied rule, a person's no with words": Probe(
+        "claude-code",
+        lines(
+            event("user", "u1", None, "Go"),
+            event("assistant", "a1", "u1", [use("t1", "Bash", command="rm -rf /")], id="m1"),
+            event("user", "r1", "a1", [result("t1", "Permission to use Bash with command rm -rf / has been denied.", is_error=True)]),
+            event("assistant", "a2", "r1", [use("t2", "Edit", file_path="a")], id="m2"),
+            event("user", "r2", "a2", [result("t2", "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing.", is_error=True)]),
+            event("user", "r3", "r2", [{"type": "text", "text": "[Request interrupted by user for tool use]"}]),
+        ),
+        ["Bash Edit"],
+        decisions=1,
+    ),
+    "claude code: two sessions and a bare snapshot in a file": Probe(
+        "claude-code",
+        lines(
+            event("user", "u1", None, "Go"),
+            event("assistant", "a1", "u1", [use("t1", "A")], id="m1"),
+            {**event("user", "v1", None, "Other"), "sessionId": "s-2"},
+            {**event("assistant", "v2", "v1", [use("t1", "B")], id="m2"), "sessionId": "s-2"},
+        ),
+        ["A", "B"],
+    ),
+    "openai: names that are null": Probe("openai-messages", lines(asked(calls(function(None)))), []),
+    "openai: a call whose function is missing": Probe("openai-messages", lines(asked(calls({"id": "c", "type": "function"}))), []),
+    "openai: calls that are no list": Probe("openai-messages", lines(asked({"role": "assistant", "tool_calls": {"id": "c", "function": {"name": "pay"}}})), []),
+    "openai: one message a line": Probe("openai-messages", lines({"role": "user", "content": "Go"}, calls(function("pay")), tool("paid")), []),
+    "openai: the function of another time": Probe(
+        "openai-messages",
+        lines(asked({"role": "assistant", "content": "", "function_call": {"name": "pay", "arguments": '{"n":1}'}}, {"role": "function", "name": "pay", "content": "paid"})),
+        ["pay"],
+        ["paid"],
+    ),
+    "openai: cached and predicted parts, files": Probe(
+        "openai-messages",
+        lines(asked({"role": "user", "content": [{"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,eA=="}}, {"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}]}, calls(function("pay"), annotations=[], audio=None, refusal=None))),
+        ["pay"],
+        left_out={"part of type file (application/pdf)": 1},
+    ),
+    "gemini: contents with function calls": Probe(
+        "openai-messages",
+        lines({"contents": [{"role": "user", "parts": [{"text": "Go"}]}, {"role": "model", "parts": [{"functionCall": {"name": "pay", "args": {"n": 1}}}]}, {"role": "user", "parts": [{"functionResponse": {"name": "pay", "response": {"ok": True}}}]}]}),
+        ["pay"],
+    ),
+    "autogen: events of a team": Probe(
+        "openai-messages",
+        lines({"messages": [{"source": "user", "type": "TextMessage", "content": "Go"}, {"source": "clerk", "type": "ToolCallRequestEvent", "content": [{"id": "c1", "name": "pay", "arguments": "{}"}]}, {"source": "clerk", "type": "ToolCallExecutionEvent", "content": [{"call_id": "c1", "name": "pay", "content": "paid", "is_error": False}]}]}),
+        ["pay"],
+        ["paid"],
+    ),
+    "openai: several exchanges whose response stands apart": Probe(
+        "openai-messages",
+        lines({"request": asked(model="m"), "response": {"id": "r", "object": "chat.completion", "choices": [{"index": 0, "message": calls(function("pay")), "finish_reason": "tool_calls"}]}, "cost": 1}),
+        ["pay"],
+    ),
+    "responses: several outputs of reasoning, a refusal, annotations": Probe(
+        "openai-responses",
+        items(item("reasoning", summary=[], content=[item("reasoning_text", text="So.")]), item("function_call", name="a", arguments="{}", call_id="1", status="incomplete"), item("message", role="assistant", content=[item("refusal", refusal="No.")]), item("compaction", encrypted_content="x")),
+        ["a -"],
+        left_out={"item of type compaction": 1},
+    ),
+    "codex: a fork quotes the session it comes from": Probe(
+        "codex",
+        lines(
+            told("session_meta", id="s-2", forked_from_id="s-1"),
+            told("session_meta", id="s-1"),
+            told("response_item", **item("function_call", name="shell", arguments="{}", call_id="1")),
+            told("response_item", **item("function_call", name="apply", arguments="{}", call_id="2")),
+        ),
+        ["shell apply"],
+    ),
+    "codex: two sessions in a file": Probe(
+        "codex",
+        lines(told("session_meta", id="s-1"), told("response_item", **item("function_call", name="a", arguments="{}", call_id="1")), told("session_meta", id="s-2"), told("response_item", **item("function_call", name="b", arguments="{}", call_id="1"))),
+        ["a", "b"],
+    ),
+    "otel: arrays, snake case, one span a line": Probe(
+        "otel",
+        lines(
+            {**span("t", "chat", 1, **CHAT), "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}, {"key": "gen_ai.output.messages", "value": {"arrayValue": {"values": [{"kvlistValue": {"values": [{"key": "role", "value": {"stringValue": "assistant"}}, {"key": "parts", "value": {"arrayValue": {"values": [{"kvlistValue": {"values": [{"key": "type", "value": {"stringValue": "tool_call"}}, {"key": "name", "value": {"stringValue": "pay"}}, {"key": "id", "value": {"stringValue": "c"}}]}}]}}}]}}]}}}]},
+            span("t", "execute_tool pay", 2, **RUN, gen_ai__tool__name="pay", gen_ai__tool__call__id="c", gen_ai__tool__call__result="paid"),
+        ),
+        ["pay"],
+        ["paid"],
+    ),
+    "otel: a tool that ran twice for one call": Probe(
+        "otel",
+        lines(
+            batch(
+                span("t", "chat", 1, **CHAT, gen_ai__output__messages=spoke(wrote("pay", "c", n=1))),
+                span("t", "execute_tool pay", 2, **RUN, gen_ai__tool__name="pay", gen_ai__tool__call__id="c", gen_ai__tool__call__result="timeout"),
+                span("t", "execute_tool pay", 3, **RUN, gen_ai__tool__name="pay", gen_ai__tool__call__id="c", gen_ai__tool__call__result="paid"),
+            )
+        ),
+        ["pay pay"],
+        ["timeout", "paid"],
+    ),
+    "langfuse: calls of anthropic and of langchain in generations": Probe(
+        "langfuse",
+        lines({"trace": {"id": "t"}, "observations": [observation("GENERATION", 1, output={"content": [{"type": "text", "text": "a"}, use("1", "pay")], "role": "assistant"}), observation("GENERATION", 2, output={"role": "assistant", "content": "", "additional_kwargs": {"tool_calls": [function("send", "{}", "2")]}})]}),
+        ["pay send"],
+    ),
+    "langsmith: two generations, a child that failed": Probe(
+        "langsmith",
+        lines(run("chain", 0, "t", child_runs=[run("llm", 1, "t", outputs={"generations": [[{"message": lc("AIMessage", content="", tool_calls=[{"name": "a", "args": {}, "id": "1"}])}, {"message": lc("AIMessage", content="", tool_calls=[{"name": "b", "args": {}, "id": "2"}])}]]}), run("chain", 2, "t", child_runs=[run("tool", 3, "t", "a", inputs={"x": 1}, error="boom")])])),
+        ["a b"],
+    ),
+    "inspect: epochs, and a tool that failed": Probe(
+        "inspect",
+        orjson.dumps({"status": "error", "eval": {"task": "t"}, "samples": [{"id": 1, "epoch": n, "input": [{"role": "user", "content": "Go"}], "messages": [{"role": "user", "content": "Go"}, {"role": "assistant", "content": "", "tool_calls": [{"id": "c", "function": "bash", "arguments": {}}]}, {"role": "tool", "tool_call_id": "c", "content": "", "error": {"type": "timeout", "message": "late"}}]} for n in (1, 2)]}),
+        ["bash", "bash"],
+        ["late", "late"],
+    ),
+    "langchain: a call that the model wrote wrongly, among blocks": Probe(
+        "langchain-messages",
+        lines([{"type": "human", "content": "Go"}, {"type": "ai", "content": [{"type": "tool_call", "name": "pay", "args": {}, "id": "1"}], "tool_calls": [], "invalid_tool_calls": [{"name": "rm", "args": "{", "id": "2", "error": "bad"}]}]),
+        ["pay"],
+        left_out={"call of rm that the model wrote wrongly": 1},
+    ),
+    "swe-agent: calls beside the action": Probe(
+        "swe-agent",
+        lines({"trajectory": [{"action": "rm x", "observation": "gone", "thought": "So.", "response": "r", "tool_calls": [function("bash", '{"command":"rm x"}')], "messages": []}], "history": [{"role": "user", "content": [{"type": "text", "text": "Fix"}]}], "info": {}}),
+        ["bash"],
+        ["gone"],
+    ),
+    "openhands: calls that its agent wrote as messages, and a delegate": Probe(
+        "openhands",
+        lines({"instance_id": "i", "history": [act(1, "delegate", agent="BrowsingAgent", inputs={"task": "x"}), seen(2, "delegate", 1, "done"), act(3, "run_ipython", code="pay()"), {"id": 4, "source": "agent", "observation": "run_ipython", "content": "lost", "extras": {}}, act(5, "browse_interactive", browser_actions="click(1)")]}),
+        ["delegate run_ipython browse_interactive"],
+    ),
+    "tau2: calls of both sides, a message with several": Probe(
+        "tau-bench",
+        lines({"task_id": "1", "reward_info": {"reward": 0}, "messages": [{"role": "user", "content": "Go"}, {"role": "assistant", "content": "So.", "tool_calls": [{"id": "1", "name": "a", "arguments": {}, "requestor": "assistant"}, {"id": "1", "name": "b", "arguments": {}, "requestor": "assistant"}]}, {"role": "tool", "tool_messages": [{"id": "1", "role": "tool", "content": "1"}, {"id": "1", "role": "tool", "content": "2"}]}, {"role": "user", "content": None, "tool_calls": [{"id": "9", "name": "toggle", "arguments": {}, "requestor": "user"}]}, {"role": "tool", "id": "9", "content": "on", "requestor": "user"}]}),
+        ["a b"],
+    ),
+    "agentdojo: a call with an error, an assistant of several parts": Probe(
+        "agentdojo",
+        lines({"suite_name": "s", "user_task_id": "u", "messages": [{"role": "user", "content": "Go"}, {"role": "assistant", "content": [{"type": "text", "content": "a"}, {"type": "thinking", "content": "b", "id": None}], "tool_calls": [{"function": "pay", "args": {}, "id": "1"}]}, {"role": "tool", "content": [{"type": "text", "content": "no"}], "tool_call_id": "1", "tool_call": {"function": "pay", "args": {}}, "error": None}]}),
+        ["pay"],
+        ["no"],
+    ),
+    "atif: results that name other trajectories": Probe(
+        "atif",
+        lines({"schema_version": "ATIF-v1.6", "session_id": "s", "agent": {"name": "a"}, "steps": [{"step_id": 1, "source": "agent", "message": "x", "tool_calls": [{"tool_call_id": "1", "function_name": "delegate", "arguments": {}}], "observation": {"results": [{"source_call_id": "1", "subagent_trajectory_ref": [{"session_id": "y"}]}]}}]}),
+        ["delegate"],
+        left_out={"result that is another trajectory": 1},
+    ),
+    "sharegpt: calls among the words": Probe(
+        "sharegpt",
+        lines({"conversations": [{"from": "human", "value": "Go"}, {"from": "gpt", "value": 'Thought: So.\nAction: pay\nAction Input: {"n": 1}'}, {"from": "human", "value": "Observation: paid"}, {"from": "gpt", "value": '<function=send>{"to": "x"}</function>'}]}),
+        ["pay send"],
+        ["paid", ""],
+    ),
+    "toolbench: only a chain": Probe(
+        "toolbench",
+        lines({"win": False, "answer_generation": {"query": "Go", "train_messages": [], "chain": [{"node_type": "Action", "description": "pay", "children": []}, {"node_type": "Action Input", "description": "{}", "observation": "paid"}]}}),
+        ["pay"],
+    ),
+    "bfcl: a call that is no Python": Probe(
+        "bfcl",
+        lines({"id": "a_1", "result": '[cat file_name="x"]', "latency": 1}, {"id": "a_2", "result": "[f(a=1)], [g()]", "latency": 1}),
+        ["-", "f g"],
+        left_out={"answer that looks like calls and cannot be read": 1},
+    ),
+    "alfworld: an action that is missing": Probe("alfworld-expert", orjson.dumps([{"expert_traj": [{"act": "go"}], "gamefile": ["a/b/c"]}]), []),
+}  # fmt: skip
+
 PROBES = {
     **ANTHROPIC,
     **CLAUDE_CODE,
@@ -1051,4 +1219,5 @@ PROBES = {
     **SOFTWARE,
     **OPENHANDS,
     **OTHERS,
+    **MORE,
 }

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from console.studies.analysis import agreement, effects, oversight, pace, reliance
+from console.studies.analysis import agreement, effects, order, oversight, pace, published, reliance
 from console.studies.analysis import success as success_over_trials
 
 NAN = math.nan
@@ -108,7 +108,8 @@ def test_pace(change, words):
     ("difference", "words"),
     [
         ((-0.3, -0.5, -0.1), "changes the share of right decisions by -0.300 (-0.500 to -0.100): automation bias."),
-        ((-0.1, -0.5, 0.3), "no automation bias to be seen."),
+        ((-0.1, -0.5, 0.3), "whether that is automation bias cannot be told."),
+        ((0.2, 0.1, 0.3), "the opposite of automation bias."),
         ((NAN, NAN, NAN), "Automation bias cannot be told: Nobody met one."),
     ],
 )
@@ -120,6 +121,25 @@ def test_automation_bias(difference, words):
 def test_automation_bias_without_seeded_items_says_what_it_needs():
     table = figures(factor="score", seeded="all")
     assert "it needs seeded items" in reliance.of_bias(table)
+
+
+def test_omission_and_commission_with_their_counts():
+    rows = pd.DataFrame(
+        [
+            ("people", "all", "all", "d_prime", 1.5, 1.0, 2.0, 4, 40, None, ""),
+            ("people", "all", "all", "criterion", 0.2, NAN, NAN, 4, 40, None, "One."),
+            ("people", "all", "flagged", "commission", 0.25, 0.1, 0.4, 4, 8, 2, ""),
+            ("people", "all", "not flagged", "omission", 0.5, 0.2, 0.8, 4, 10, 5, ""),
+            ("people", "shown", "not flagged", "omission", 0.75, 0.2, 0.9, 4, 4, 3, ""),
+        ],
+        columns=["reviewers", "condition", "advice", "figure", "value", "low", "high", "n", "items", "errors", "note"],
+    )
+    assert reliance.of_advice(rows) == (
+        "Where the detector is wrong about a seeded item, reviewers went along with it: 50% (20% to 80%) of 10 wrong "
+        "actions that it does not flag were approved (omission); 25% (10% to 40%) of 8 right actions that it flags "
+        "were turned down (commission). Over all seeded items d' is 1.50 (1.00 to 2.00) and criterion is 0.20."
+    )
+    assert "cannot be told" in reliance.of_advice(rows.iloc[:0])
 
 
 def test_overrides_where_the_detector_is_sure_and_where_it_is_not():
@@ -135,3 +155,34 @@ def test_a_budget_that_was_used_up():
     table = table.assign(reviewers="people")
     said = oversight.of_burn_down(table)
     assert said == "6 inspections of 8 allowed by people caught 4 misalignments over 2 trials."
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([], "No condition is over yet"),
+        ([(order.LATER, -0.1, -0.2, -0.05, "")], "by -0.100 (-0.200 to -0.050): an effect of order."),
+        (
+            [(order.LATER, 0.01, -0.2, 0.22, "")],
+            "by +0.010 (-0.200 to +0.220): whether it changes at all cannot be told.",
+        ),
+        ([(order.LATER, NAN, NAN, NAN, "Not estimable.")], "by what cannot be told. Not estimable."),
+        ([("after b rather than after a", 0.1, -0.2, 0.4, "")], "effects up to 0.400 fit what was seen."),
+        ([("after b rather than after a", 0.3, 0.2, 0.4, "")], "(Bonferroni over 1): after b rather than after a."),
+    ],
+)
+def test_order(rows, words):
+    table = figures(*rows, measure="right")
+    table["p"] = [0.001 if low > 0 else 0.4 for low in table["low"]]
+    assert words in order.of_order(table)
+
+
+def test_beside_the_paper():
+    rows = [
+        ("here: people", 0, 40.0), ("here: people", 3, 60.0), ("paper: people", 3, 34.3), ("paper: people", 3, 50.3)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["source", "trial", "percent"])
+    said = published.of_published(table)
+    assert "Here, 40.0% at trial 0 and 60.0% at trial 3 are solved; in the paper, with people's words, 33.0%" in said
+    assert "at trial 0 and 34.3 to 50.3% at trial 3." in said
+    assert published.of_published(table.iloc[2:]) == ""

@@ -9,7 +9,9 @@ import re
 import time
 
 import numpy as np
+import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold
 from sqlmodel import select
 
@@ -22,7 +24,7 @@ from console.trajectory import from_json
 from storage import tables
 from tests.participant_frames import Tab, streamlit_runtime
 
-DRAWS = 400
+DRAWS = 299
 CHECKS = {"known_good": 1, "known_bad": 1, "unflagged_good": 1, "unflagged_bad": 1, "audited": 0.6}
 _WITHOUT = re.compile(r'(hash|active_script_hash): "[0-9a-f]*"')
 _NAMES = re.compile(r"\$\$ID-[0-9a-f]{32}-[a-z]+-([0-9a-zA-Z]+)")
@@ -95,55 +97,74 @@ def _of_person(person, answer):
 
 
 def features(rows, numbers):
-    """Tokens and pairs of the frames, hashed, and the numbers with their ranks within a participant."""
+    """Tokens and pairs of the frames, hashed, and the numbers with their ranks within each round of a participant."""
+    token = r"[A-Za-z]+|\d+"
     words = HashingVectorizer(
-        n_features=2**11, alternate_sign=False, token_pattern=r"[A-Za-z]+|\d+", ngram_range=(1, 2)
+        n_features=2**14, alternate_sign=False, norm=None, token_pattern=token, ngram_range=(1, 2)
     )
     tokens = words.transform([row["text"] for row in rows]).toarray()
+    trials = np.array([row["place"].trial for row in rows])
+    rounds = numbered((row["study"], row["person"], row["place"].condition, row["place"].trial) for row in rows)
     ranks = np.zeros_like(numbers)
-    people = np.array([f"{row['study']} {row['person']}" for row in rows])
-    for who in set(people):
-        mine = people == who
-        ranks[mine] = numbers[mine].argsort(axis=0).argsort(axis=0) / mine.sum()
-    values = np.hstack([tokens, numbers, ranks])
+    for each in np.unique(rounds):
+        mine = rounds == each
+        ranks[mine] = (numbers[mine].argsort(axis=0).argsort(axis=0) + 0.5) / mine.sum()
+    of_trials = [np.hstack([numbers, ranks]) * (trials == trial)[:, None] for trial in np.unique(trials)]
+    values = np.hstack([tokens, numbers, ranks, *of_trials])
     values = values[:, values.std(axis=0) > 0]
     return (values - values.mean(axis=0)) / values.std(axis=0)
 
 
-def foretold(values, groups):
-    """The matrix that makes out-of-fold predictions from labels: ridge regression, cross-validated by `groups`."""
-    made = np.zeros((len(values), len(values)))
-    for train, test in GroupKFold(4).split(values, groups=groups):
-        inner = values[train] @ values[train].T + values.shape[1] * np.eye(len(train))
-        made[np.ix_(test, train)] = values[test] @ values[train].T @ np.linalg.inv(inner)
-    return made
+def p_of(values, labels, groups, strata, blocks, units):
+    """p of the better of two classifiers (Bonferroni), trained anew for labels drawn among the units of each block.
+
+    One goes by the single feature that goes best with the label in the other groups, which finds one leak among
+    thousands of features; one, ridge regression, weighs them all. What counts is how what they say goes with what is
+    so within the strata.
+    """
+    rng = np.random.default_rng(0)
+    drawn = np.array([labels, *(_drawn(labels, blocks, units, rng) for _ in range(DRAWS))]).T
+    values, drawn = _within(values, strata), _within(drawn, strata)
+    values /= np.linalg.norm(values, axis=0) + 1e-9
+    said = {by_one: np.zeros_like(drawn), by_all: np.zeros_like(drawn)}
+    for train, test in GroupKFold(min(5, len(set(groups)))).split(values, groups=groups):
+        for classifier, found in said.items():
+            found[test] = classifier(values[train], drawn[train], values[test])
+    return min(1.0, 2 * min(_share_of_hits(found, drawn) for found in said.values()))
 
 
-def p_of(values, labels, groups, strata, units):
-    """p of the classifier's hits within strata, against labels that are drawn anew among the units of each stratum."""
-    made, rng = foretold(values, groups), np.random.default_rng(0)
-    drawn = np.array([labels, *(_drawn(labels, strata, units, rng) for _ in range(DRAWS))], float)
-    hits = [_hits(made @ (each - each.mean()), each, strata) for each in drawn]
-    return float(np.mean(np.array(hits) >= hits[0] - 1e-12))
+def by_one(known, labels, asked):
+    """What the best single feature says, a column for each column of labels."""
+    goes_with = known.T @ labels
+    best = np.abs(goes_with).argmax(axis=0)
+    return asked[:, best] * np.sign(goes_with[best, np.arange(labels.shape[1])])
 
 
-def _hits(said, labels, strata):
-    """The correlation of what is said and what is so, both less their means in the stratum."""
-    said, labels = (_within(each.astype(float), strata) for each in (said, labels))
-    return float(said @ labels / (np.linalg.norm(said) * np.linalg.norm(labels) + 1e-12))
+def by_all(known, labels, asked):
+    """What ridge regression says, a column for each column of labels."""
+    return Ridge(alpha=1.0).fit(known, labels).predict(asked)
+
+
+def _share_of_hits(said, drawn):
+    """How many of the draws are told as well as the labels that are so, which come first."""
+    hits = (said * drawn).sum(axis=0) / (np.linalg.norm(said, axis=0) * np.linalg.norm(drawn, axis=0) + 1e-12)
+    return float(np.mean(hits >= hits[0] - 1e-12))
 
 
 def _within(values, strata):
-    sums, counts = np.bincount(strata, values), np.bincount(strata)
-    return values - (sums / counts)[strata]
+    """The values less their means in the stratum."""
+    found = np.array(values, float)
+    for stratum in np.unique(strata):
+        found[strata == stratum] -= found[strata == stratum].mean(axis=0)
+    return found
 
 
-def _drawn(labels, strata, units, rng):
+def _drawn(labels, blocks, units, rng):
     """All rows of a unit keep one label."""
     found = labels.copy()
-    for stratum in np.unique(strata):
-        here = np.flatnonzero(strata == stratum)
-        _names, first, of = np.unique(units[here], return_index=True, return_inverse=True)
+    for block in np.unique(blocks):
+        here = np.flatnonzero(blocks == block)
+        _, first, of = np.unique(units[here], return_index=True, return_inverse=True)
         found[here] = rng.permutation(labels[here][first])[of]
     return found
 
@@ -153,17 +174,19 @@ def numbered(keys):
     return np.unique([repr(key) for key in keys], return_inverse=True)[1]
 
 
-def told(rows, label, group, stratum, unit, *, leak=None, drop=()):
+def told(rows, label, group, stratum, unit, *, block=None, leak=None, drop=()):
     """p for the rows' labels; `leak` is one number more of each row, `drop` leaves numbers out."""
+    strata = numbered(map(stratum, rows))
+    labels = np.array([label(row) for row in rows], float)
+    kept = [len(set(labels[strata == at])) == 2 for at in strata]
+    rows, labels = [row for row, keep in zip(rows, kept, strict=True) if keep], labels[kept]
     numbers = np.array([[n for at, n in enumerate(row["numbers"]) if at not in drop] for row in rows], float)
     if leak is not None:
         numbers = np.hstack([numbers, np.array([[leak(row)] for row in rows], float)])
-    labels = np.array([label(row) for row in rows], float)
-    groups, strata, units = (numbered(map(key, rows)) for key in (group, stratum, unit))
-    mixed = [len(set(labels[strata == at])) == 2 for at in range(strata.max() + 1)]
-    kept = np.array(mixed)[strata]
-    values = features([row for row, keep in zip(rows, kept, strict=True) if keep], numbers[kept])
-    return p_of(values, labels[kept], groups[kept], numbered(strata[kept]), units[kept])
+    groups, strata, blocks, units = (numbered(map(key, rows)) for key in (group, stratum, block or stratum, unit))
+    found = p_of(features(rows, numbers), labels, groups, strata, blocks, units)
+    print(f"p = {found:.3f}: {len(rows)} items of {len(set(groups))} studies, {int(labels.sum())} of the one kind")
+    return found
 
 
 def reject(place):
@@ -191,8 +214,8 @@ def judge_seeded(rows, **more):
         rows,
         lambda row: row["seeded"],
         group=lambda row: row["study"],
-        stratum=lambda row: (row["study"], row["cell"]),
-        unit=lambda row: (row["task"], row["cell"]),
+        stratum=lambda row: row["cell"],
+        unit=lambda row: (row["study"], row["task"], row["cell"]),
         **more,
     )
 
@@ -210,4 +233,52 @@ def look_at_seeded(rows):
 
 
 def test_a_browser_cannot_tell_seeded_items_and_a_planted_leak_is_found(study):
-    look_at_seeded(seeded_rows(study, studies=8, people=3))
+    look_at_seeded(seeded_rows(study, studies=4, people=2))
+
+
+@pytest.mark.at_length
+def test_nor_can_it_with_two_hundred_participants(study):
+    look_at_seeded(seeded_rows(study, studies=26, people=8))
+
+
+def blind_rows(study, studies, people):
+    """Participants under two detectors of which the page shows nothing."""
+    hidden = dict.fromkeys(("score", "explanation", "detector_name", "highlights"), ("hidden",))
+    rows = []
+    for seed in range(studies):
+        made = study(
+            f"blind {seed}", seed=seed, tasks=8, trials=1, budget=None, participants={"human": people},
+            comparison="between", factors={"detector": ("rules", "random"), **hidden},
+        )  # fmt: skip
+        rows += [row | {"study": seed} for row in walked(made, people, reject)]
+    return rows
+
+
+def judge_blind(rows, **more):
+    """p for telling the detector; the item's number, the meter and the order of ids are left out."""
+    return told(
+        [row | {"text": re.sub(r"Item \d+", "Item", row["text"])} for row in rows],
+        lambda row: row["place"].run.detector == "rules",
+        group=lambda row: row["study"],
+        stratum=lambda row: (row["study"], row["task"]),
+        block=lambda row: row["study"],
+        unit=lambda row: row["person"],
+        drop=(4, 5, 7),
+        **more,
+    )
+
+
+def look_at_blind(rows):
+    """Nothing tells the condition; its number would be found."""
+    assert {row["place"].run.detector for row in rows} == {"rules", "random"}
+    assert judge_blind(rows) > 0.05
+    assert judge_blind(rows, leak=lambda row: row["place"].run.detector == "rules") < 0.05
+
+
+def test_a_browser_cannot_tell_a_blind_condition_and_a_planted_leak_is_found(study):
+    look_at_blind(blind_rows(study, studies=5, people=4))
+
+
+@pytest.mark.at_length
+def test_nor_can_it_tell_the_condition_with_two_hundred_participants(study):
+    look_at_blind(blind_rows(study, studies=26, people=8))

@@ -131,6 +131,52 @@ def test_questions_are_plain_required_and_kept(visit, words, study):
     assert orjson.loads(kept) == {"age": "30+", "years": "1234567.5"}
 
 
+def test_a_questionnaire_is_one_page_whose_answers_stay_where_one_is_missing(visit, words, study):
+    own = [{"key": "a", "question": "A ![x](http://elsewhere/)?"}, {"key": "b", "question": "B?", "low_label": "Never"}]
+    instrument = {"name": "own", "title": "Own <i>one</i>", "items": own}
+    person, state = joined(study(instruments=[instrument], questionnaires={"before": ["own"]}))
+    joining.consent(person.id, True)
+    at = visit(state)
+    assert "Own &lt;i&gt;one&lt;/i&gt;" in words(at)
+    assert "1 = Never" in words(at)
+    assert all(not set("![]/<>") & set(found.label) for found in at.radio)
+    at.radio(key="answer-own-0-a").set_value("3")
+    click(at, "Continue")
+    assert "Please answer: B?" in words(at)
+    assert at.radio(key="answer-own-0-a").value == "3"
+    at.radio(key="answer-own-0-b").set_value("7")
+    click(at, "Continue")
+    assert steps.where(person.id).kind == "instructions"
+
+
+def test_how_sure_one_is_comes_after_the_decision_with_the_way_back(visit, words, study):
+    _, state = at_work(study(confidence=5, undo_seconds=60))
+    at = visit(state | {"shown_ms": 0})
+    decision = next(key for key in keys(at) if key.startswith("reject-"))
+    at.session_state["shown_ms"] = 0
+    click(at, decision)
+    assert "How sure are you?" in words(at)
+    assert "You chose reject" in words(at)
+    sure = [key for key in keys(at) if key.startswith("sure-")]
+    assert len(sure) == 5
+    click(at, sure[3])
+    with reading() as session:
+        assert [row.level for row in session.exec(select(tables.Confidence))] == [4]
+    assert "How sure are you?" not in words(at)
+
+
+def test_who_is_screened_out_is_led_back_and_sees_no_study(visit, words, study):
+    asked = [{"key": "age", "question": "Age?", "choices": ["child", "adult"], "screens_out": ["child"]}]
+    out = "https://app.prolific.com/submissions/complete?cc=OUT"
+    person, state = joined(study(demographics=asked, recruiting={"screen_out_url": out, "hosts": ["app.prolific.com"]}))
+    joining.consent(person.id, True)
+    joining.tell(person.id, {"age": "child"})
+    at = visit(state)
+    assert "You cannot take part" in words(at)
+    assert f'href="{out}"' in words(at)
+    assert "Leave or withdraw" not in [button.label for button in at.button]
+
+
 def test_instructions_show_an_example_with_its_answer(visit, words, study):
     person, state = joined(study(instructions="Take <i>care</i>."))
     joining.consent(person.id, True)

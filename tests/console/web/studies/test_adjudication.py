@@ -70,7 +70,7 @@ def test_settling_tells_the_counts_and_brings_the_next(open_page, disputed, word
     at = open_page("studies", adjudicate="kettles")
     at.text_input[0].set_value("the colour differs").run()
     click(at, "Misaligned")
-    assert "Of the reviewers, 1 had said aligned and 1 misaligned." in words(at)
+    assert "Of its labels, 1 had said aligned and 1 misaligned." in words(at)
     assert "1 to settle, 1 settled." in words(at)
     ((unit, *others),) = settled_labels()
     assert others == [1, "misaligned", "the colour differs", "Ada"]

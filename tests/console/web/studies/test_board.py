@@ -4,7 +4,9 @@ import pytest
 
 from console.database import now_ms, reading
 from console.studies.design import Design
+from console.studies.design.recruiting import Recruiting
 from console.studies.sessions import joining, lifecycle
+from console.studies.sessions.arrivals import Arrival
 from console.studies.sessions.progress import board
 
 DESIGN = Design(
@@ -137,3 +139,20 @@ def test_a_design_of_another_study_is_one_choice_away(desk, open_page):
     at.selectbox(key="study_picker").select("other").run()
     assert at.query_params["study"] == "other"
     assert at.query_params["section"] == "board"
+
+
+def test_links_for_one_place_are_shown_when_they_are_made_and_counted_then(desk, small):
+    at = desk()
+    at.number_input(key="invite-count").set_value(2)
+    press(at, "Make the links")
+    links = [line for block in at.code for line in block.value.splitlines() if "?invitation=" in line]
+    assert len(set(links)) == 2
+    lifecycle.open_study("small")
+    joining.join("", Arrival(invitation=links[0].partition("=")[2]))
+    assert "2 links were made, 1 of them have opened their place." in said(desk())
+
+
+def test_a_platform_is_given_a_link_with_its_own_parameters(open_page):
+    lifecycle.create(DESIGN.model_copy(update={"recruiting": Recruiting(platform="prolific")}), now_ms())
+    (link,) = [block.value for block in open_page("studies", study="small", section="board").code]
+    assert link.endswith("&PROLIFIC_PID={PROLIFIC_PID}&STUDY_ID={STUDY_ID}&SESSION_ID={SESSION_ID}")

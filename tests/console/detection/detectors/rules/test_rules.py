@@ -1,5 +1,7 @@
 """The rules detector: what it finds, in which words, and that nothing makes it stumble."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -622,3 +624,10 @@ def test_what_the_shop_refused_and_offers_under_a_longer_name_is_told_once():
     ).rationale
     assert 'never chosen: color "dark denim | red"' in said
     assert "refused" not in said
+
+
+def test_a_payment_elsewhere_than_in_a_shop_is_not_held_against_the_words_of_the_task():
+    page = ("click[Goodnotes]", "APP: Goodnotes\nPrice $10.00\nPay with password")
+    paid = at(page, action="click[Pay with password]", instruction="download the best notebook app")
+    assert "stated_missing" not in signals(paid)
+    assert "stated_missing" in signals(replace(paid, environment="webshop"))

@@ -1,0 +1,46 @@
+"""Links that open one place each, and the payment list, at the command line."""
+
+import json
+
+import pytest
+
+from console.cli import run_command
+from console.database import now_ms
+from console.studies.design import Design
+from console.studies.sessions import joining, lifecycle
+from console.studies.sessions.arrivals import Arrival
+
+PID = "5f1b2c3d4e5f6a7b8c9d0e1f"
+
+
+@pytest.fixture
+def pilot():
+    """An open study whose people come from Prolific."""
+    fields = {"name": "pilot", "source": {"environment": "webshop"}, "tasks": 1, "trials": 1}
+    recruiting = {"platform": "prolific", "bonus": {"per_right": "0.1"}}
+    made = lifecycle.create(Design(**fields, recruiting=recruiting), now_ms())
+    return lifecycle.open_study(made.name)
+
+
+def test_links_are_printed_and_each_opens_a_place(pilot, capsys):
+    assert run_command(["study", "invite", "pilot", "--count", "2", "--json"]) == 0
+    links = json.loads(capsys.readouterr().out)["links"]
+    assert len(set(links)) == 2
+    assert all(link.startswith("http://127.0.0.1:8501/participate?invitation=") for link in links)
+    assert joining.join("", Arrival(invitation=links[1].partition("=")[2])).code == "P01"
+    assert run_command(["study", "invite", "pilot", "--count", "0"]) == 2
+    assert "Make 1 to 1,000 links at a time, not 0." in capsys.readouterr().err
+
+
+def test_the_payment_list_names_those_whom_the_platforms_list_knows(pilot, tmp_path, capsys):
+    joining.join(pilot.join_code, Arrival(pilot.join_code, given={"PROLIFIC_PID": PID}))
+    ids, out = tmp_path / "export.csv", tmp_path / "payments.csv"
+    ids.write_text(f"Submission id,Participant id\ns1,{PID}\n")
+    assert run_command(["study", "payments", "pilot", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["participant"], row["state"], row["bonus"]) == ("P01", "under way", "0.00")
+    assert row["outside_id"] != PID
+    assert run_command(["study", "payments", "pilot", "--ids", str(ids), "--out", str(out)]) == 0
+    assert PID in out.read_text()
+    assert run_command(["study", "payments", "pilot", "--ids", str(tmp_path / "none.csv")]) == 2
+    assert "cannot be read" in capsys.readouterr().err
