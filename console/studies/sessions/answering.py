@@ -9,7 +9,7 @@ from sqlmodel import Session, col, select
 
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
-from console.language import _, digits
+from console.language import _, digits, gettext_noop
 from console.runs.current_decisions import is_current
 from console.studies.design import Design
 from console.studies.design.asking import Moment
@@ -178,7 +178,7 @@ def _finish(participant: tables.Participant) -> None:
 
 def _last_question(design: Design) -> Instrument:
     words = InstrumentItem(key=DEBRIEFING, question=design.debriefing.question, kind="text", required=False)
-    return Instrument(name=DEBRIEFING, title="One last question", items=(words,))
+    return Instrument(name=DEBRIEFING, title=gettext_noop("One last question"), items=(words,))
 
 
 def _checked(instrument: Instrument, item: InstrumentItem, answer: str) -> str:

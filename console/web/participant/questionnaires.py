@@ -27,7 +27,7 @@ def questionnaire(position: Position, participant_id: int) -> None:
     if asked is None or position.participant is None:
         return
     between = position.participant.stage == Moment.BETWEEN
-    st.html(head_html(asked.title, over=part_of(position) if between else "") + prose_html(asked.instructions))
+    st.html(head_html(_(asked.title), over=part_of(position) if between else "") + prose_html(asked.instructions))
     # The same instrument comes again after the next part, with nothing in it.
     page = f"{asked.name}-{position.condition}"
     with st.form(f"instrument-{page}", border=False):

@@ -15,6 +15,8 @@ ROOMS = (
     *sorted((WEB / "widgets").rglob("*.py")),
     *(WEB / "pages" / f"{page}.py" for page in ("review", "inbox", "answers", "ratings", "help", "participate")),
     *(WEB / "pages" / f"not_for_{whom}.py" for whom in ("participants", "reviewers")),
+    *(ROOT / "console" / "studies" / "sessions" / f"{module}.py" for module in ("joining", "steps", "answering")),
+    *(ROOT / "console" / "studies" / "sessions" / f"{module}.py" for module in ("arrivals", "position", "withdrawal")),
     *(WEB / f"{module}.py" for module in ("sign_in", "run_picker", "visitor_language", "waiting")),
     *(ROOT / "console" / "auth" / f"{module}.py" for module in ("people", "invitations", "sessions")),
     *sorted((ROOT / "console" / "server" / "sign_in").glob("*.py")),
@@ -35,6 +37,8 @@ ALLOWED = {
     "console/server/sign_in/session_list.py": {"_day"},  # a format of dates
     "console/web/review/worked_item.py": {"<module>"},  # an agent's record, which is never translated
     "console/web/widgets/preference_cookie/__init__.py": "told to whoever writes a page",
+    "console/studies/sessions/arrivals.py": {"invite"},  # told to researchers
+    "console/studies/sessions/withdrawal.py": {"withdraw"},  # told to whoever made the mistake
     "console/auth/people.py": {"refuse_beyond"},  # told to researchers
     "console/server/sign_in/organisation.py": {"provider", "on_the_way", "_client", "NotLetIn"},  # told to operators
     "console/server/sign_in/sign_in_pages.py": {"_whoami"},  # an answer to a script
