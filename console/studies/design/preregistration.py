@@ -78,6 +78,7 @@ def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
 
 
 _CAME_LATER = (
+    "language",
     "halted_free",
     "same_tasks",
     "washout_hours",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from console.language import _
 from console.studies.design.asking import Moment
 from console.studies.design.instruments import MOST_CHARACTERS, Instrument, InstrumentItem, answers_to
 from console.studies.sessions import answering
@@ -23,14 +24,14 @@ def questionnaire(position: Position, participant_id: int) -> None:
     if asked is None or position.participant is None:
         return
     between = position.participant.stage == Moment.BETWEEN
-    st.html(head_html(asked.title, over=part_of(position) if between else "") + prose_html(asked.instructions))
+    st.html(head_html(_(asked.title), over=part_of(position) if between else "") + prose_html(asked.instructions))
     # The same instrument comes again after the next part, with nothing in it.
     page = f"{asked.name}-{position.condition}"
     with st.form(f"instrument-{page}", border=False):
         for item in asked.items:
             _field(asked, item, page)
         st.form_submit_button(
-            key_label("Continue", "Enter"),
+            key_label(_("Continue"), "Enter"),
             key=f"filled-in-{page}",
             type="primary",
             on_click=_keep,
@@ -45,17 +46,19 @@ def confidence(position: Position, participant_id: int) -> None:
     if decision is None or design is None or position.assignment is None:
         return
     own_items.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
-    st.html(head_html("How sure are you?", over=f"You chose {decision.decision}"))
+    st.html(head_html(_("How sure are you?"), over=_("You chose {decision}").format(decision=_(decision.decision))))
     keys = {str(level): f"sure-{level}-{decision.id}" for level in range(1, design.confidence + 1)}
+    most = design.confidence
+    ends = _("1 = not at all"), _("{level} = completely").format(level=most)
     with st.container(key="ia-sure", width=_SURE_PX):
-        st.html(ends_html("1 = not at all", f"{design.confidence} = completely"))
+        st.html(ends_html(*ends))
         with st.container(horizontal=True, gap="small", key="ia-sure-points"):
             for level, key in keys.items():
                 rate = (answering.rate, participant_id, decision.id, int(level))
                 st.button(level, key=key, on_click=session.step, args=rate, width="stretch")
     undo = f"undo-at-sure-{decision.id}"
-    st.button(key_label("Undo", "U"), key=undo, on_click=actions.undo, args=(None,), type="tertiary")
-    said = f"How sure are you? Press 1, not at all, to {design.confidence}, completely."
+    st.button(key_label(_("Undo"), "U"), key=undo, on_click=actions.undo, args=(None,), type="tertiary")
+    said = _("How sure are you? Press 1, not at all, to {level}, completely.").format(level=most)
     hotkeys({**keys, "u": undo}, item_id=f"sure-{decision.id}", enabled=shortcuts.enabled(), said=said)
 
 

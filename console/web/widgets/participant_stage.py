@@ -30,10 +30,15 @@ def formatted_prose_html(text: str) -> str:
     return f'<div class="ia-prose ia-formatted">{formatted_html(text)}</div>' if text.strip() else ""
 
 
+def question_html(question: str, *, optional: bool = False) -> str:
+    """A question of the researcher's, with words that say where it may be left out."""
+    left_out = f" <small>{plain(_('(you may leave this out)'))}</small>" if optional else ""
+    return f'<p class="ia-question">{plain(question)}{left_out}</p>'
+
+
 def scale_item_html(question: str, low: str, high: str, *, optional: bool = False) -> str:
     """A question with what stands at both ends of its scale, where it has one."""
-    left_out = " <small>(you may leave this out)</small>" if optional else ""
-    return f'<p class="ia-question">{plain(question)}{left_out}</p>{ends_html(low, high)}'
+    return question_html(question, optional=optional) + ends_html(low, high)
 
 
 def label_words(text: str) -> str:
@@ -53,7 +58,8 @@ def way_back_html(words: str, address: str) -> str:
 
 def consent_link_html() -> str:
     """Where the consent can be read again, printed and saved."""
-    return '<p class="ia-small"><a href="/my-consent" target="_blank">Your consent, to print or to save</a></p>'
+    words = plain(_("Your consent, to print or to save"))
+    return f'<p class="ia-small"><a href="/my-consent" target="_blank">{words}</a></p>'
 
 
 def points_html(points: Sequence[str]) -> str:
