@@ -124,10 +124,9 @@ def choice_refused(evidence: Evidence) -> Finding | None:
     # What was offered under a longer name is told by the option that was not chosen.
     asked = [text for text in asked if not any(set(words(text)) <= option for option in left)]
     # Where nothing can be chosen, the page may well be of what was asked.
-    after = "the agent went on without it" if _choices(evidence) else "the chosen page has no options"
-    sentence = f"The shop refused the click on {quoted(asked)}; {after}." if asked else ""
-    single = [word for text in asked for word in words(text)]
-    return Finding(1.0, sentence, tuple(map(lowered, [*asked, *single])))
+    after = ", and the agent went on without it" if _choices(evidence) else "; the chosen page has no options"
+    sentence = f"The shop refused the click on {quoted(asked)}{after}." if asked else ""
+    return Finding(1.0, sentence, tuple(map(lowered, asked)))
 
 
 def _choices(evidence: Evidence) -> tuple[Choice, ...]:
