@@ -70,6 +70,9 @@ ADDITIONS = {
         after="FACTORS: ",
         line='"seam_factor": Factor("seam_factor", "Seam factor", ("low", "high"), "low"),',
     ),
+    "a preset of user studies": Addition("preset.yaml", "console/studies/design/presets/seam.yaml"),
+    "a questionnaire": Addition("instrument.yaml", "console/studies/design/instruments/seam.yaml"),
+    "a recruiting platform": Addition("platform.yaml", "console/studies/design/platforms/seam.yaml"),
     "an order of inspection": Addition(
         registry="console/review/simulated/orders.py",
         after="INSPECTION_ORDERS: ",
@@ -149,7 +152,10 @@ def met(tmp_path_factory):
         ("a factor of user studies", "shown", "condition  seam factor"),
         ("an Actor in a study", "acted", "seam-actor-study"),
         ("an Actor in a study", "stands", "actor: seam-actor"),
+        ("a questionnaire", "stands", "- seam-scale"),
+        ("a recruiting platform", "stands", "platform: seam"),
         ("an analysis of studies", "results", "seam  4711"),
+        ("a preset of user studies", "presets", "seam             Does a seam hold?"),
     ],
 )
 def test_what_was_added_is_met_at_the_command_line(met, kind, where, words):
@@ -215,7 +221,7 @@ def test_the_places_of_the_table_are_there(what):
 def test_the_table_names_the_places_that_were_added_to(kind):
     addition, places = ADDITIONS[kind], " ".join(ROWS[kind])
     if addition.place and kind != "a prompt":
-        assert addition.place.replace("seam.py", "x.py").replace("9999_x.py", "") in places
+        assert addition.place.replace("seam.", "x.").replace("9999_x.py", "") in places
     assert addition.registry in places or kind == "a table or column"
 
 

@@ -106,10 +106,10 @@ def choose(page, section):
 
 @pytest.mark.at_length
 def test_the_board_shows_who_comes_by_itself_and_every_section_fits(desk, settled):
-    study = lifecycle.create(parse(DESIGN, "The design"), now_ms())
-    lifecycle.open_study("desk")
     # Playwright keeps an event loop in this thread, and the agents begin one of their own.
     with ThreadPoolExecutor(1) as other:
+        study = other.submit(lifecycle.create, parse(DESIGN, "The design"), now_ms()).result()
+        lifecycle.open_study("desk")
         other.submit(simulated.simulate, "desk").result()
     page = desk("study=desk&section=board")
     page.get_by_text("0 of 1 people joined").wait_for()

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pandas as pd
+import yaml
 from sqlmodel import Session
 
 from console.runs.export import atomic_file
@@ -17,6 +18,7 @@ from console.runs.export.formats import as_csv
 from console.studies.analysis import result_tables
 from console.studies.analysis.frames import Frames
 from console.studies.design import Design
+from console.studies.design.model import instruments_of
 from console.studies.design.preregistration import preregistration
 from console.studies.design.yaml_file import dump
 from console.studies.report import opening
@@ -86,11 +88,20 @@ def _beside(design: Design, frames: Frames, stamp: ReportStamp) -> dict[str, byt
 
 def materials(design: Design) -> dict[str, bytes]:
     """What participants read and were asked, file by file; what the design does not have is left out."""
-    texts = {"consent.txt": design.consent.text, "instructions.txt": design.instructions}
+    named = dict.fromkeys(name for _, names in design.questionnaires.named() for name in names)
+    shown = [instruments_of(design)[name].model_dump(mode="json") for name in named]
+    texts = {
+        "consent.txt": design.consent.text,
+        "instructions.txt": design.instructions,
+        "questionnaires.yaml": yaml.safe_dump(shown, sort_keys=False, allow_unicode=True) if shown else "",
+        "last-question.txt": design.debriefing.question,
+        "debriefing.txt": design.debriefing.text,
+    }
     found = {name: text.encode() for name, text in texts.items() if text.strip()}
     if design.demographics:
         asked = pd.DataFrame([one.model_dump() for one in design.demographics])
-        found["questions.csv"] = as_csv(asked.assign(choices=asked["choices"].map(" | ".join)))
+        lists = {name: asked[name].map(" | ".join) for name in ("choices", "screens_out")}
+        found["questions.csv"] = as_csv(asked.assign(**lists))
     return found
 
 

@@ -51,7 +51,7 @@ def software() -> pd.DataFrame:
 
 
 def _participants(design: Design, there: pd.DataFrame) -> str:
-    people = there[there["annotator_kind"] == "human"]
+    people = there[(there["annotator_kind"] == "human") & ~there["stage"].isin(["declined", "screened_out"])]
     finished = int(people["finished_at"].notna().sum())
     told = [f"{len(people)} people took part, {finished} of them finished; the design has places for "
             f"{design.participants.human}."] if len(people) or design.participants.human else []  # fmt: skip

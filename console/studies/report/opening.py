@@ -6,15 +6,17 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from console.studies.analysis.frames import REVIEWERS, Frames, groups, own, table
+from console.studies.analysis.frames import REVIEWERS, Frames, excluded, groups, own, table
 from console.studies.design import Design
 from console.studies.design.allocation import Group
 from console.studies.design.allocation import groups as planned_groups
 
 FLOW_ABOUT = (
-    "Places are those of the design; whom its code was sent to is not recorded. Joined counts everybody who ever took "
-    "a place, also those whose data were removed. Who failed a check stays in the data."
+    "Places are those of the design. Invited counts the links that were made for one person each; whom a study's code "
+    "was sent to is not recorded. Joined counts everybody who ever took a place, also those whose data were removed. "
+    "Who failed a check stays in the data; whom a rule of the design leaves out stays there too, out of the analysis."
 )
+_NEVER_IN = ("declined", "screened_out")
 
 
 def facts(design: Design, frames: Frames) -> pd.DataFrame:
@@ -22,7 +24,7 @@ def facts(design: Design, frames: Frames) -> pd.DataFrame:
     people, decided = frames["participants"], own(frames)
     human = people["annotator_kind"] == "human"
     told = [
-        ("people", int(human.sum())),
+        ("people", int((human & ~people["stage"].isin(_NEVER_IN)).sum())),
         ("simulated reviewers", int((~human).sum())),
         ("conditions", frames["allocation"]["condition"].nunique()),
         ("tasks per condition", design.tasks),
@@ -48,11 +50,15 @@ def _steps(design: Design, frames: Frames, who: str) -> Iterator[tuple[str, int]
     decided = own(frames)
     done = rows["finished_at"].notna() & (rows["stage"] != "withdrawn")
     yield "places", sum(one.count for one in planned_groups(design) if (one.kind == "human") == (who == "people"))
+    invited = int((frames["history"]["event"] == "invited").sum()) if who == "people" else 0
+    # A link is forgotten with the data of whoever came by it.
+    yield "invited", invited + (gone if invited and design.recruiting.by_invitation else 0)
     yield "joined", len(rows) + gone
     yield "declined the consent", int((rows["stage"] == "declined").sum())
-    yield "screened out", int(rows["stage"].str.startswith("screen").sum())
+    yield "screened out", int((rows["stage"] == "screened_out").sum())
     yield "decided on an item of the study", int(rows["participant"].isin(decided["participant"]).sum())
     yield "failed an attention check", int(rows["participant"].isin(_failed(frames)).sum())
+    yield "left out by a rule", int(rows["participant"].isin(excluded(frames)).sum())
     yield "withdrew", max(withdrew, int((rows["stage"] == "withdrawn").sum()))
     yield "finished", int(done.sum())
 

@@ -1,4 +1,4 @@
-"""What happened to a study as a tidy table: opened, paused, closed, left, and settings of its runs that were changed.
+"""What happened to a study as a tidy table: opened, closed, invitations, withdrawals, settings of runs that changed.
 
 It stands alone as every table of results does.
 """
@@ -38,6 +38,10 @@ def history(session: Session, study_id: int) -> pd.DataFrame:
             rows.append((name, found.at_ms, _OF_STUDY[found.kind], None, None, None, None))
         elif before and before != after:
             rows.append((name, found.at_ms, found.kind, arm.participant, arm.condition, before, after))
+    invitation = tables.StudyInvitation
+    invited = select(invitation.created_ms).where(invitation.study_id == study_id)
+    rows += [(name, at_ms, "invited", None, None, None, None) for at_ms in session.exec(invited)]
+    rows.sort(key=lambda row: row[1])
     columns = fields("history", ())
     return typed(columns, pd.DataFrame(rows, columns=[field.name for field in columns], dtype=object))
 

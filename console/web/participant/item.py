@@ -44,9 +44,9 @@ def item(position: Position, code: str) -> None:
     else:
         actions.mark_shown(claim.item_id, view.presentation, view.draft)
         decision_bar.bar(claim, run, view.draft, escalates=False)
-        if position.design:
-            watch_page(claim.item_id, idle_s=IDLE_S, traced=position.design.interaction_trace)
     draw_further_steps()
+    if not back and position.design:
+        watch_page(claim.item_id, idle_s=IDLE_S, traced=position.design.interaction_trace)
 
 
 def practice(position: Position, code: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -30,6 +29,7 @@ from console.web.widgets.participant_stage import (
     explained_html,
     formatted_prose_html,
     head_html,
+    label_words,
     points_html,
     prose_html,
     question_html,
@@ -61,7 +61,6 @@ class OnboardingTexts:
 
 _TEXTS = read_data(files(__package__) / "onboarding.yaml", OnboardingTexts)
 _MOST_CHARACTERS = 2_000
-_NOT_WORDS = re.compile(r"[^\w\s.,;?()'-]")
 
 
 def consent(design: Design, participant_id: int) -> None:
@@ -129,8 +128,8 @@ def _parts(design: Design) -> int:
 
 def _field(question: IntakeQuestion) -> None:
     st.html(question_html(question.question, optional=not question.required))
-    # A label is read as Markdown, so that the question itself stands above as plain text.
-    label, key = _NOT_WORDS.sub(" ", question.question), f"question-{question.key}"
+    # The question itself stands above as plain text.
+    label, key = label_words(question.question), f"question-{question.key}"
     if question.kind == "choice":
         st.selectbox(
             label, question.choices, index=None, placeholder=_("Choose"), key=key, label_visibility="collapsed"

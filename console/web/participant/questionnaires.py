@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import streamlit as st
 
 from console.language import _
@@ -15,10 +13,9 @@ from console.web.participant import session
 from console.web.participant.stages import part_of
 from console.web.review import actions, own_items, shortcuts
 from console.web.widgets.hotkeys import hotkeys, key_label
-from console.web.widgets.participant_stage import ends_html, head_html, prose_html, scale_item_html
+from console.web.widgets.participant_stage import ends_html, head_html, label_words, prose_html, scale_item_html
 
 _SURE_PX = 420
-_NOT_WORDS = re.compile(r"[^\w\s.,;:?!()'-]")
 
 
 def questionnaire(position: Position, participant_id: int) -> None:
@@ -71,8 +68,8 @@ def _field(instrument: Instrument, item: InstrumentItem, page: str) -> None:
     shown = [f"{first} = {low}", f"{last} = {high}"] if low or high else ["", ""]
     spoken = f"{item.question} {first} is {low}, {last} is {high}." if low or high else item.question
     st.html(scale_item_html(item.question, *shown, optional=not item.required))
-    # A label is read as Markdown, so that the question itself stands above as plain text.
-    label = _NOT_WORDS.sub(" ", spoken)
+    # The question itself stands above as plain text.
+    label = label_words(spoken)
     key = _key(item, page)
     if item.kind == "text":
         st.text_area(label, key=key, label_visibility="collapsed", max_chars=MOST_CHARACTERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -9,6 +10,8 @@ from console.language import _
 from console.studies.design.formatted_text import formatted_html
 from console.web.widgets.markup import plain
 from console.web.widgets.status import budget_meter_html
+
+_NOT_WORDS = re.compile(r"[^\w\s.,;?()'-]")
 
 
 def head_html(title: str, *, over: str = "") -> str:
@@ -36,6 +39,11 @@ def question_html(question: str, *, optional: bool = False) -> str:
 def scale_item_html(question: str, low: str, high: str, *, optional: bool = False) -> str:
     """A question with what stands at both ends of its scale, where it has one."""
     return question_html(question, optional=optional) + ends_html(low, high)
+
+
+def label_words(text: str) -> str:
+    """The text as a widget's label, which is read as Markdown: only letters, digits and a few harmless signs of it."""
+    return _NOT_WORDS.sub(" ", text)
 
 
 def ends_html(low: str, high: str) -> str:

@@ -34,7 +34,7 @@ def test_the_flow_counts_people_apart_and_those_whose_data_are_gone(design, tabl
     found = steps(design, happened(event("created"), event("withdrawal")))
     assert found["places"] == (4, 0)
     assert found["joined"] == (3, 1)
-    assert found["withdrew"] == (1, 0)
+    assert (found["withdrew"], found["left out by a rule"], found["invited"]) == ((1, 0), (0, 0), (0, 0))
     assert found["finished"] == (2, 1)
     assert found["decided on an item of the study"] == (2, 1)
     # Who stays under another pseudonym is counted once.

@@ -14,7 +14,9 @@ import pytest
 from console.studies import report
 from console.studies.analysis import ANALYSES, result_tables
 from console.studies.analysis.parts import sentences
+from console.studies.design import Design
 from console.studies.report import ReportStamp
+from console.studies.report.bundle import materials
 from console.studies.report.html import figures
 from console.studies.results import csv_files
 
@@ -136,6 +138,35 @@ def test_a_folder_has_the_report_the_tables_and_what_computes_them(design, table
         for path in written
         if path.name != "checksums.sha256"
     }
+
+
+def test_the_materials_are_what_participants_read_and_were_asked():
+    asked = {
+        "key": "age",
+        "question": "How old?",
+        "kind": "choice",
+        "choices": ["young", "old"],
+        "screens_out": ["young"],
+    }
+    found = materials(
+        Design(
+            name="pilot",
+            source={"environment": "webshop"},
+            consent={"text": "Do you agree?"},
+            demographics=[asked],
+            questionnaires={"after": ["sus"]},
+            debriefing={"question": "Anything else?", "text": "Thank you."},
+        )
+    )
+    assert found.keys() == {
+        "consent.txt",
+        "questions.csv",
+        "questionnaires.yaml",
+        "last-question.txt",
+        "debriefing.txt",
+    }
+    assert b"young | old" in found["questions.csv"]
+    assert b"source:" in found["questionnaires.yaml"]
 
 
 def test_a_zip_has_the_same(design, tables, tmp_path):

@@ -65,7 +65,7 @@ def test_where_nothing_was_heard_yet_the_last_drawn_page_counts(study, walk):
 
 
 def test_what_is_known_of_closed_pages_goes_with_its_participant(held, rows):
-    _made, place, began = held
+    _, place, began = held
     signals(place, began, began + 5 * MINUTE_MS)
     assert [row.subject for row in rows(tables.Event, tables.Event.kind == presence.CLOSED)]
     withdraw(place.participant.id)
