@@ -10,7 +10,7 @@ import streamlit as st
 from console.auth.identity import Identity, Role
 from console.database import Session, now_ms, review_queue
 from console.errors import ConsoleError, Unknown
-from console.language import _
+from console.language import _, gettext_noop
 from console.review import decisions
 from console.web.run_picker import choose_run
 from console.web.widgets.hotkeys import hotkeys, key_label
@@ -26,9 +26,9 @@ _LONGEST = 18
 
 
 _WHY_NOT = {
-    NoClaimReason.BUDGET_SPENT: "The inspection budget of its trial is spent.",
-    NoClaimReason.ITEM_TAKEN: "Somebody else holds it; it can be opened once they put it down.",
-    NoClaimReason.ITEM_GONE: "It is no longer in the queue: it was answered, or taken out.",
+    NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget of its trial is spent."),
+    NoClaimReason.ITEM_TAKEN: gettext_noop("Somebody else holds it; it can be opened once they put it down."),
+    NoClaimReason.ITEM_GONE: gettext_noop("It is no longer in the queue: it was answered, or taken out."),
 }
 
 
@@ -58,7 +58,7 @@ def open_wanted(session: Session, run: tables.Run, wanted: str, reviewer: str) -
         return refusal_words(refusal)
     answered = not isinstance(found, Claim) and found.reason == NoClaimReason.ITEM_REVIEWED_BY_YOU
     if not (answered or isinstance(found, Claim)):
-        return _WHY_NOT.get(found.reason, str(found.reason))
+        return _(_WHY_NOT.get(found.reason, str(found.reason)))
     st.session_state["opened_item"], st.session_state["looking_back"] = (
         (None, int(wanted)) if answered else (int(wanted), None)
     )
