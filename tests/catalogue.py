@@ -5,6 +5,7 @@ source says any more goes. A text that has no translation yet is left empty, and
 """
 
 import ast
+from datetime import UTC, datetime
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
@@ -101,7 +102,8 @@ def read(path):
 
 
 def compiled(catalogue):
-    """The bytes of the `.mo` file."""
+    """The bytes of the `.mo` file, the same for the same texts."""
+    catalogue.creation_date = catalogue.revision_date = datetime(2000, 1, 1, tzinfo=UTC)
     made = BytesIO()
     write_mo(made, catalogue)
     return made.getvalue()
