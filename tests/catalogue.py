@@ -9,6 +9,7 @@ from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
 
+import yaml
 from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
@@ -24,7 +25,7 @@ from console.review.presentation import Block, Standing
 from console.trajectory import Outcome
 from console.trajectory.provenance import Source
 from storage import errors
-from storage.tables import DecisionKind
+from storage.tables import DecisionKind, StudyStatus
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ROOT / "console" / "language"
@@ -41,7 +42,7 @@ def extracted():
             template.add(message, locations=[(path.relative_to(ROOT).as_posix(), None)])
     for path, _line, message, _comments, _context in extract_from_dir(ROOT / "console", TEMPLATES, keywords=KEYWORDS):
         template.add(message, locations=[(f"console/{path}", None)])
-    for message in (*_names(), *_judgings(), *_refusals()):
+    for message in (*_names(), *_judgings(), *_onboarding(), *_refusals()):
         template.add(message)
     return template
 
@@ -60,7 +61,9 @@ def _in_code(tree):
 def _names():
     """The values of enumerations that are drawn by name."""
     return [
-        str(member) for names in (DecisionKind, Outcome, Role, Block, Standing, FieldKind, Source) for member in names
+        str(member)
+        for names in (DecisionKind, Outcome, StudyStatus, Role, Block, Standing, FieldKind, Source)
+        for member in names
     ]
 
 
@@ -69,6 +72,14 @@ def _judgings():
     for judging in read_data(files(environments).joinpath("reasons.yaml"), dict[str, Judging]).values():
         yield judging.wrong
         yield from judging.reasons
+
+
+def _onboarding():
+    """What participants are told, beside the worked examples themselves, whose steps are an agent's."""
+    told = yaml.safe_load((ROOT / "console" / "web" / "participant" / "onboarding.yaml").read_text("utf-8"))
+    yield from (*told["withdrawal"].values(), *told["recorded"].values(), *told["how"])
+    yield from (words for levels in told["levels"].values() for words in levels.values())
+    yield from (example["why"] for example in told["examples"].values())
 
 
 def _refusals():

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from console.server import serve
+from console.settings import LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,6 +30,11 @@ def installed(tmp_path_factory):
     into = folder / "site"
     subprocess.run([*pip, "install", "--no-deps", "--target", str(into), str(wheel)], check=True, timeout=180)
     return into
+
+
+def test_the_wheel_holds_every_language(installed):
+    for code in LANGUAGES.keys() - {"en"}:
+        assert (installed / "console" / "language" / code / "LC_MESSAGES" / "console.mo").stat().st_size > 10_000
 
 
 def _environment(installed, tmp_path):

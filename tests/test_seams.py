@@ -71,6 +71,8 @@ ADDITIONS = {
         line='"seam_factor": Factor("seam_factor", "Seam factor", ("low", "high"), "low"),',
     ),
     "a preset of user studies": Addition("preset.yaml", "console/studies/design/presets/seam.yaml"),
+    "a questionnaire": Addition("instrument.yaml", "console/studies/design/instruments/seam.yaml"),
+    "a recruiting platform": Addition("platform.yaml", "console/studies/design/platforms/seam.yaml"),
     "an order of inspection": Addition(
         registry="console/review/simulated/orders.py",
         after="INSPECTION_ORDERS: ",
@@ -150,6 +152,8 @@ def met(tmp_path_factory):
         ("a factor of user studies", "shown", "condition  seam factor"),
         ("an Actor in a study", "acted", "seam-actor-study"),
         ("an Actor in a study", "stands", "actor: seam-actor"),
+        ("a questionnaire", "stands", "- seam-scale"),
+        ("a recruiting platform", "stands", "platform: seam"),
         ("an analysis of studies", "results", "seam  4711"),
         ("a preset of user studies", "presets", "seam             Does a seam hold?"),
     ],

@@ -98,7 +98,7 @@ def accept(session: Session, token: str, name: str, now_ms: int) -> tables.Perso
 
 def _refuse_address(name: str) -> None:
     if "@" in name_key(name):
-        raise Refused("An e-mail address is a name only for whoever is invited under it; choose another name.")
+        raise Refused(_("An e-mail address is a name only for whoever is invited under it; choose another name."))
 
 
 def _usable(session: Session, token: str, now_ms: int) -> tables.Invitation:

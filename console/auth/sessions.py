@@ -58,7 +58,8 @@ def browser_in_words(user_agent: str) -> str:
     browser, system = (
         next((name for sign, name in known.items() if sign in user_agent), None) for known in (_BROWSERS, _SYSTEMS)
     )
-    return f"{browser or 'unknown browser'}{f' on {system}' if system else ''}"
+    named = browser or _("unknown browser")
+    return _("{browser} on {system}").format(browser=named, system=system) if system else named
 
 
 def cookie_name(port: int) -> str:

@@ -77,7 +77,19 @@ def list_studies(as_json: Json = False) -> None:
     if as_json:
         emit_json(rows)
         return
-    columns = ("study", "status", "comparison", "conditions", "tasks", "trials", "participants", "joined", "finished")
+    columns = (
+        "study",
+        "status",
+        "comparison",
+        "conditions",
+        "tasks",
+        "trials",
+        "participants",
+        "joined",
+        "finished",
+        "people",
+        "people_finished",
+    )
     show_table(rows, columns, empty="No studies yet. Begin with: inferact study example > pilot.yaml")
 
 

@@ -9,7 +9,7 @@ from console.language import COOKIE, ask_visitors, chosen_language, language, sp
 from console.settings import LANGUAGES, settings
 from console.web.widgets.page_language import say_language
 
-_CHOSEN = "language"
+_CHOSEN, _OF_STUDY = "language", "language_of_study"
 
 
 def follow_visitors() -> None:
@@ -19,6 +19,13 @@ def follow_visitors() -> None:
     # English is what Streamlit's page says of itself.
     if language() != "en" or chosen:
         say_language(language(), keep=bool(chosen))
+
+
+def follow_study(code: str | None) -> None:
+    """Makes this the tab's language where its participant chose none; None leaves it to their browser."""
+    st.session_state[_OF_STUDY] = code
+    if found := _language_of_visitor():
+        speak(found)
 
 
 def language_buttons() -> None:
@@ -39,5 +46,6 @@ def _language_of_visitor() -> str | None:
     if get_script_run_ctx(suppress_warning=True) is None:
         return None
     kept = st.session_state.get(_CHOSEN) or st.context.cookies.get(COOKIE)
-    accepted = st.context.headers.get("Accept-Language")
-    return chosen_language(*(text if isinstance(text, str) else None for text in (kept, accepted)))
+    given = kept, st.context.headers.get("Accept-Language"), st.session_state.get(_OF_STUDY)
+    # Where no browser is, Streamlit's own stand-in for one answers.
+    return chosen_language(*(text if isinstance(text, str) else None for text in given))

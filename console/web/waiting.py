@@ -6,17 +6,19 @@ import streamlit as st
 
 from console.auth.identity import Identity, Role
 from console.database import Session, now_ms
+from console.language import _, digits, gettext_noop
 from console.review import inbox
 from console.review.waiting_list import WaitingFilter, WaitingList
 from console.web.run_picker import choose_run
+from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.status import age
 from storage import tables
 from storage.tables import RunKind
 
 REVIEW, RUNS = "console/web/pages/review.py", "console/web/pages/runs.py"
-_ONLY = {"escalated": "Passed on", "mine": "Mine"}
-_LABELS = {"detector": "Detector", "environment": "Environment"}
+_ONLY = {"escalated": gettext_noop("Passed on"), "mine": gettext_noop("Mine")}
+_LABELS = {"detector": gettext_noop("Detector"), "environment": gettext_noop("Environment")}
 _FILTERS = ("find", "detector", "environment", "only")
 
 
@@ -29,14 +31,20 @@ def asked_for(detectors: list[str], environments: list[str], *, many: bool) -> W
     drawn = [name for name, known in choices.items() if len(known) > 1 or asked[name]]
     find, marks, *places = st.columns([4, 2, *(2 for _ in drawn)], vertical_alignment="bottom")
     with find:
-        text = st.text_input("Find", key="find", bind="query-params", placeholder="words of the task, action or reason")
+        hint = _("words of the task, action or reason")
+        text = st.text_input(_("Find"), key="find", bind="query-params", placeholder=hint)
     chosen: dict[str, tuple[str, ...]] = {}
     for name, place in zip(drawn, places, strict=True):
         with place:
-            chosen[name] = _choice(name, _LABELS[name], [*choices[name], *asked[name]])
+            chosen[name] = _choice(name, _(_LABELS[name]), [*choices[name], *asked[name]])
     with marks:
         only = st.pills(
-            "Only", list(_ONLY), key="only", selection_mode="multi", bind="query-params", format_func=_ONLY.__getitem__
+            _("Only"),
+            list(_ONLY),
+            key="only",
+            selection_mode="multi",
+            bind="query-params",
+            format_func=lambda name: _(_ONLY[name]),
         )
     return WaitingFilter(
         text, chosen.get("detector", ()), chosen.get("environment", ()), "escalated" in only, "mine" in only
@@ -45,7 +53,7 @@ def asked_for(detectors: list[str], environments: list[str], *, many: bool) -> W
 
 def _choice(name: str, label: str, known: list[str]) -> tuple[str, ...]:
     options = list(dict.fromkeys(known))
-    return tuple(st.multiselect(label, options, key=name, bind="query-params", placeholder="any"))
+    return tuple(st.multiselect(label, options, key=name, bind="query-params", placeholder=_("any")))
 
 
 def show_all() -> None:
@@ -63,45 +71,48 @@ def open_item(run: tables.Run, item: int | None) -> None:
 
 def headline_html(waiting: WaitingList, count: int, oldest_ms: int | None) -> str:
     """How much waits and since when, what of it is not for this reviewer, and what the filter hides, as HTML."""
-    said = f"<b>{count:,}</b> waiting"
-    said += f", the oldest for {age(now_ms() - oldest_ms)}." if oldest_ms else "."
+    words = _("{count} waiting, the oldest for {age}.") if oldest_ms else _("{count} waiting.")
+    said = [plain(words).format(count=f"<b>{digits(count)}</b>", age=age(now_ms() - (oldest_ms or 0)))]
     if waiting.answered:
-        said += f" You have answered {waiting.answered:,} of them; another reviewer is to."
+        words = _("You have answered {count} of them; another reviewer is to.")
+        said.append(plain(words).format(count=digits(waiting.answered)))
     if waiting.hidden:
-        said += f" <b>{waiting.matching:,}</b> match, the filter hides {waiting.hidden:,}."
+        words = plain(_("{matching} match, the filter hides {hidden}."))
+        said.append(words.format(matching=f"<b>{digits(waiting.matching)}</b>", hidden=digits(waiting.hidden)))
     elif waiting.offered:
-        said += " The next to be offered stands first."
-    return f'<div class="ia-waiting"><p>{said}</p></div>'
+        said.append(plain(_("The next to be offered stands first.")))
+    return f'<div class="ia-waiting"><p>{" ".join(said)}</p></div>'
 
 
 def show_nothing(session: Session, run: tables.Run, who: Identity, waiting: WaitingList, undecided: int) -> None:
     """Why the list is empty, and what to do next."""
     if waiting.hidden:
-        show_empty_state("Nothing matches", f"The filter hides all {waiting.hidden:,} that wait for you.")
-        st.button("Show all", key="show-all", on_click=show_all)
+        words = _("The filter hides all {count} that wait for you.").format(count=digits(waiting.hidden))
+        show_empty_state(_("Nothing matches"), words)
+        st.button(_("Show all"), key="show-all", on_click=show_all)
         return
     researcher = who.has(Role.RESEARCHER)
     unjudged = run.kind != RunKind.GATE and run.detector is None
-    show_empty_state("Nothing waits in this run", _why(session, run, waiting, undecided, researcher and unjudged))
+    show_empty_state(_("Nothing waits in this run"), _why(session, run, waiting, undecided, researcher and unjudged))
     with st.container(horizontal=True, horizontal_alignment="center", key="what-now"):
         if researcher and unjudged:
-            st.page_link(RUNS, label="Judge this run", query_params={"run": run.name})
+            st.page_link(RUNS, label=_("Judge this run"), query_params={"run": run.name})
         busiest = inbox.busiest_run(session)
         if busiest is not None and busiest.id != run.id and (more := inbox.waits(session, busiest)[0]):
-            label = f"{more:,} wait in another run"
+            label = _("{count} wait in another run").format(count=digits(more))
             st.button(label, key="elsewhere", type="primary", on_click=_go_to, args=(busiest.name,))
 
 
 def _why(session: Session, run: tables.Run, waiting: WaitingList, undecided: int, may_judge: bool) -> str:
     if waiting.answered:
-        return "You have answered all that waits; it needs another reviewer."
+        return _("You have answered all that waits; it needs another reviewer.")
     if undecided:
-        return "What is left is being reviewed by others; it comes back here if they put it down."
+        return _("What is left is being reviewed by others; it comes back here if they put it down.")
     if may_judge:
-        return "Have it judged on Runs: what a detector flags comes here."
+        return _("Have it judged on Runs: what a detector flags comes here.")
     if inbox.has_items(session, run):
-        return "Everything that was to be reviewed has its review. What comes next shows here by itself."
-    return "Nothing was to be reviewed so far. What is flagged or asked about shows here by itself."
+        return _("Everything that was to be reviewed has its review. What comes next shows here by itself.")
+    return _("Nothing was to be reviewed so far. What is flagged or asked about shows here by itself.")
 
 
 def _go_to(run_name: str) -> None:

@@ -102,7 +102,7 @@ def _next(connection: Connection) -> Iterator[tuple[int, str]]:
 
 
 def _words_of(body: str) -> tuple[str, ...] | None:
-    """The cells that SQL would make of the record, at half its cost; None where SQL must, for words it alone knows.
+    """The cells that SQL would make of the record, at two thirds of its cost; None for words that SQL must read.
 
     What leaves the index is named by SQL, so both must agree to the letter; they read NUL in their own ways.
     """

@@ -34,6 +34,7 @@ FURTHER = {
     "help?chapter=data": "Help",
 }
 STRANGERS = ("sign-in", "invite/{token}", "sessions", "join")
+REVIEWERS = (*STRANGERS, "home", "review?run=kettles", "answers?run=kettles", "people", "help")
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +99,18 @@ def faults_in(page, themes):
     return found
 
 
+def overflows(page):
+    """The narrow windows in which the page would have to be scrolled sideways: 200 % of 1280 px, and of 640 px."""
+    found, size = [], page.viewport_size
+    for width in (640, 320):
+        page.set_viewport_size({"width": width, "height": size["height"] // 2})
+        page.wait_for_timeout(150)
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth + 1"):
+            found.append(f"at {width} px it scrolls sideways")
+    page.set_viewport_size(size)
+    return found
+
+
 def study_faults(page, desk, settled, themes):
     """What axe finds at each stage of a participant's way, from the link to the code."""
     address, _token, _invited, study = desk
@@ -109,7 +122,7 @@ def study_faults(page, desk, settled, themes):
     while not seen or not is_over(seen[-1]):
         stage = shown(page, settled)
         if stage not in seen:
-            found[stage] = faults_in(page, themes)
+            found[stage] = faults_in(page, themes) + overflows(page)
         take_a_step(page, settled)
         seen.append(stage)
     return found
@@ -123,7 +136,22 @@ def refuse(visited):
 
 def test_axe_finds_nothing_on_any_page(desk, open_page, settled):
     page = open_page()
-    refuse({path: faults_in(page, THEMES) for path in open_all(page, desk, settled, TITLES)})
+    visited = {}
+    for path in open_all(page, desk, settled, TITLES):
+        visited[path] = faults_in(page, THEMES) + (overflows(page) if path in REVIEWERS else [])
+        if path.startswith("review"):
+            assert keys(page)["approve-"] == "A"
+            assert keys(page)["previous-"] == "K ArrowLeft"
+            assert page.locator("[role=status][aria-live=polite]").count()
+    refuse(visited)
+
+
+def keys(page):
+    """The keys that a screen reader is told of each button of the decision bar, by how its name begins."""
+    page.locator("[aria-keyshortcuts]").first.wait_for()
+    return page.evaluate("""Object.fromEntries([...document.querySelectorAll('[aria-keyshortcuts]')].map(each =>
+        [each.closest("[class*='st-key-']").className.match(/st-key-([a-z]+-)/)?.[1],
+         each.getAttribute("aria-keyshortcuts")]))""")
 
 
 def test_axe_finds_nothing_on_the_way_through_a_study(desk, open_page, settled):

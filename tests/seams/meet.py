@@ -28,6 +28,8 @@ source: {actor: seam-actor, environment: seam-world}
 tasks: 1
 trials: 1
 participants: {oracle: 1}
+questionnaires: {after: [seam-scale]}
+recruiting: {platform: seam, completion_url: "https://seam.example/done"}
 """
 COMMANDS = {
     "detectors": "detector list",

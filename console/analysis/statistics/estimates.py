@@ -137,4 +137,5 @@ def quiet() -> Iterator[None]:
 
 
 def _negligible(error: float, size: float) -> bool:
-    return error <= 1e-12 * max(abs(size), 1e-12)
+    # Figures are shares, logarithms and seconds: what lies that near 0 is the rounding of an exact 0.
+    return error <= 1e-12 * max(abs(size), 1.0)

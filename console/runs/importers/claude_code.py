@@ -25,6 +25,7 @@ _BOOKKEEPING = frozenset(
 _REFUSALS = ("The user doesn't want to proceed with this tool use", "The user doesn't want to take this action")
 _SAID = "the user said:"
 _BY = "the user of the session"
+_REPEATED = frozenset({"toolUseResult", "snapshot"})
 _FACTS = ("cwd", "version", "gitBranch")
 
 
@@ -38,12 +39,13 @@ def recognises(path: Path, head: bytes) -> bool:
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The sessions, their rewound branches and their subagents, each a trajectory; no call stands in two of them."""
     records = ((_session(one.value), one.line, _told(one.value)) for one in objects(path, progress))
-    for session, events in grouped(records):
+    for session, events in grouped(records, path):
         yield from _Session(path, session, events).entries()
 
 
 def _told(value: dict[str, Any]) -> dict[str, Any]:
-    """The event, that of a subagent which its session tells as progress taken out."""
+    """The event without what it repeats, and that of a subagent which its session tells as progress taken out."""
+    value = {name: held for name, held in value.items() if name not in _REPEATED}
     data = plain_object(value.get("data"))
     held = plain_object(data.get("message"))
     if value.get("type") != "progress" or not isinstance(held.get("message"), dict):

@@ -38,7 +38,7 @@ def recognises(path: Path, head: bytes) -> bool:
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The traces; raises UnreadableFile at a record without a list of observations."""
     if base_of(outline(beginning_of(path, HEAD_BYTES)), *_MARKS) is None:
-        for trace, rows in grouped(_rows(path, progress)):
+        for trace, rows in grouped(_rows(path, progress), path):
             yield _entry(path, Record(rows[0].line, {"id": trace, "observations": [one.value for one in rows]}))
         return
     for record in objects(path, progress, *_MARKS):

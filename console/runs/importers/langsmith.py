@@ -31,7 +31,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The traces, each a trajectory."""
-    for trace, records in grouped(_runs(path, progress)):
+    for trace, records in grouped(_runs(path, progress), path):
         yield _entry(path, trace, records)
 
 

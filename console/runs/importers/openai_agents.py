@@ -27,7 +27,7 @@ def recognises(path: Path, head: bytes) -> bool:
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The traces, each a trajectory."""
-    for trace, found in grouped(_records(path, progress)):
+    for trace, found in grouped(_records(path, progress), path):
         yield _entry(path, trace, found)
 
 

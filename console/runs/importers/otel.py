@@ -48,7 +48,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         for record in objects(path, progress, *_MARKS)
         for span in _spans(record.value)
     )
-    for trace_id, records in grouped(spans):
+    for trace_id, records in grouped(spans, path):
         intake = Intake(path, records[0].line)
         facts = [(one, _attributes(one.value)) for one in records]
         agents = {str(one.value.get("spanId")): _agent(attributes) for one, attributes in facts}

@@ -79,7 +79,7 @@ async def show_consent(site: Site, request: Request) -> Response:
     secret = secret_of(request.cookies.get(participant_cookie_name(site.port)))
     told = await asyncio.to_thread(_consent, secret) if secret else None
     if told is None:
-        return notice("Nothing here", "Only a participant of a study has a consent to look at.", 404)
+        return notice(_("Nothing here"), _("Only a participant of a study has a consent to look at."), 404)
     saved = "save" in request.query_params
     response = page("consent", **told, style=bytes(style().body).decode() if saved else "")
     if saved:

@@ -11,7 +11,6 @@ from console.analysis.statistics.reviewer_agreement import cohen_of_pairs
 from console.studies.analysis.frames import Frames, cells, first_labels, groups, own, table
 from console.studies.analysis.parts import read_analysis
 
-EVERYBODY = "everybody"
 MOST = 12
 """Reviewers; the pairs of more are too many to read."""
 
@@ -22,7 +21,7 @@ _RESAMPLES = 200
 
 
 def agreement(frames: Frames) -> pd.DataFrame:
-    """Every measure of agreement of people, of simulated reviewers, and of everybody, on trial 0."""
+    """Every measure of agreement of people, and of simulated reviewers, on trial 0."""
     rows = [
         {"reviewers": name, "measure": measure, **cells(found, "value")}
         for name, ratings in _ratings(frames)
@@ -41,11 +40,7 @@ def pairs(frames: Frames) -> pd.DataFrame:
 
 
 def _ratings(frames: Frames) -> Iterator[tuple[str, pd.DataFrame]]:
-    shared = _shared(frames)
-    parts = list(groups(shared))
-    yield from parts
-    if len(parts) > 1:
-        yield EVERYBODY, shared
+    yield from groups(_shared(frames))
 
 
 def _shared(frames: Frames) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from console.actors import ACTORS
+from console.settings import LANGUAGES
 from console.studies.design.asking import Debriefing, Exclusions, Questionnaires
 from console.studies.design.factors import FACTORS
 from console.studies.design.instruments import Instrument, shelf
@@ -202,6 +203,8 @@ class Design(DesignPart):
     conditions: tuple[GivenCondition, ...] = ()
     estimands: Estimands = Estimands()
     participants: Participants = Participants()
+    language: str | None = None
+    """The language of the pages around the design's own texts; by default each person's browser says which."""
     consent: Consent = Consent()
     demographics: tuple[IntakeQuestion, ...] = ()
     instructions: str = ""
@@ -227,6 +230,13 @@ class Design(DesignPart):
         if text is None or (isinstance(text, str) and re.fullmatch(r"\d{1,9}|(\d{1,2}(\.\d+)?|100)%", text, re.ASCII)):
             return text
         raise ValueError("must be a whole number such as 10 or a percentage such as 50%")
+
+    @field_validator("language")
+    @classmethod
+    def _has_a_catalogue(cls, code: str | None) -> str | None:
+        if code is not None and code not in LANGUAGES:
+            raise ValueError(f"must be {', '.join(LANGUAGES)} or left out, not {code[:40]!r}")
+        return code
 
     @field_validator("factors", mode="before")
     @classmethod

@@ -78,6 +78,7 @@ def fingerprint(design: Design, places: Sequence[PlannedCondition]) -> str:
 
 
 _CAME_LATER = (
+    "language",
     "halted_free",
     "same_tasks",
     "washout_hours",
@@ -99,6 +100,9 @@ def _without_unset(design: Design) -> dict[str, Any]:
             del told[name]
     if not design.consent.version:
         del told["consent"]["version"]
+    for name in ("unflagged_good", "unflagged_bad", "audited"):
+        if not told["checks"][name]:
+            del told["checks"][name]
     for question in told["demographics"]:
         if not question["screens_out"]:
             del question["screens_out"]

@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
+from console.language import _, digits, gettext_noop
 from console.runs.current_decisions import is_current
 from console.studies.design import Design
 from console.studies.design.asking import Moment
@@ -125,12 +126,12 @@ def rate(participant_id: int, decision_id: int, level: int) -> None:
         refuse_unless_open(study)
         points = design_of(study).confidence
         if not 1 <= level <= points:
-            raise BadInput(f"Choose a number from 1 to {points}.")
+            raise BadInput(_("Choose a number from 1 to {most}.").format(most=points))
         decision = session.get(tables.Decision, decision_id)
         item = session.get(tables.Item, decision.item_id) if decision else None
         run = session.get(tables.Run, item.run_id) if item else None
         if decision is None or run is None or (run.study_id, decision.reviewer) != (study.id, participant.code):
-            raise Refused("That decision is not one of yours; reload the page.")
+            raise Refused(_("That decision is not one of yours; reload the page."))
         if session.get(tables.Confidence, decision_id) is None:
             kept = {"participant_id": participant_id, "level": level, "at_ms": now_ms()}
             session.add(tables.Confidence(decision_id=decision_id, **kept))
@@ -177,16 +178,20 @@ def _finish(participant: tables.Participant) -> None:
 
 def _last_question(design: Design) -> Instrument:
     words = InstrumentItem(key=DEBRIEFING, question=design.debriefing.question, kind="text", required=False)
-    return Instrument(name=DEBRIEFING, title="One last question", items=(words,))
+    return Instrument(name=DEBRIEFING, title=gettext_noop("One last question"), items=(words,))
 
 
 def _checked(instrument: Instrument, item: InstrumentItem, answer: str) -> str:
     if not answer:
         if item.required:
-            raise BadInput(f"Please answer: {item.question}")
+            raise BadInput(_("Please answer: {question}").format(question=item.question))
         return ""
     if len(answer) > MOST_CHARACTERS:
-        raise BadInput(f"Keep it under {MOST_CHARACTERS:,} characters: {item.question}")
+        raise BadInput(
+            _("Keep it under {most} characters: {question}").format(
+                most=digits(MOST_CHARACTERS), question=item.question
+            )
+        )
     if item.kind != "text" and answer not in answers_to(instrument, item):
-        raise BadInput(f"Choose one of the answers offered: {item.question}")
+        raise BadInput(_("Choose one of the answers offered: {question}").format(question=item.question))
     return answer

@@ -13,6 +13,7 @@ from console.auth.kept_secrets import kept_secret
 from console.auth.tokens import new_token, token_hash
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
+from console.language import _
 from console.runs import audit_log
 from console.studies.design.platforms import PLATFORMS
 from console.studies.design.recruiting import outside_id_in
@@ -51,11 +52,11 @@ def study_of(session: Session, arrival: Arrival) -> tuple[tables.Study, tables.S
         statement = select(invitation).where(invitation.token == token_hash(arrival.invitation)).with_for_update()
         invited = session.exec(statement).first()
         if invited is None:
-            raise BadInput("This link opens no place in a study; look whether you have all of it.")
+            raise BadInput(_("This link opens no place in a study; look whether you have all of it."))
         return session.get_one(tables.Study, invited.study_id), invited
     study = session.exec(select(tables.Study).where(tables.Study.join_code == written(arrival.code))).first()
     if study is None:
-        raise BadInput("No study has this code; look at the link or the code that you were given once more.")
+        raise BadInput(_("No study has this code; look at the link or the code that you were given once more."))
     return study, None
 
 
@@ -67,17 +68,15 @@ def admitted(
     platform, pseudonym = recruiting.of_platform, pseudonym_of(study, arrival.given)
     if invited is not None:
         if invited.participant_id is not None:
-            raise Refused("This link has opened its place already; go on in the browser in which it was opened.")
+            raise Refused(_("This link has opened its place already; go on in the browser in which it was opened."))
     elif platform is not None and pseudonym is None:
         if set(arrival.given.values()) & {*platform.preview}:
-            raise Refused(
-                f"This is only a preview on {platform.title}; accept the task there, then open its link again."
-            )
-        raise Refused(
-            f"This study takes people from {platform.title}; open its link there, so that your id comes along."
-        )
+            preview = _("This is only a preview on {platform}; accept the task there, then open its link again.")
+            raise Refused(preview.format(platform=platform.title))
+        elsewhere = _("This study takes people from {platform}; open its link there, so that your id comes along.")
+        raise Refused(elsewhere.format(platform=platform.title))
     elif recruiting.by_invitation and platform is None:
-        raise Refused("This study takes people by personal links alone; open the one that you were sent.")
+        raise Refused(_("This study takes people by personal links alone; open the one that you were sent."))
     if pseudonym is not None:
         _refuse_second_place(session, study, pseudonym)
     return pseudonym
@@ -142,8 +141,8 @@ def _refuse_second_place(session: Session, study: tables.Study, pseudonym: str) 
     if found is None:
         return
     if found.stage in (ParticipantStage.FINISHED, ParticipantStage.SCREENED_OUT):
-        raise Refused("You have come to this study before; each person has one place in it.")
-    raise Refused("You have a place in this study already; go on in the browser in which you began.")
+        raise Refused(_("You have come to this study before; each person has one place in it."))
+    raise Refused(_("You have a place in this study already; go on in the browser in which you began."))
 
 
 def invitations(session: Session, study: tables.Study) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors.random import RANDOM
 from console.environments.environment import TaskSpec
 from console.errors import ConsoleError, Refused
+from console.language import _, gettext_noop
 from console.review import decisions
 from console.review.blinding import HIDDEN
 from console.runs import audit_log
@@ -43,8 +44,8 @@ from storage.tables import AssignmentStatus, ItemStatus, RunKind
 Progress = Callable[[int, int], None]
 """Called with (trials played, trials to play)."""
 
-AT_WORK = "The agents are already at work on this; wait a moment."
-_CUT_OFF = "The agents could not go on just now. What you decided is kept; try again in a minute."
+AT_WORK = gettext_noop("The agents are already at work on this; wait a moment.")
+_CUT_OFF = gettext_noop("The agents could not go on just now. What you decided is kept; try again in a minute.")
 HELD_UP = "study held up"
 """The event that says for the researcher why agents could not go on."""
 
@@ -125,7 +126,7 @@ def play(run: tables.Run, live: Callable[..., Advance], progress: Progress | Non
                 report.queued += replay.judge_replay(run.name, run.detector or "rules")
     if report.interrupted:
         _note(run, " ".join(report.problems))
-        raise Refused(_CUT_OFF)
+        raise Refused(_(_CUT_OFF))
     return report
 
 
@@ -159,9 +160,9 @@ def _in_their_words(run: tables.Run) -> Iterator[None]:
         yield
     except ConsoleError as refusal:
         if is_busy(run):
-            raise Refused(AT_WORK) from refusal
+            raise Refused(_(AT_WORK)) from refusal
         _note(run, str(refusal))
-        raise Refused(_CUT_OFF) from refusal
+        raise Refused(_(_CUT_OFF)) from refusal
 
 
 def _note(run: tables.Run, problem: str) -> None:

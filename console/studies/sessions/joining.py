@@ -13,6 +13,7 @@ from sqlmodel import Session, col, func, select
 from console.auth.tokens import new_token, token_hash
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
+from console.language import _, digits
 from console.studies.design import Design
 from console.studies.design.model import IntakeQuestion
 from console.studies.sessions.arrivals import Arrival, admitted, forget_arrival, is_somebody_else, study_of, written
@@ -53,7 +54,7 @@ def join(code: str, arrival: Arrival | None = None) -> Joined:
             statement.order_by(col(participant.number), col(participant.id)).limit(1).with_for_update(skip_locked=True)
         ).first()
         if place is None:
-            raise Refused("Every place in this study is taken; thank you for your interest.")
+            raise Refused(_("Every place in this study is taken; thank you for your interest."))
         secret = take(place, design_of(study))
         place.outside_id = outside_id
         session.add(place)
@@ -178,21 +179,25 @@ def _is_at(participant: tables.Participant, study: tables.Study, stage: Particip
     if now is stage:
         return True
     if now not in (*ORDER, *WITHIN):
-        raise Refused("You have left the study, so there is nothing more to do here.")
+        raise Refused(_("You have left the study, so there is nothing more to do here."))
     if now not in WITHIN and ORDER.index(now) < ORDER.index(stage):
-        raise Refused("Something comes before this; reload the page to see what.")
+        raise Refused(_("Something comes before this; reload the page to see what."))
     return False
 
 
 def _checked(question: IntakeQuestion, answer: str) -> str:
     if not answer:
         if question.required:
-            raise BadInput(f"Please answer: {question.question}")
+            raise BadInput(_("Please answer: {question}").format(question=question.question))
         return ""
     if len(answer) > _MOST_CHARACTERS:
-        raise BadInput(f"Keep it under {_MOST_CHARACTERS:,} characters: {question.question}")
+        raise BadInput(
+            _("Keep it under {most} characters: {question}").format(
+                most=digits(_MOST_CHARACTERS), question=question.question
+            )
+        )
     if question.kind == "choice" and answer not in question.choices:
-        raise BadInput(f"Choose one of the answers offered: {question.question}")
+        raise BadInput(_("Choose one of the answers offered: {question}").format(question=question.question))
     if question.kind == "number":
         _number(question, answer)
     return answer
@@ -204,4 +209,4 @@ def _number(question: IntakeQuestion, answer: str) -> None:
     except ValueError:
         finite = False
     if not finite:
-        raise BadInput(f"Give a number: {question.question}")
+        raise BadInput(_("Give a number: {question}").format(question=question.question))

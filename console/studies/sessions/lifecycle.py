@@ -22,7 +22,7 @@ from console.studies.sessions.first_trials import known_tasks
 from console.studies.sessions.known_items import share_out
 from console.studies.sessions.stages import NOT_IN, letters
 from storage import tables
-from storage.tables import StudyStatus
+from storage.tables import ParticipantKind, StudyStatus
 
 _CREATED = "study created"
 _MAY_BECOME = {
@@ -185,6 +185,7 @@ def summary(session: Session, study: tables.Study) -> dict[str, Any]:
     counted = select(func.count(col(person.id)), func.count(col(person.joined_ms)), func.count(col(person.finished_ms)))
     ours = (person.study_id == study.id, col(person.stage).not_in(NOT_IN))
     places, joined, finished = session.exec(counted.where(*ours)).one()
+    people = session.exec(counted.where(*ours, person.kind == ParticipantKind.HUMAN)).one()
     return {
         "study": study.name,
         "status": study.status,
@@ -197,6 +198,7 @@ def summary(session: Session, study: tables.Study) -> dict[str, Any]:
         "finished": finished,
         "join_code": study.join_code,
         "created_at": runs.iso(study.created_ms),
+        **dict(zip(("people", "people_joined", "people_finished"), people, strict=True)),
     }
 
 

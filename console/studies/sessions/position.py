@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sqlmodel import Session, col, func, select
 
 from console.database import review_queue
+from console.language import _, gettext_noop
 from console.review import decisions
 from console.studies.design import Design
 from console.studies.design.asking import Moment
@@ -23,7 +24,9 @@ from storage.tables import AssignmentStatus, ParticipantKind, SlotStatus
 
 _MINUTE_MS = 60_000
 _BEFORE = (ParticipantStage.CONSENT, ParticipantStage.QUESTIONS, ParticipantStage.INSTRUCTIONS)
-TOO_EARLY = "The next part comes later, so that this one has faded by then. You may close this page and come back."
+TOO_EARLY = gettext_noop(
+    "The next part comes later, so that this one has faded by then. You may close this page and come back."
+)
 OVER = (ParticipantStage.FINISHED, *NOT_IN, ParticipantStage.WITHDRAWN)
 
 
@@ -134,7 +137,7 @@ def _working(session: Session, base: Position, participant: tables.Participant, 
         washed_out = washout_end(base.design, participant, rows)
         rested = break_end(base.design, rows, answering.latest_ms(session, participant.id))
         if (until := max(rested, washed_out)) > at_ms:
-            return replace(base, kind="break", until_ms=until, sentence=TOO_EARLY if washed_out > at_ms else "")
+            return replace(base, kind="break", until_ms=until, sentence=_(TOO_EARLY) if washed_out > at_ms else "")
     if now.status == AssignmentStatus.WAITING or now.run_id is None:
         return replace(base, kind="introduction")
     return _in_condition(session, base, participant, now, at_ms)

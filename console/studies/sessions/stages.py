@@ -9,6 +9,7 @@ from enum import StrEnum
 from sqlmodel import Session, col, select
 
 from console.errors import Refused, Unknown
+from console.language import _, gettext_noop
 from console.studies.design import Design
 from storage import tables
 from storage.tables import AssignmentStatus, StudyStatus
@@ -55,9 +56,9 @@ NOT_IN = (ParticipantStage.DECLINED, ParticipantStage.SCREENED_OUT)
 """Whose place went to a free row of its own, so that theirs counts as none."""
 
 _NOT_OPEN = {
-    StudyStatus.DRAFT: "The study has not begun yet; come back when you are told that it is open.",
-    StudyStatus.PAUSED: "The study is paused; what you have done is kept, come back later.",
-    StudyStatus.CLOSED: "The study is closed; what you have done is kept, thank you.",
+    StudyStatus.DRAFT: gettext_noop("The study has not begun yet; come back when you are told that it is open."),
+    StudyStatus.PAUSED: gettext_noop("The study is paused; what you have done is kept, come back later."),
+    StudyStatus.CLOSED: gettext_noop("The study is closed; what you have done is kept, thank you."),
 }
 
 
@@ -80,7 +81,7 @@ def after(design: Design, stage: ParticipantStage) -> ParticipantStage:
 
 def not_open(study: tables.Study) -> str:
     """Why nobody can go on in the study, as a sentence; empty where they can."""
-    return _NOT_OPEN.get(StudyStatus(study.status), "")
+    return _(_NOT_OPEN.get(StudyStatus(study.status), ""))
 
 
 def locked(session: Session, participant_id: int) -> tuple[tables.Participant, tables.Study]:

@@ -8,6 +8,7 @@ from sqlmodel import Session
 
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused, Unknown
+from console.language import _
 from console.review import decisions
 from console.studies.sessions import condition_run, next_item, seeded_items
 from console.studies.sessions.answering import end_part, leave_part
@@ -62,7 +63,7 @@ def begin(participant_id: int, progress: Progress | None = None) -> None:
     """Begins the condition that was introduced: its agents play their first trials. Ends a break."""
     end_break(participant_id)
     with reading() as session:
-        _, rows = _ahead(session, participant_id)
+        _who, rows = _ahead(session, participant_id)
     now = current_assignment(rows)
     if now is None:
         return
@@ -87,7 +88,7 @@ def hand_over(participant_id: int, progress: Progress | None = None) -> None:
         run = session.get(tables.Run, now.run_id) if now and now.run_id else None
         fresh = now if run and not is_playing(run) else None
         if fresh and run and next_item.items_ahead(session, participant.code, fresh, run):
-            raise Refused("This round still has items for you; the agents come next.")
+            raise Refused(_("This round still has items for you; the agents come next."))
     if now is None:
         _go_on(participant_id)
     elif not is_attended(now):
@@ -103,7 +104,7 @@ def end_break(participant_id: int) -> None:
         refuse_unless_open(study)
         if participant.stage == ParticipantStage.BREAK:
             if washout_end(design_of(study), participant, assignments(session, participant_id)) > now_ms():
-                raise Refused(TOO_EARLY)
+                raise Refused(_(TOO_EARLY))
             participant.stage = ParticipantStage.WORKING
             session.add(participant)
 
@@ -129,17 +130,18 @@ def own_claim(session: Session, participant: tables.Participant, item_id: int) -
     """The participant's claim on an item of their own runs; raises Refused for any other item."""
     item = session.get(tables.Item, item_id)
     if item is None or item.run_id not in own_runs(session, participant):
-        raise Refused("That item is not one of yours; reload the page.")
+        raise Refused(_("That item is not one of yours; reload the page."))
     return decisions.claim_of(session, item_id, participant.code)
 
 
 def refuse_late(session: Session, participant: tables.Participant) -> None:
     """Raises Refused, in words for the participant, for what comes after the study was stopped or over for them."""
     if participant.stage in OVER:
-        raise Refused("Your part in the study is over, so this was not recorded.")
+        raise Refused(_("Your part in the study is over, so this was not recorded."))
     study = session.get_one(tables.Study, participant.study_id)
     if study.status != StudyStatus.OPEN:
-        raise Refused(f"The study was {study.status} meanwhile, so this was not recorded; your words are kept.")
+        was = _("The study was {status} meanwhile, so this was not recorded; your words are kept.")
+        raise Refused(was.format(status=_(study.status)))
 
 
 def own_runs(session: Session, participant: tables.Participant) -> tuple[int, ...]:
@@ -155,10 +157,10 @@ def _ahead(session: Session, participant_id: int) -> tuple[tables.Participant, l
     if participant is None:
         raise Unknown("participant", participant_id)
     if participant.stage in OVER:
-        raise Refused("There is nothing more to do here; thank you.")
+        raise Refused(_("There is nothing more to do here; thank you."))
     refuse_unless_open(session.get_one(tables.Study, participant.study_id))
     if participant.stage not in (ParticipantStage.WORKING, ParticipantStage.BREAK):
-        raise Refused("Something comes before this; reload the page to see what.")
+        raise Refused(_("Something comes before this; reload the page to see what."))
     return participant, [row for row in assignments(session, participant_id) if is_open(row)]
 
 

@@ -12,6 +12,7 @@ from sqlmodel import Session, col, func, select
 from console.auth.origin import By, Door
 from console.database import database_url, now_ms, reading, writing
 from console.errors import ConsoleError, Refused, Unknown
+from console.language import _
 from console.runs import audit_log
 from console.runs.trajectory_rows import task_spec
 from console.studies.sessions import joining, next_item
@@ -174,7 +175,7 @@ def _still(runs: Sequence[tables.Run]) -> Iterator[None]:
             try:
                 held.enter_context(alone(run))
             except ConsoleError as busy:
-                raise Refused("The agents are at work just now; withdraw again in a moment.") from busy
+                raise Refused(_("The agents are at work just now; withdraw again in a moment.")) from busy
         yield
 
 

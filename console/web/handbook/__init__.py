@@ -6,15 +6,16 @@ from functools import cache
 from importlib.resources import files
 
 from console.data_files import read_data
+from console.language import gettext_noop
 from console.runs.export import KINDS
 
 CHAPTERS = {
-    "reviewer": "Reviewer",
-    "researcher": "Researcher",
-    "developer": "Agent developer",
-    "operator": "Operator",
-    "figures": "What was measured",
-    "data": "Data dictionary",
+    "reviewer": gettext_noop("Reviewer"),
+    "researcher": gettext_noop("Researcher"),
+    "developer": gettext_noop("Agent developer"),
+    "operator": gettext_noop("Operator"),
+    "figures": gettext_noop("What was measured"),
+    "data": gettext_noop("Data dictionary"),
 }
 """The chapters' titles by the name that stands in the address; the last one is made from the code."""
 

@@ -26,7 +26,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 st.segmented_control(
     _("Chapter"),
     list(CHAPTERS),
-    format_func=CHAPTERS.__getitem__,
+    format_func=lambda name: _(CHAPTERS[name]),
     key="chapter",
     default=opened,
     required=True,

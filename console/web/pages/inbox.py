@@ -7,12 +7,14 @@ import streamlit as st
 from console import runs
 from console.auth.identity import Role
 from console.database import now_ms, reading
+from console.language import _, gettext_noop
 from console.review import aftermath, inbox
 from console.review.waiting_list import choices, waiting_list
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import current_identity
 from console.web.waiting import RUNS, asked_for, headline_html, open_item, show_nothing
 from console.web.widgets.arrival_watch import show_count, watch_arrivals
+from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.preference_cookie import set_cookie
 from console.web.widgets.status import show_budget_meter
@@ -20,14 +22,29 @@ from console.web.widgets.waiting_rows import show_waiting_rows
 
 _COOKIE = "ia_tour"
 _CARDS = (
-    ("What waits", "Agents were stopped before something final. The most doubtful one stands first in this list."),
-    ("Review next", "Opens one: what the user asked, what the agent is about to do, why it was flagged, its steps."),
     (
-        "One key decides",
-        "A approves, X rejects, 1 to 7 say why, Ctrl+Enter rejects with your words. U takes it back, ? lists the keys.",
+        gettext_noop("What waits"),
+        gettext_noop("Agents were stopped before something final. The most doubtful one stands first in this list."),
     ),
-    ("A budget", "Each review costs one inspection. The bar below shows what is left of this trial's."),
-    ("Then they try again", "The agents read your reasons and words. “My answers” shows what came of them."),
+    (
+        gettext_noop("Review next"),
+        gettext_noop("Opens one: what the user asked, what the agent is about to do, why it was flagged, its steps."),
+    ),
+    (
+        gettext_noop("One key decides"),
+        gettext_noop(
+            "A approves, X rejects, 1 to 7 say why, Ctrl+Enter rejects with your words. U takes it back, "
+            "? lists the keys."
+        ),
+    ),
+    (
+        gettext_noop("A budget"),
+        gettext_noop("Each review costs one inspection. The bar below shows what is left of this trial's."),
+    ),
+    (
+        gettext_noop("Then they try again"),
+        gettext_noop("The agents read your reasons and words. “My answers” shows what came of them."),
+    ),
 )
 
 
@@ -38,12 +55,11 @@ def show_tour() -> None:
         return
     if st.context.cookies.get(_COOKIE) == "done":
         return
-    cards = "".join(f"<li><b>{title}</b><span>{words}</span></li>" for title, words in _CARDS)
+    cards = "".join(f"<li><b>{plain(_(title))}</b><span>{plain(_(words))}</span></li>" for title, words in _CARDS)
     with st.container(key="ia-tour"):
-        st.html(
-            f'<section aria-label="A one-minute tour"><h2>One minute to know your way</h2><ol>{cards}</ol></section>'
-        )
-        st.button("Got it", key="tour-done", type="tertiary", on_click=_dismiss_tour)
+        label, heading = plain(_("A one-minute tour")), plain(_("One minute to know your way"))
+        st.html(f'<section aria-label="{label}"><h2>{heading}</h2><ol>{cards}</ol></section>')
+        st.button(_("Got it"), key="tour-done", type="tertiary", on_click=_dismiss_tour)
 
 
 def _dismiss_tour() -> None:
@@ -56,15 +72,17 @@ with reading() as session:
     names = [one.name for one in runs.every(session)]
     pulse = inbox.pulse(session, run.id or 0) if run else None
 
-show_count("Inbox", pulse.waiting if pulse else 0)
-st.title("Inbox")
+show_count(_("Inbox"), pulse.waiting if pulse else 0)
+st.title(_("Inbox"))
 if run is None or pulse is None or identity is None:
     if identity and identity.has(Role.RESEARCHER):
-        show_empty_state("No runs yet", "Import a log of an agent to fill the queue.")
-        st.page_link(RUNS, label="Import a log")
+        show_empty_state(_("No runs yet"), _("Import a log of an agent to fill the queue."))
+        st.page_link(RUNS, label=_("Import a log"))
     else:
-        show_empty_state("Nothing to review yet", "The researcher has not started a run. This page fills by itself.")
-    watch_arrivals("Inbox", None, None)
+        show_empty_state(
+            _("Nothing to review yet"), _("The researcher has not started a run. This page fills by itself.")
+        )
+    watch_arrivals(_("Inbox"), None, None)
     st.stop()
 if pulse.waiting:
     show_tour()
@@ -85,29 +103,31 @@ with reading() as session:
 with meters:
     for trial, budget in budgets.items():
         if budget["used"] or budget["cap"] is not None or trial == max(budgets):
-            label = f"Trial {trial}" if len(budgets) > 1 else "Inspections"
+            label = _("Trial {trial}").format(trial=trial) if len(budgets) > 1 else ""
             show_budget_meter(budget["cap"], budget["used"] or 0, label=label)
 with go:
-    words = "Review the first" if wanted.is_set else "Review next"
+    words = _("Review the first") if wanted.is_set else _("Review next")
     if st.button(words, key="review-next", type="primary", width="stretch", disabled=not waiting.offered):
         open_item(run, waiting.offered[0].item.id if wanted.is_set else None)
 
 if mine:
-    pace = f", {seconds:.0f} s each" if seconds is not None else ""
-    st.caption(f"You have reviewed {mine} here{pace}.")
+    reviewed = _("You have reviewed {count} here.")
+    if seconds is not None:
+        reviewed = _("You have reviewed {count} here, {seconds} s each.")
+    st.caption(reviewed.format(count=mine, seconds=f"{seconds or 0:.0f}"))
 if tally:
     with st.container(horizontal=True, vertical_alignment="center", key="tally"):
         st.caption(tally.in_words)
-        st.page_link("console/web/pages/answers.py", label="What came of them", query_params={"run": run.name})
+        st.page_link("console/web/pages/answers.py", label=_("What came of them"), query_params={"run": run.name})
 notices = st.container()
 if waiting.matching:
     st.html(headline_html(waiting, count, oldest))
     if pressed := show_waiting_rows(waiting, waiters, run.name, now_ms()):
         open_item(run, pressed)
     if waiting.beyond and identity.has(Role.RESEARCHER):
-        st.page_link(RUNS, label="Raise the budget on Runs", query_params={"run": run.name})
+        st.page_link(RUNS, label=_("Raise the budget on Runs"), query_params={"run": run.name})
 else:
     with reading() as session:
         show_nothing(session, run, identity, waiting, pulse.undecided)
 with notices:
-    watch_arrivals("Inbox", run.id, pulse, offers=True)
+    watch_arrivals(_("Inbox"), run.id, pulse, offers=True)

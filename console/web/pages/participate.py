@@ -9,6 +9,7 @@ from console.studies.sessions import steps
 from console.studies.sessions.position import Position
 from console.web.participant import item, join_leave, onboarding, questionnaires, session, stages
 from console.web.review import actions
+from console.web.visitor_language import follow_study
 from storage import tables
 
 _ITEMS = ("review", "probe", "practice")
@@ -47,6 +48,7 @@ def _show(who: tables.Participant) -> None:
     session.signal_presence(who)
     position = steps.where(who.id or 0)
     st.session_state["shown_kind"], st.session_state["participant_id"] = position.kind, who.id
+    follow_study(position.design.language if position.design else None)
     draw = _stages(position, who)[position.kind]
     leaving = join_leave.is_leaving()
     if position.kind not in _OUTSIDE and not leaving:

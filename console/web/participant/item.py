@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from console.database import reading, review_queue
+from console.language import _, gettext_noop
 from console.review import blinding, decisions
 from console.studies.sessions import steps
 from console.studies.sessions.page_events import IDLE_S
@@ -20,7 +21,7 @@ from console.web.widgets.trial_history import show_earlier_trials
 from storage import tables
 from storage.queue import Claim
 
-_RIGHT = {Label.ALIGNED: "Approve", Label.MISALIGNED: "Reject"}
+_RIGHT = {Label.ALIGNED: gettext_noop("Approve"), Label.MISALIGNED: gettext_noop("Reject")}
 
 
 def item(position: Position, code: str) -> None:
@@ -43,9 +44,9 @@ def item(position: Position, code: str) -> None:
     else:
         actions.mark_shown(claim.item_id, view.presentation, view.draft)
         decision_bar.bar(claim, run, view.draft, escalates=False)
-        if position.design:
-            watch_page(claim.item_id, idle_s=IDLE_S, traced=position.design.interaction_trace)
     draw_further_steps()
+    if not back and position.design:
+        watch_page(claim.item_id, idle_s=IDLE_S, traced=position.design.interaction_trace)
 
 
 def practice(position: Position, code: str) -> None:
@@ -54,7 +55,7 @@ def practice(position: Position, code: str) -> None:
         return
     own_items.set_reviewed_runs(position.run.id)
     view = _plain_view(position.claim, position.run, code)
-    above = progress_html(f"Practice {position.item} of {position.items}", "Nothing that you decide here counts")
+    above = progress_html(_practice(position), _("Nothing that you decide here counts"))
     whole = actions.shows_whole_action(position.claim.item_id, view.presentation.action)
     draw_further_steps = show_presentation(view.presentation, above + actions.flash_html(), action_whole=whole)
     actions.mark_shown(position.claim.item_id, view.presentation, view.draft)
@@ -69,12 +70,15 @@ def practice_answer(position: Position, code: str, participant_id: int) -> None:
     right = Label(position.probe.expected)
     given = position.answer
     agrees = given.label == right
-    st.html(
-        head_html("That is right" if agrees else "Look again", over=f"Practice {position.item} of {position.items}")
-    )
-    st.html(explained_html(given.decision.capitalize(), _RIGHT[right], position.probe.explanation, agrees=agrees))
-    continue_button("Continue", f"continue-{position.item}", steps.acknowledge, participant_id)
+    st.html(head_html(_("That is right") if agrees else _("Look again"), over=_practice(position)))
+    own = _(given.decision).capitalize()
+    st.html(explained_html(own, _(_RIGHT[right]), position.probe.explanation, agrees=agrees))
+    continue_button(_("Continue"), f"continue-{position.item}", steps.acknowledge, participant_id)
     st.html(presentation_html(_plain_view(position.claim, position.run, code).presentation))
+
+
+def _practice(position: Position) -> str:
+    return _("Practice {number} of {count}").format(number=position.item, count=position.items)
 
 
 def _plain_view(claim: Claim, run: tables.Run, code: str) -> blinding.ReviewView:
@@ -88,4 +92,6 @@ def line_html(position: Position) -> str:
     """The line above an item: its number, part and round, and the meter."""
     cap, left = position.budget_cap, position.budget_left
     used = cap - left if cap is not None and left is not None else 0
-    return progress_html(f"Item {position.item}", part_of(position), round_of(position), cap=cap, used=used)
+    return progress_html(
+        _("Item {number}").format(number=position.item), part_of(position), round_of(position), cap=cap, used=used
+    )

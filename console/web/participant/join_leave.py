@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from console.language import _, gettext_noop
 from console.studies.sessions.withdrawal import withdraw
 from console.web.participant.session import continue_button, sign_out_participant, step
 from console.web.review import actions
@@ -19,17 +20,18 @@ def welcome() -> None:
     if message := actions.flash_html():
         st.html(message)
     if st.session_state.get("left"):
-        st.html(head_html("You have withdrawn") + prose_html("Nothing more is asked of you. You can close this page."))
+        words = _("Nothing more is asked of you. You can close this page.")
+        st.html(head_html(_("You have withdrawn")) + prose_html(words))
         return
-    words = "Open the link that you were given, or enter the code of the study."
-    st.html(head_html("Take part in a study") + prose_html(words))
-    st.link_button("Enter the code", "/join", type="primary")
+    words = _("Open the link that you were given, or enter the code of the study.")
+    st.html(head_html(_("Take part in a study")) + prose_html(words))
+    st.link_button(_("Enter the code"), "/join", type="primary")
 
 
 def leave_button() -> None:
     """The small button, on every page, that leads out."""
     with st.container(key="ia-who"):
-        st.button("Leave or withdraw", key="leave", type="tertiary", on_click=_set_leaving, args=("asked",))
+        st.button(_("Leave or withdraw"), key="leave", type="tertiary", on_click=_set_leaving, args=("asked",))
 
 
 def is_leaving() -> bool:
@@ -39,26 +41,33 @@ def is_leaving() -> bool:
 
 def leave_page(participant: tables.Participant, withdrawal: str) -> None:
     """The way out: for a while, with the link that leads back, or for good."""
-    st.html(head_html("Leave for a while") + points_html(_AWAY))
+    st.html(head_html(_("Leave for a while")) + points_html([*map(_, _AWAY)]))
     st.code(_link(), language=None, wrap_lines=True)
-    continue_button("Go on with the study", "stay", _set_leaving, None)
+    continue_button(_("Go on with the study"), "stay", _set_leaving, None)
     st.html(consent_link_html())
-    st.html(f'<div class="ia-rule"></div>{head_html("Withdraw")}{prose_html(_WITHDRAWAL[withdrawal])}')
+    st.html(f'<div class="ia-rule"></div>{head_html(_("Withdraw"))}{prose_html(_(_WITHDRAWAL[withdrawal]))}')
     if st.session_state.get("leaving") == "sure":
-        sure = "Withdraw for good: this cannot be undone"
+        sure = _("Withdraw for good: this cannot be undone")
         st.button(sure, key="withdraw-for-good", on_click=step, args=(_withdraw, participant.id))
     else:
-        st.button("Withdraw from the study", key="withdraw", on_click=_set_leaving, args=("sure",))
+        st.button(_("Withdraw from the study"), key="withdraw", on_click=_set_leaving, args=("sure",))
 
 
 _AWAY = (
-    "Close this page whenever you like. What you have done and written is kept, and this browser leads you back to it.",
-    "To go on in another browser, open this link there. It is yours alone, so do not pass it on.",
+    gettext_noop(
+        "Close this page whenever you like. What you have done and written is kept, and this browser leads you back to "
+        "it."
+    ),
+    gettext_noop("To go on in another browser, open this link there. It is yours alone, so do not pass it on."),
 )
 _WITHDRAWAL = {
-    "remove": "You need no reason. Your answers, your words and everything else that you gave are deleted.",
-    "anonymise": "You need no reason. What you said about yourself is deleted; "
-    "your answers to items are kept, without anything that leads back to you.",
+    "remove": gettext_noop(
+        "You need no reason. Your answers, your words and everything else that you gave are deleted."
+    ),
+    "anonymise": gettext_noop(
+        "You need no reason. What you said about yourself is deleted; "
+        "your answers to items are kept, without anything that leads back to you."
+    ),
 }
 
 

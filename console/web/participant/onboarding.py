@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -10,6 +9,7 @@ from importlib.resources import files
 import streamlit as st
 
 from console.data_files import read_data
+from console.language import _, gettext_noop, ngettext
 from console.review.presentation import checkpoint_presentation
 from console.studies.design import Design, conditions, varied
 from console.studies.design.factors import unattended
@@ -21,6 +21,7 @@ from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from console.web.participant import session
 from console.web.participant.session import continue_button
 from console.web.review import shortcuts
+from console.web.visitor_language import language_buttons
 from console.web.widgets.hotkeys import hotkeys, key_label
 from console.web.widgets.markup import plain
 from console.web.widgets.participant_stage import (
@@ -28,8 +29,10 @@ from console.web.widgets.participant_stage import (
     explained_html,
     formatted_prose_html,
     head_html,
+    label_words,
     points_html,
     prose_html,
+    question_html,
 )
 from console.web.widgets.trajectory_view import presentation_html
 
@@ -58,17 +61,18 @@ class OnboardingTexts:
 
 _TEXTS = read_data(files(__package__) / "onboarding.yaml", OnboardingTexts)
 _MOST_CHARACTERS = 2_000
-_NOT_WORDS = re.compile(r"[^\w\s.,;?()'-]")
 
 
 def consent(design: Design, participant_id: int) -> None:
     """The text of the design, how long it takes, what withdrawing does; Enter agrees to nothing."""
     text = formatted_prose_html(design.consent.text) + points_html(consent_facts(design))
-    st.html(head_html("Before you take part") + text + consent_link_html())
+    st.html(head_html(_("Before you take part")) + text + consent_link_html())
     with st.container(horizontal=True):
         answer = (joining.consent, participant_id)
-        st.button("I agree, take part", key="accept", type="primary", on_click=session.step, args=(*answer, True))
-        st.button("I do not agree", key="decline", on_click=session.step, args=(*answer, False))
+        st.button(_("I agree, take part"), key="accept", type="primary", on_click=session.step, args=(*answer, True))
+        st.button(_("I do not agree"), key="decline", on_click=session.step, args=(*answer, False))
+        if design.language is None:
+            language_buttons()
 
 
 def consent_facts(design: Design) -> list[str]:
@@ -76,18 +80,18 @@ def consent_facts(design: Design) -> list[str]:
     told = ["away", *(["trace"] if design.interaction_trace else [])]
     if design.recruiting.of_platform:
         told.append("outside")
-    recorded = [_TEXTS.recorded[name] for name in told]
-    return [_extent(design), _TEXTS.withdrawal[design.consent.withdrawal], *recorded]
+    recorded = [_(_TEXTS.recorded[name]) for name in told]
+    return [_extent(design), _(_TEXTS.withdrawal[design.consent.withdrawal]), *recorded]
 
 
 def questions(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
     """The design's questions, each drawn as plain text."""
-    st.html(head_html("A few questions"))
+    st.html(head_html(_("A few questions")))
     with st.form("questions", border=False):
         for question in asked:
             _field(question)
         st.form_submit_button(
-            key_label("Continue", "Enter"),
+            key_label(_("Continue"), "Enter"),
             key="answered",
             type="primary",
             on_click=_keep_answers,
@@ -98,12 +102,23 @@ def questions(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
 
 def _extent(design: Design) -> str:
     parts = _parts(design)
-    each = f"{design.tasks} tasks" if design.tasks != 1 else "1 task"
-    rounds = f"{design.trials} rounds" if design.trials != 1 else "1 round"
-    minutes = "1 minute" if design.break_minutes == 1 else f"{design.break_minutes:g} minutes"
-    pause = f", with breaks of {minutes}" if design.break_minutes and parts > 1 else ""
-    many = f"are {parts} parts of" if parts > 1 else "is one part of"
-    return f"There {many} {each} in {rounds}{pause}. You can close the page and come back whenever you like."
+    tasks = ngettext("{count} task", "{count} tasks", design.tasks).format(count=design.tasks)
+    rounds = ngettext("{count} round", "{count} rounds", design.trials).format(count=design.trials)
+    extent = ngettext(
+        "There is one part of {tasks} in {rounds}.", "There are {parts} parts of {tasks} in {rounds}.", parts
+    )
+    if design.break_minutes and parts > 1:
+        extent = _("There are {parts} parts of {tasks} in {rounds}, with breaks of {minutes}.")
+    return " ".join(
+        (
+            extent.format(parts=parts, tasks=tasks, rounds=rounds, minutes=_minutes(design.break_minutes)),
+            _("You can close the page and come back whenever you like."),
+        )
+    )
+
+
+def _minutes(minutes: float) -> str:
+    return _("1 minute") if minutes == 1 else _("{count} minutes").format(count=f"{minutes:g}")
 
 
 def _parts(design: Design) -> int:
@@ -112,12 +127,13 @@ def _parts(design: Design) -> int:
 
 
 def _field(question: IntakeQuestion) -> None:
-    optional = "" if question.required else " <small>(you may leave this out)</small>"
-    st.html(f'<p class="ia-question">{plain(question.question)}{optional}</p>')
-    # A label is read as Markdown, so that the question itself stands above as plain text.
-    label, key = _NOT_WORDS.sub(" ", question.question), f"question-{question.key}"
+    st.html(question_html(question.question, optional=not question.required))
+    # The question itself stands above as plain text.
+    label, key = label_words(question.question), f"question-{question.key}"
     if question.kind == "choice":
-        st.selectbox(label, question.choices, index=None, placeholder="Choose", key=key, label_visibility="collapsed")
+        st.selectbox(
+            label, question.choices, index=None, placeholder=_("Choose"), key=key, label_visibility="collapsed"
+        )
     elif question.kind == "number":
         st.number_input(label, value=None, key=key, label_visibility="collapsed", width=200)
     else:
@@ -130,29 +146,29 @@ def _keep_answers(asked: Sequence[IntakeQuestion], participant_id: int) -> None:
     session.step(joining.tell, participant_id, answers)
 
 
-SAME = "The tasks are new; everything else works as before."
-OTHERS = "The tasks are new."
+SAME = gettext_noop("The tasks are new; everything else works as before.")
+OTHERS = gettext_noop("The tasks are new.")
 
 
 def points(design: Design, levels: Mapping[str, str], *, first: bool) -> list[str]:
     """The sentences on what holds in the part with these levels: only what differs between parts, and the budget."""
     levels = page_levels(design, levels)
-    sentences = [words for name in varied(design) if (words := _TEXTS.levels.get(name, {}).get(levels[name]))]
+    sentences = [_(words) for name in varied(design) if (words := _TEXTS.levels.get(name, {}).get(levels[name]))]
     if not first:
-        sentences.insert(0, OTHERS if sentences else SAME)
+        sentences.insert(0, _(OTHERS if sentences else SAME))
     return [*sentences, *_rounds(design.trials), *_reviews(design.budget)]
 
 
 def _rounds(count: int) -> list[str]:
-    many = f"There are {count} rounds. After each one the agents try again what did not succeed."
-    return [many] if count > 1 else []
+    many = _("There are {count} rounds. After each one the agents try again what did not succeed.")
+    return [many.format(count=count)] if count > 1 else []
 
 
 def _reviews(budget: str | None) -> list[str]:
     if budget is None:
         return []
     # No number: the cap that the line shows grows by seeded items, which nobody is to count.
-    return ["Not every item can be reviewed; the line above an item says how many reviews are left."]
+    return [_("Not every item can be reviewed; the line above an item says how many reviews are left.")]
 
 
 def instructions(text: str, environment: str | None, participant_id: int) -> None:
@@ -163,8 +179,9 @@ def instructions(text: str, environment: str | None, participant_id: int) -> Non
     checkpoint = Checkpoint(
         shown, example.instruction, "", steps, len(steps), CheckpointKind.ACTION, action=example.action
     )
-    st.html(head_html("How it works") + prose_html(text) + points_html(_TEXTS.how))
+    st.html(head_html(_("How it works")) + prose_html(text) + points_html([*map(_, _TEXTS.how)]))
     drawn = presentation_html(checkpoint_presentation(checkpoint, highlights=False))
-    right = explained_html("", example.answer, example.why, agrees=True)
-    st.html(f'<section class="ia-example" aria-label="An example"><h2>An example</h2>{drawn}{right}</section>')
-    continue_button("Continue", "instructed", joining.instructed, participant_id)
+    right = explained_html("", _(example.answer), _(example.why), agrees=True)
+    named = plain(_("An example"))
+    st.html(f'<section class="ia-example" aria-label="{named}"><h2>{named}</h2>{drawn}{right}</section>')
+    continue_button(_("Continue"), "instructed", joining.instructed, participant_id)

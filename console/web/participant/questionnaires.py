@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import streamlit as st
 
+from console.language import _
 from console.studies.design.asking import Moment
 from console.studies.design.instruments import MOST_CHARACTERS, Instrument, InstrumentItem, answers_to
 from console.studies.sessions import answering
@@ -14,10 +13,9 @@ from console.web.participant import session
 from console.web.participant.stages import part_of
 from console.web.review import actions, own_items, shortcuts
 from console.web.widgets.hotkeys import hotkeys, key_label
-from console.web.widgets.participant_stage import ends_html, head_html, prose_html, scale_item_html
+from console.web.widgets.participant_stage import ends_html, head_html, label_words, prose_html, scale_item_html
 
 _SURE_PX = 420
-_NOT_WORDS = re.compile(r"[^\w\s.,;:?!()'-]")
 
 
 def questionnaire(position: Position, participant_id: int) -> None:
@@ -26,14 +24,14 @@ def questionnaire(position: Position, participant_id: int) -> None:
     if asked is None or position.participant is None:
         return
     between = position.participant.stage == Moment.BETWEEN
-    st.html(head_html(asked.title, over=part_of(position) if between else "") + prose_html(asked.instructions))
+    st.html(head_html(_(asked.title), over=part_of(position) if between else "") + prose_html(asked.instructions))
     # The same instrument comes again after the next part, with nothing in it.
     page = f"{asked.name}-{position.condition}"
     with st.form(f"instrument-{page}", border=False):
         for item in asked.items:
             _field(asked, item, page)
         st.form_submit_button(
-            key_label("Continue", "Enter"),
+            key_label(_("Continue"), "Enter"),
             key=f"filled-in-{page}",
             type="primary",
             on_click=_keep,
@@ -48,17 +46,19 @@ def confidence(position: Position, participant_id: int) -> None:
     if decision is None or design is None or position.assignment is None:
         return
     own_items.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
-    st.html(head_html("How sure are you?", over=f"You chose {decision.decision}"))
+    st.html(head_html(_("How sure are you?"), over=_("You chose {decision}").format(decision=_(decision.decision))))
     keys = {str(level): f"sure-{level}-{decision.id}" for level in range(1, design.confidence + 1)}
+    most = design.confidence
+    ends = _("1 = not at all"), _("{level} = completely").format(level=most)
     with st.container(key="ia-sure", width=_SURE_PX):
-        st.html(ends_html("1 = not at all", f"{design.confidence} = completely"))
+        st.html(ends_html(*ends))
         with st.container(horizontal=True, gap="small", key="ia-sure-points"):
             for level, key in keys.items():
                 rate = (answering.rate, participant_id, decision.id, int(level))
                 st.button(level, key=key, on_click=session.step, args=rate, width="stretch")
     undo = f"undo-at-sure-{decision.id}"
-    st.button(key_label("Undo", "U"), key=undo, on_click=actions.undo, args=(None,), type="tertiary")
-    said = f"How sure are you? Press 1, not at all, to {design.confidence}, completely."
+    st.button(key_label(_("Undo"), "U"), key=undo, on_click=actions.undo, args=(None,), type="tertiary")
+    said = _("How sure are you? Press 1, not at all, to {level}, completely.").format(level=most)
     hotkeys({**keys, "u": undo}, item_id=f"sure-{decision.id}", enabled=shortcuts.enabled(), said=said)
 
 
@@ -68,8 +68,8 @@ def _field(instrument: Instrument, item: InstrumentItem, page: str) -> None:
     shown = [f"{first} = {low}", f"{last} = {high}"] if low or high else ["", ""]
     spoken = f"{item.question} {first} is {low}, {last} is {high}." if low or high else item.question
     st.html(scale_item_html(item.question, *shown, optional=not item.required))
-    # A label is read as Markdown, so that the question itself stands above as plain text.
-    label = _NOT_WORDS.sub(" ", spoken)
+    # The question itself stands above as plain text.
+    label = label_words(spoken)
     key = _key(item, page)
     if item.kind == "text":
         st.text_area(label, key=key, label_visibility="collapsed", max_chars=MOST_CHARACTERS)

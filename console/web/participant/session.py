@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from console.database import reading
 from console.errors import ConsoleError
+from console.language import _
 from console.studies.sessions import joining, presence
 from console.studies.sessions.stages import ParticipantStage
 from console.web.review import actions, shortcuts
@@ -87,7 +88,7 @@ def continue_button(words: str, key: str, action: Callable[..., Any], *arguments
         st.button(key_label(words, "Enter"), key=key, type="primary", on_click=step, args=(action, *arguments))
         if undoes:
             bound["u"] = f"undo-at-{key}"
-            st.button(key_label("Undo", "U"), key=bound["u"], on_click=actions.undo, args=(None,))
+            st.button(key_label(_("Undo"), "U"), key=bound["u"], on_click=actions.undo, args=(None,))
     hotkeys(bound, item_id=key, enabled=shortcuts.enabled())
 
 
@@ -104,7 +105,7 @@ def run_work(task: str, words: str, action: Callable[[int, Callable[[int, int], 
     if st.session_state.get("work") != task:
         return
     del st.session_state["work"]
-    st.html(head_html(words) + prose_html("This takes a moment. You can leave the page open."))
+    st.html(head_html(words) + prose_html(_("This takes a moment. You can leave the page open.")))
     bar, shares = st.progress(0.0), [0.0]
     executor = ThreadPoolExecutor(1)
     work = executor.submit(action, who, lambda done, total: shares.append(min(1.0, done / max(total, 1))))

@@ -6,6 +6,7 @@ import orjson
 import streamlit as st
 
 from console.database import now_ms
+from console.language import _, gettext_noop
 from console.studies.design import Design
 from console.studies.sessions import steps
 from console.studies.sessions.position import Position
@@ -30,58 +31,61 @@ _CHECK_EVERY_S = 3
 
 def part_of(position: Position) -> str:
     """Which part of the study this is, empty where there is only one."""
-    return f"Part {position.condition} of {position.conditions}" if position.conditions > 1 else ""
+    words = _("Part {number} of {count}").format(number=position.condition, count=position.conditions)
+    return words if position.conditions > 1 else ""
 
 
 def round_of(position: Position) -> str:
     """Which round of the part this is, empty where there is only one."""
-    return f"Round {position.trial} of {position.trials}" if position.trials > 1 else ""
+    words = _("Round {number} of {count}").format(number=position.trial, count=position.trials)
+    return words if position.trials > 1 else ""
 
 
 def introduction(position: Position, design: Design, participant_id: int) -> None:
     """What this part is like; the agents' first try is played when it is begun."""
     task = f"begin {position.condition}"
-    session.run_work(task, "The agents begin", steps.begin, participant_id)
+    session.run_work(task, _("The agents begin"), steps.begin, participant_id)
     levels = orjson.loads(position.assignment.levels) if position.assignment else {}
     sentences = points(design, levels, first=position.condition == 1)
-    st.html(head_html(part_of(position) or "Now it begins") + points_html(sentences))
-    continue_button("Begin", f"begin-{position.condition}", session.request_work, task)
+    st.html(head_html(part_of(position) or _("Now it begins")) + points_html(sentences))
+    continue_button(_("Begin"), f"begin-{position.condition}", session.request_work, task)
 
 
 def round_over(position: Position, participant_id: int) -> None:
     """The end of a round; what was decided goes to the agents when it is handed over."""
-    task = f"hand over {position.condition} {position.trial}"
+    task = f"hand-over-{position.condition}-{position.trial}"
     last = position.trial >= position.trials
-    words = "Your answers are on their way" if last else "The agents try again"
+    words = _("Your answers are on their way") if last else _("The agents try again")
     session.run_work(task, words, steps.hand_over, participant_id)
     if position.assignment and position.run:
         own_items.set_reviewed_runs(position.assignment.run_id, position.assignment.checks_run_id)
-    title = round_of(position).split(" of ")[0] or "This part"
-    st.html(head_html(f"{title} is done", over=part_of(position)) + prose_html(_NEXT[_what_follows(position)]))
-    key = f"hand-over-{position.condition}-{position.trial}"
-    continue_button("Hand over", key, session.request_work, task, undoes=position.run is not None)
+    title = _("Round {number} is done").format(number=position.trial) if position.trials > 1 else _("This part is done")
+    st.html(head_html(title, over=part_of(position)) + prose_html(_(_NEXT[_what_follows(position)])))
+    continue_button(_("Hand over"), task, session.request_work, task, undoes=position.run is not None)
 
 
 def agents_working() -> None:
     """Another tab has set the agents to work, or this one had; checks every few seconds whether they are done."""
-    st.html(head_html("The agents are at work") + prose_html("This page goes on by itself when they are done."))
+    words = _("This page goes on by itself when they are done.")
+    st.html(head_html(_("The agents are at work")) + prose_html(words))
     _check_again()
 
 
 def pause(until_ms: int, position: Position, participant_id: int) -> None:
     """A break that ends by itself or when the participant says so."""
-    st.html(head_html("Time for a break", over=f"{position.condition - 1} of {position.conditions} parts are done"))
+    done = _("{done} of {count} parts are done").format(done=position.condition - 1, count=position.conditions)
+    st.html(head_html(_("Time for a break"), over=done))
     if position.sentence:
         st.html(prose_html(position.sentence))
     _clock(until_ms)
     if not position.sentence:
-        continue_button("Go on now", f"end-break-{position.condition}", steps.end_break, participant_id)
+        continue_button(_("Go on now"), f"end-break-{position.condition}", steps.end_break, participant_id)
 
 
 def paused(position: Position) -> None:
     """The study itself stands still, for a while or for good."""
     over = position.study is not None and position.study.status == StudyStatus.CLOSED
-    st.html(head_html("The study is over" if over else "A moment's rest") + prose_html(position.sentence))
+    st.html(head_html(_("The study is over") if over else _("A moment's rest")) + prose_html(position.sentence))
     if not over:
         _check_again()
 
@@ -89,10 +93,12 @@ def paused(position: Position) -> None:
 def finished(position: Position) -> None:
     """Thanks, what the study was about, the way back, and the code that proves that one has taken part."""
     design, code = position.design, position.completion_code
-    st.html(head_html("Thank you, that was all") + (formatted_prose_html(design.debriefing.text) if design else ""))
+    debriefing = formatted_prose_html(design.debriefing.text) if design else ""
+    st.html(head_html(_("Thank you, that was all")) + debriefing)
     if design is None:
         return
-    way_back(design, design.recruiting.completion_url, code or "", "that you have finished")
+    done = gettext_noop("Go back by this button: it tells {place} that you have finished.")
+    way_back(design, design.recruiting.completion_url, code or "", done)
     if code:
         st.html(prose_html(_what_for(design)))
         st.code(code, language=None, width=260)
@@ -102,52 +108,58 @@ def finished(position: Position) -> None:
 
 def _what_for(design: Design) -> str:
     """What the participant's own code is for."""
-    shows = "This code shows that you have taken part to the end."
+    shows, then = _("This code shows that you have taken part to the end."), _("Copy it before you close the page.")
     if design.recruiting.completion_url:
-        return f"{shows} Copy it before you close the page, in case anything goes wrong."
-    if platform := design.recruiting.of_platform:
-        return f"{shows} Copy it into the page of your task on {platform.title} before you close this one."
-    return f"{shows} Copy it before you close the page."
+        then = _("Copy it before you close the page, in case anything goes wrong.")
+    elif platform := design.recruiting.of_platform:
+        into = _("Copy it into the page of your task on {platform} before you close this one.")
+        then = into.format(platform=platform.title)
+    return f"{shows} {then}"
 
 
 def screened_out(position: Position) -> None:
     """Whom an answer keeps from taking part is told so, and led back."""
-    words = "Thank you for your interest. By your answers you are not among those whom this study is about."
-    st.html(head_html("You cannot take part") + prose_html(f"{words} Your answers were not kept."))
+    words = _("Thank you for your interest. By your answers you are not among those whom this study is about.")
+    st.html(head_html(_("You cannot take part")) + prose_html(f"{words} {_('Your answers were not kept.')}"))
     if position.design:
-        way_back(position.design, position.design.recruiting.screen_out_url, "", "why you left")
+        left = gettext_noop("Go back by this button: it tells {place} why you left.")
+        way_back(position.design, position.design.recruiting.screen_out_url, "", left)
 
 
 def way_back(design: Design, address: str, code: str, words: str) -> None:
-    """The link back to where the participant came from, which tells `words` there; nothing where there is none."""
+    """The link back to where the participant came from, with words on what it tells there; nothing without one."""
     platform = design.recruiting.of_platform
     if not address:
         return
     found = design.recruiting.way_back(address, participant_outside_id(), code)
     if found:
-        there = platform.title if platform else "the page that you came from"
-        st.html(prose_html(f"Go back by this button: it tells {there} {words}."))
-        st.html(way_back_html(f"Back to {platform.title}" if platform else "Go back", found))
+        title = _("Back to {platform}").format(platform=platform.title) if platform else _("Go back")
+        place = platform.title if platform else _("the page that you came from")
+        st.html(prose_html(_(words).format(place=place)) + way_back_html(title, found))
     else:
-        lost = "The way back needs the browser in which you came. Open this page there, or ask the researchers."
+        lost = _("The way back needs the browser in which you came. Open this page there, or ask the researchers.")
         st.html(prose_html(lost))
 
 
 def declined() -> None:
     """Nobody who does not agree takes part."""
-    st.html(head_html("You do not take part") + prose_html("Nothing was kept. You can close this page."))
+    st.html(head_html(_("You do not take part")) + prose_html(_("Nothing was kept. You can close this page.")))
 
 
 def withdrawn() -> None:
     """Whoever has withdrawn is asked nothing more."""
-    st.html(head_html("You have withdrawn") + prose_html("Nothing more is asked of you. You can close this page."))
+    words = _("Nothing more is asked of you. You can close this page.")
+    st.html(head_html(_("You have withdrawn")) + prose_html(words))
 
 
 _NEXT = {
-    "again": "The agents now get your answers and try again what did not succeed. The next round follows.",
-    "words": "The agents now get your answers and your words, and try again what did not succeed. "
-    "The next round follows.",
-    "end": "The agents now get your last answers. Then this part is done.",
+    "again": gettext_noop(
+        "The agents now get your answers and try again what did not succeed. The next round follows."
+    ),
+    "words": gettext_noop(
+        "The agents now get your answers and your words, and try again what did not succeed. The next round follows."
+    ),
+    "end": gettext_noop("The agents now get your last answers. Then this part is done."),
 }
 
 

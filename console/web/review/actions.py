@@ -92,7 +92,9 @@ def flash_html() -> str:
 def answer_html(answer: tables.Decision, claim: Claim | None = None) -> str:
     """What the reviewer answered to the item that this tab looks back at, as HTML."""
     said = words_to_agent(answer)
-    given = f"{_(answer.decision)} “{said}”" if said else _(answer.decision)
+    given = _(answer.decision)
+    if said:
+        given = _("{answer} “{words}”").format(answer=given, words=said)
     told = _("Your answer to {item}: {answer} (it is handed over).")
     if not answer.delivered_ms:
         told = _("Your answer to {item}: {answer} (can still be taken back).")

@@ -10,9 +10,11 @@ import streamlit as st
 from console.auth.identity import Identity, Role
 from console.database import Session, now_ms, review_queue
 from console.errors import ConsoleError, Unknown
-from console.review import decisions, inbox
+from console.language import _, gettext_noop
+from console.review import decisions
 from console.web.run_picker import choose_run
-from console.web.widgets.messages import show_empty_state
+from console.web.widgets.hotkeys import hotkeys, key_label
+from console.web.widgets.messages import refusal_words, show_empty_state
 from storage import tables
 from storage.errors import StorageError
 from storage.queue import Claim, NoClaimReason
@@ -21,6 +23,13 @@ _INBOX, _TRAJECTORIES = (f"console/web/pages/{page}.py" for page in ("inbox", "t
 
 _LONGEST = 18
 """Digits that a database takes for a number."""
+
+
+_WHY_NOT = {
+    NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget of its trial is spent."),
+    NoClaimReason.ITEM_TAKEN: gettext_noop("Somebody else holds it; it can be opened once they put it down."),
+    NoClaimReason.ITEM_GONE: gettext_noop("It is no longer in the queue: it was answered, or taken out."),
+}
 
 
 def wanted_item(session: Session) -> str | None:
@@ -46,11 +55,10 @@ def open_wanted(session: Session, run: tables.Run, wanted: str, reviewer: str) -
             raise Unknown("review item", wanted[:_LONGEST])
         found = decisions.open_item(review_queue(), session, run, int(wanted), reviewer, now_ms(), settles=False)
     except (ConsoleError, StorageError) as refusal:
-        return str(refusal)
+        return refusal_words(refusal)
     answered = not isinstance(found, Claim) and found.reason == NoClaimReason.ITEM_REVIEWED_BY_YOU
     if not (answered or isinstance(found, Claim)):
-        sentence = inbox.why_not_that(found)
-        return f"{sentence[0].upper()}{sentence[1:]}"
+        return _(_WHY_NOT.get(found.reason, str(found.reason)))
     st.session_state["opened_item"], st.session_state["looking_back"] = (
         (None, int(wanted)) if answered else (int(wanted), None)
     )
@@ -83,13 +91,15 @@ def name_in_address(item: int | None) -> None:
 
 def show_refusal(session: Session, wanted: str, why: str, who: Identity) -> None:
     """Says why the item does not open, and what can be opened instead."""
-    show_empty_state(f"Item {wanted[:_LONGEST]} does not open", why)
+    show_empty_state(_("Item {number} does not open").format(number=wanted[:_LONGEST]), why)
     item = _named(session, wanted)
     with st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", key="what-now"):
-        st.button("Review what is next", key="review-on", type="primary", on_click=name_in_address, args=(None,))
-        st.page_link(_INBOX, label="See what waits")
+        words = key_label(_("Review what is next"), "Enter")
+        st.button(words, key="review-on", type="primary", on_click=name_in_address, args=(None,))
+        st.page_link(_INBOX, label=_("See what waits"))
         if item is not None and who.has(Role.RESEARCHER):
             run = session.get_one(tables.Run, item.run_id)
             st.page_link(
-                _TRAJECTORIES, label="Its trajectory", query_params={"run": run.name, "id": str(item.trajectory_id)}
+                _TRAJECTORIES, label=_("Its trajectory"), query_params={"run": run.name, "id": str(item.trajectory_id)}
             )
+    hotkeys({"enter": "review-on"}, item_id=f"address-{wanted[:_LONGEST]}", enabled=True)

@@ -150,13 +150,15 @@ def _closing(study: tables.Study) -> None:
 
 
 def _link(study: tables.Study) -> None:
-    """How people come in, as the design says it; a platform puts its ids in the place of the braces."""
+    """How people come in, as the design says it."""
     recruiting, base = lifecycle.design_of(study).recruiting, _base()
     link = f"{base}/participate?join={quote(study.join_code)}"
     if platform := recruiting.of_platform:
-        names = (platform.person, *platform.beside)
-        st.caption(f"People come from {platform.title}. Give it this link; it fills in what stands in braces:")
-        st.code("&".join([link, *(f"{name}={{{name}}}" for name in names)]), language=None, wrap_lines=True)
+        adds = (
+            f"puts {platform.person} there for each person" if platform.link else f"adds {platform.person} and the rest"
+        )
+        st.caption(f"People come from {platform.title}. Give it this link, where it {adds}:")
+        st.code("&".join(filter(None, [link, platform.link])), language=None, wrap_lines=True)
     elif not recruiting.by_invitation:
         st.caption(f"People join by this link, or at /participate with the code {study.join_code}:")
         st.code(link, language=None)
@@ -165,13 +167,15 @@ def _link(study: tables.Study) -> None:
 
 
 def _invite(study: tables.Study, base: str) -> None:
-    with reading() as session:
-        made, used = arrivals.invitations(session, study)
-    st.text(f"{made} links were made, {used} of them have opened their place. Each is shown once, when it is made.")
     count = int(st.number_input("How many more", 1, arrivals.MOST_LINKS, 1, key="invite-count"))
+    tokens: list[str] = []
     if st.button("Make the links", key="invite"):
         with acting(by_browser()):
             tokens = arrivals.invite(study.name, count)
+    with reading() as session:
+        made, used = arrivals.invitations(session, study)
+    st.text(f"Links made: {made}. Places opened by them: {used}. A link is shown once, when it is made.")
+    if tokens:
         st.code("\n".join(f"{base}/participate?invitation={token}" for token in tokens), language=None)
 
 

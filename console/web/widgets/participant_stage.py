@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -9,6 +10,8 @@ from console.language import _
 from console.studies.design.formatted_text import formatted_html
 from console.web.widgets.markup import plain
 from console.web.widgets.status import budget_meter_html
+
+_NOT_WORDS = re.compile(r"[^\w\s.,;?()'-]")
 
 
 def head_html(title: str, *, over: str = "") -> str:
@@ -27,10 +30,20 @@ def formatted_prose_html(text: str) -> str:
     return f'<div class="ia-prose ia-formatted">{formatted_html(text)}</div>' if text.strip() else ""
 
 
+def question_html(question: str, *, optional: bool = False) -> str:
+    """A question of the researcher's, with words that say where it may be left out."""
+    left_out = f" <small>{plain(_('(you may leave this out)'))}</small>" if optional else ""
+    return f'<p class="ia-question">{plain(question)}{left_out}</p>'
+
+
 def scale_item_html(question: str, low: str, high: str, *, optional: bool = False) -> str:
     """A question with what stands at both ends of its scale, where it has one."""
-    left_out = " <small>(you may leave this out)</small>" if optional else ""
-    return f'<p class="ia-question">{plain(question)}{left_out}</p>{ends_html(low, high)}'
+    return question_html(question, optional=optional) + ends_html(low, high)
+
+
+def label_words(text: str) -> str:
+    """The text as a widget's label, which is read as Markdown: only letters, digits and a few harmless signs of it."""
+    return _NOT_WORDS.sub(" ", text)
 
 
 def ends_html(low: str, high: str) -> str:
@@ -45,7 +58,8 @@ def way_back_html(words: str, address: str) -> str:
 
 def consent_link_html() -> str:
     """Where the consent can be read again, printed and saved."""
-    return '<p class="ia-small"><a href="/my-consent" target="_blank">Your consent, to print or to save</a></p>'
+    words = plain(_("Your consent, to print or to save"))
+    return f'<p class="ia-small"><a href="/my-consent" target="_blank">{words}</a></p>'
 
 
 def points_html(points: Sequence[str]) -> str:

@@ -43,7 +43,7 @@ def last_words_html(trials: Sequence[EarlierTrial], now: Sequence[str], trial: i
     if last.trial != trial - 1:
         when = _("In trial {trial} you said “{words}”: {change}")
     change = f"<b>{plain(_change(last.actions, now))}</b>"
-    told = plain(when).format(trial=last.trial, words=f"<bdi>{plain(last.own_words)}</bdi>", change=change)
+    told = plain(when).format(trial=last.trial, words=plain(last.own_words), change=change)
     return f'<p class="ia-last-words" role="note">{told}</p>'
 
 

@@ -35,8 +35,8 @@ def test_a_language_has_every_text_with_the_same_fields(code):
             said = _both(message.string)
             assert all(said), f"not translated: {message.id}"
             assert not message.fuzzy, f"fuzzy: {message.id}"
-            fields = _fields(_both(message.id)[-1])
-            assert [_fields(text) for text in said] == [fields] * len(said), message.id
+            fields = [_fields(text) for text in _both(message.id)]
+            assert all(_fields(text) in fields for text in said), message.id
 
 
 @pytest.mark.parametrize("code", [code for code in LANGUAGES if code != "en"])

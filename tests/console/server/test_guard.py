@@ -48,6 +48,8 @@ def test_a_websocket_needs_an_origin(site):
     assert opens(site, headers)
     del headers["Origin"]
     assert not opens(site, headers)
+    assert not opens(site, headers | {"Origin": "https://evil.example"})
+    assert "another site's page (Origin 'https%3A//evil.example')" in site[0].said()
 
 
 @pytest.mark.parametrize("way", [way for way in table.TABLE["routes"] if way.startswith("POST /") and "_" not in way])

@@ -99,10 +99,15 @@ def _arguments(findings: list[Finding]) -> list[str]:
     told: set[str] = set()
     said: list[str] = []
     for finding in findings:
-        if finding.sentence and not (finding.facts and told.issuperset(finding.facts)):
+        if finding.sentence and not (finding.facts and all(_is_told(fact, told) for fact in finding.facts)):
             said.append(finding.sentence)
             told.update(finding.facts)
     return said[:MOST_SENTENCES]
+
+
+def _is_told(fact: str, told: set[str]) -> bool:
+    """Whether those facts hold that one, whole or as words of a longer one."""
+    return any(f" {fact} " in f" {longer} " for longer in told)
 
 
 RULES = Detector("rules", "Rules", judge, version=2)

@@ -123,7 +123,9 @@ def choice_refused(evidence: Evidence) -> Finding | None:
     left = [set(words(choice.asked)) for choice in _choices(evidence) if choice.asked and not choice.chosen]
     # What was offered under a longer name is told by the option that was not chosen.
     asked = [text for text in asked if not any(set(words(text)) <= option for option in left)]
-    sentence = f"The shop refused the click on {quoted(asked)}, and the agent went on without it." if asked else ""
+    # Where nothing can be chosen, the page may well be of what was asked.
+    after = ", and the agent went on without it" if _choices(evidence) else "; the chosen page has no options"
+    sentence = f"The shop refused the click on {quoted(asked)}{after}." if asked else ""
     return Finding(1.0, sentence, tuple(map(lowered, asked)))
 
 

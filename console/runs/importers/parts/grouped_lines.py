@@ -6,11 +6,16 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import orjson
 
+from console.errors import UnreadableFile
+
 _IN_MEMORY = 16 * 2**20
+GROUP_LIMIT_BYTES = 128 * 2**20
+_TOO_LONG = "what belongs to the session or trace that begins here is longer than 128 MB in all; split it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +26,8 @@ class GroupedRecord:
     value: Any
 
 
-def grouped(records: Iterable[tuple[str, int, Any]]) -> Iterator[tuple[str, list[GroupedRecord]]]:
-    """The groups in the order of their first record; takes (key, line, value)."""
+def grouped(records: Iterable[tuple[str, int, Any]], path: Path) -> Iterator[tuple[str, list[GroupedRecord]]]:
+    """The groups in the order of their first record; takes (key, line, value). Raises UnreadableFile above 128 MB."""
     # Three numbers a record, (line, start, bytes), packed: a large file has a million of them.
     places: dict[str, array[int]] = {}
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
@@ -31,6 +36,8 @@ def grouped(records: Iterable[tuple[str, int, Any]]) -> Iterator[tuple[str, list
             places.setdefault(key, array("q")).extend((line, spool.tell(), len(raw)))
             spool.write(raw)
         for key, entries in places.items():
+            if sum(entries[2::3]) > GROUP_LIMIT_BYTES:
+                raise UnreadableFile(str(path), _TOO_LONG, entries[0])
             yield key, [_read(spool, *entries[at : at + 3]) for at in range(0, len(entries), 3)]
 
 

@@ -17,7 +17,8 @@ class Platform:
     """A recruiting platform as its documentation (`source`) describes it.
 
     `person` is the URL parameter that names the person, `beside` come with it; where one of the values `preview` is
-    given, somebody only looks. `hosts` are those that people may be sent back to.
+    given, somebody only looks. `link` is what a study's link ends in there, with the platform's own placeholders;
+    people may be sent back to `hosts`.
     """
 
     title: str
@@ -26,6 +27,7 @@ class Platform:
     beside: tuple[str, ...] = ()
     preview: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    link: str = ""
 
 
 PLATFORMS: Mapping[str, Platform] = {

@@ -14,14 +14,15 @@ from typing import Any
 import streamlit as st
 
 from console.database import Session, reading
+from console.language import _, gettext_noop, ngettext
 from console.review import inbox
 from console.web.waking import wake_when_other
 
 _WORDS = {
-    "ask": "Notify me when something comes to wait",
-    "on": "This browser notifies you when something comes to wait. Turn it off",
-    "denied": "This browser blocks notifications of this site; its site settings can allow them.",
-    "insecure": "Notifications need a console at https:// or on this machine.",
+    "ask": gettext_noop("Notify me when something comes to wait"),
+    "on": gettext_noop("This browser notifies you when something comes to wait. Turn it off"),
+    "denied": gettext_noop("This browser blocks notifications of this site; its site settings can allow them."),
+    "insecure": gettext_noop("Notifications need a console at https:// or on this machine."),
 }
 
 
@@ -45,8 +46,9 @@ def watch_arrivals(
     wake_when_other(_news, run_id, shows=now)
     waiting = now.waiting if isinstance(now, inbox.Pulse) else 0
     show_count(title, waiting)
-    said = "1 item waits for a review" if waiting == 1 else f"{waiting} items wait for a review"
-    data = {"run": run_id, "waiting": waiting, "said": said, "words": _WORDS if offers else None}
+    said = ngettext("{count} item waits for a review", "{count} items wait for a review", waiting)
+    words = {state: _(sentence) for state, sentence in _WORDS.items()} if offers else None
+    data = {"run": run_id, "waiting": waiting, "said": said.format(count=waiting), "words": words}
     _component()(key="arrival-offer" if offers else "arrival-watch", data=data)
 
 

@@ -10,12 +10,17 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from console.language import _, digits, gettext_noop, ngettext
 from console.review.inbox import Waiter
 from console.review.waiting_list import ListedItem, OfferOrder, WaitingList
 from console.web.widgets.markup import plain
 from console.web.widgets.status import age, waiter_html
 
-_IN_WORDS = {OfferOrder.HELD: "in your hands", OfferOrder.FRESH: "", OfferOrder.PUT_ASIDE: "you put it aside"}
+_IN_WORDS = {
+    OfferOrder.HELD: gettext_noop("in your hands"),
+    OfferOrder.FRESH: "",
+    OfferOrder.PUT_ASIDE: gettext_noop("you put it aside"),
+}
 
 
 def show_waiting_rows(waiting: WaitingList, waiters: Mapping[int, Waiter], run: str, now_ms: int) -> int | None:
@@ -39,11 +44,11 @@ def waiting_rows_html(waiting: WaitingList, waiters: Mapping[int, Waiter], run: 
     """The list as HTML: what the budget reaches, in the order of the offer, then what stays unread."""
     reached = waiting.matching - waiting.beyond
     parts = [
-        _rows(waiting.offered, waiters, run, now_ms, "Offered next"),
+        _rows(waiting.offered, waiters, run, now_ms, _("Offered next")),
         _more(reached - len(waiting.offered)),
     ]
     if waiting.beyond:
-        unread = _rows(waiting.unread, waiters, run, now_ms, "Unread as the budget stands")
+        unread = _rows(waiting.unread, waiters, run, now_ms, _("Unread as the budget stands"))
         parts += [
             f'<p class="ia-budget-end" role="note">{plain(_where_it_ends(waiting))}</p>',
             f'<div class="ia-unread">{unread}</div>',
@@ -54,14 +59,19 @@ def waiting_rows_html(waiting: WaitingList, waiters: Mapping[int, Waiter], run: 
 
 def _where_it_ends(waiting: WaitingList) -> str:
     if waiting.hidden:
-        return f"Read in this order, the budget ends here: {waiting.beyond:,} of these would stay unread."
-    if waiting.beyond == 1:
-        return "The budget ends here: 1 more stays unread."
-    return f"The budget ends here: {waiting.beyond:,} more stay unread."
+        words = _("Read in this order, the budget ends here: {count} of these would stay unread.")
+        return words.format(count=digits(waiting.beyond))
+    words = ngettext(
+        "The budget ends here: {count} more stays unread.",
+        "The budget ends here: {count} more stay unread.",
+        waiting.beyond,
+    )
+    return words.format(count=digits(waiting.beyond))
 
 
 def _more(more: int) -> str:
-    return f'<p class="ia-more">… and {more:,} more.</p>' if more > 0 else ""
+    words = plain(_("… and {count} more.").format(count=digits(more)))
+    return f'<p class="ia-more">{words}</p>' if more > 0 else ""
 
 
 def _rows(rows: Sequence[ListedItem], waiters: Mapping[int, Waiter], run: str, now_ms: int, label: str) -> str:
@@ -71,17 +81,18 @@ def _rows(rows: Sequence[ListedItem], waiters: Mapping[int, Waiter], run: str, n
 
 def _row(row: ListedItem, waiter: Waiter | None, run: str, now_ms: int) -> str:
     item = row.item
-    score, css = ("halted", "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
-    why = (row.rationale or "The trial got stuck; it needs words.").splitlines()[0]
-    stamps = [row.escalation.badge if row.escalation else "", _IN_WORDS[row.turn]]
+    score, css = (_("halted"), "ia-score ia-score-halted") if row.score is None else (f"{row.score:.2f}", "ia-score")
+    why = (row.rationale or _("The trial got stuck; it needs words.")).splitlines()[0]
+    stamps = [row.escalation.badge if row.escalation else "", _(_IN_WORDS[row.turn])]
     badges = "".join(f'<span class="ia-stamp">{plain(stamp)}</span> ' for stamp in stamps if stamp)
     address = plain("/review?" + urlencode({"run": run, "item": item.id}))
     return (
-        f'<li><span class="{css}">{score}</span><span class="ia-what">{badges}'
+        f'<li><span class="{css}">{plain(score)}</span><span class="ia-what">{badges}'
         f'<a href="{address}" data-item="{item.id}">{plain(_short(row.instruction))}</a>'
         f"<small>{plain(_short(why))}</small>"
         f"{f'<small>{waiter_html(waiter, now_ms)}</small>' if waiter else ''}</span>"
-        f'<span class="ia-age">trial {item.trial} · {age(now_ms - item.created_ms)}</span></li>'
+        f'<span class="ia-age">{plain(_("trial {trial}").format(trial=item.trial))} · '
+        f"{age(now_ms - item.created_ms)}</span></li>"
     )
 
 

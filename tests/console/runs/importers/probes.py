@@ -1202,6 +1202,16 @@ MORE = {
         ["-", "f g"],
         left_out={"answer that looks like calls and cannot be read": 1},
     ),
+    "webshop: a page that quotes an action": Probe(
+        "webshop-react",
+        b"-----------------\n0\nAction: reset\nObservation:\nInstruction:\na cup\n[Search]\n\nAction: search[cup]\nObservation: A book: Action! and more\n\nAction: click[Buy Now]\nObservation: Your score (min 0.0, max 1.0): 1.0\n\n1 1.0 1.0 0.0\n-------------\n",
+        ["search click"],
+    ),
+    "inferact: a purchase": Probe(
+        "inferact",
+        lines({"path": [{"type": "human", "data": {"content": "WebShop [SEP] Instruction: [SEP] cup [SEP] Search"}}, {"type": "ai", "data": {"content": "Action: search[cup]"}}, {"type": "human", "data": {"content": "Results"}}, {"type": "ai", "data": {"content": "Action: click[Buy Now]"}}], "trace_correct": 1, "is_halted": False}),
+        ["search click"],
+    ),
     "alfworld: an action that is missing": Probe("alfworld-expert", orjson.dumps([{"expert_traj": [{"act": "go"}], "gamefile": ["a/b/c"]}]), []),
 }  # fmt: skip
 

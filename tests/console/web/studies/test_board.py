@@ -147,12 +147,13 @@ def test_links_for_one_place_are_shown_when_they_are_made_and_counted_then(desk,
     press(at, "Make the links")
     links = [line for block in at.code for line in block.value.splitlines() if "?invitation=" in line]
     assert len(set(links)) == 2
+    assert "Links made: 2. Places opened by them: 0." in said(at)
     lifecycle.open_study("small")
     joining.join("", Arrival(invitation=links[0].partition("=")[2]))
-    assert "2 links were made, 1 of them have opened their place." in said(desk())
+    assert "Links made: 2. Places opened by them: 1." in said(desk())
 
 
 def test_a_platform_is_given_a_link_with_its_own_parameters(open_page):
     lifecycle.create(DESIGN.model_copy(update={"recruiting": Recruiting(platform="prolific")}), now_ms())
     (link,) = [block.value for block in open_page("studies", study="small", section="board").code]
-    assert link.endswith("&PROLIFIC_PID={PROLIFIC_PID}&STUDY_ID={STUDY_ID}&SESSION_ID={SESSION_ID}")
+    assert link.endswith("&PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}")

@@ -10,6 +10,7 @@ from console.database import database_url, now_ms, reading, writing
 from console.studies import results
 from console.studies.analysis import ANALYSES, computations
 from console.studies.design import Design, allocate
+from console.studies.design.instruments import shelf
 from console.studies.sessions import lifecycle, simulated
 from storage import tables
 from storage.backup import backup
@@ -26,6 +27,7 @@ DESIGN = Design(
     participants={"human": 2, "noisy": 1},
     checks={"known_good": 1, "known_bad": 1},
     undo_seconds=0,
+    exclusions={"decisions": 1},
 )
 
 
@@ -50,12 +52,16 @@ def played(kept, data_dir):
 
 
 def _as_people():
-    """Turns what a dry run made of people's places into people again."""
+    """Turns what a dry run made of people's places into people again, who have filled in a questionnaire."""
     seats = {place.code for place in allocate(DESIGN, [f"t{n}" for n in range(6)]) if place.kind == "human"}
     with writing() as session:
         for one in session.exec(select(tables.Participant)):
             one.kind = "human" if one.code in seats else one.kind
             session.add(one)
+            whose = {"study_id": one.study_id, "participant_id": one.id, "at_ms": now_ms()}
+            for item in shelf()["sus"].items if one.code in seats else ():
+                kept = {"moment": "after", "instrument": "sus", "item": item.key, "answer": "3"}
+                session.add(tables.QuestionnaireAnswer(**whose, **kept))
 
 
 @pytest.fixture

@@ -1,16 +1,21 @@
 """What a participant reads is plain text, whatever a researcher or a log wrote."""
 
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from console.web.widgets.participant_stage import (
     clock_html,
     explained_html,
+    formatted_prose_html,
     head_html,
     points_html,
     progress_html,
     prose_html,
+    scale_item_html,
+    way_back_html,
 )
 
 ANYTHING = st.text(min_size=1).filter(lambda text: text.strip())
@@ -58,3 +63,25 @@ def test_the_clock_never_shows_less_than_is_left(left_ms, shown):
 def test_reviews_are_counted_only_where_they_are_limited():
     assert "of 3, 1 left" in progress_html("Item 2", "Part 1 of 4", cap=3, used=2)
     assert "ia-meter" not in progress_html("Item 2")
+
+
+FORMATS = re.compile(r'</?(h[2-6]|p|ul|ol|li|strong|em)>|<ol start="\d+">|<br( /)?>')
+
+
+@given(text=st.one_of(ANYTHING, st.text("#-*_1.)<>[]()!`&: \nab\\|~\t", max_size=80)))
+@example(text="# A\n\n- **b** ![x](http://elsewhere/) [y](http://elsewhere/) <img src=x> <http://elsewhere/> `z`")
+def test_a_researchers_formatted_text_is_headings_lists_and_stress_alone(text):
+    drawn = formatted_prose_html(text).removeprefix('<div class="ia-prose ia-formatted">').removesuffix("</div>")
+    left = FORMATS.sub("", drawn)
+    assert "<" not in left
+    assert ">" not in left
+
+
+def test_headings_of_a_text_begin_beneath_the_pages_own():
+    assert "<h2>A</h2><h3>B</h3>" in formatted_prose_html("# A\n\n## B")
+    assert "<h2>B</h2>" in formatted_prose_html("### B")
+
+
+def test_a_question_and_an_address_are_escaped():
+    assert "<b>" not in scale_item_html("<b>?", "<b>low", "<b>high")
+    assert '"><script' not in way_back_html("<b>Back", 'https://x.example/"><script>')

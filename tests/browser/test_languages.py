@@ -1,0 +1,52 @@
+"""A reviewer whose browser asks for German reads German from the sign-in on, until they choose otherwise."""
+
+import pytest
+
+from tests.browser.screens import screenshot
+from tests.browser.walking import press_until_next, shown_item
+from tests.signing_in import invitation
+
+
+@pytest.fixture
+def german(chromium):
+    """A browser that asks for German, of its own."""
+    context = chromium.new_context(locale="de-DE", viewport={"width": 1280, "height": 800})
+    yield context
+    context.close()
+
+
+def test_pages_come_in_the_language_of_the_browser_and_stay_in_the_chosen_one(
+    german, filled, serve, open_page, settled
+):
+    filled()
+    address = serve()
+    page = open_page(context=german)
+    page.goto(f"{address}/sign-in")
+    page.get_by_role("heading", name="Öffnen Sie Ihren Link").wait_for()
+    assert page.locator("html").get_attribute("lang") == "de"
+    page.goto(f"{address}/invite/{invitation('Ada')}")
+    page.get_by_role("heading", name="Willkommen, Ada").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Ein gelöstes Beispiel, dann Ihr erster Vorgang").wait_for()
+    page.wait_for_timeout(450)
+    page.keyboard.press("Enter")
+    assert shown_item(page)
+    settled(page)
+    assert "Prüfen · InferAct Console" in page.title()
+    assert page.locator("html").get_attribute("lang") == "de"
+    assert page.get_by_role("textbox", name="Hinweis an den Agenten").count()
+    press_until_next(page, settled, "x")
+    assert page.get_by_text("Als falsch beurteilt.").count()
+    screenshot(page, "german")
+    page.goto(f"{address}/help")
+    page.get_by_role("button", name="English").click()
+    page.get_by_role("heading", name="Help", exact=True).wait_for()
+    settled(page)
+    page.goto(f"{address}/review")
+    shown_item(page)
+    settled(page)
+    assert "Review · InferAct Console" in page.title()
+    page.goto(f"{address}/sign-in")
+    assert page.get_by_role("heading", name="You are Ada").count()
+    page.get_by_role("link", name="Deutsch").click()
+    assert page.get_by_role("heading", name="Sie sind Ada").count()
