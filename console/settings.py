@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy.engine import make_url
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
-"""The languages of the catalogues in `console/language`, each by its own name."""
+"""The languages of the catalogues in `console/locale`, each by its own name."""
 
 
 class Settings(BaseSettings):

@@ -1,4 +1,4 @@
-"""The catalogues of `console/language`, made anew: `python -m tests.catalogue` after a change of a text.
+"""The catalogues of `console/locale`, made anew: `python -m tests.catalogue` after a change of a text.
 
 It extracts the msgids of the code and of the templates, merges them into each `.po`, and compiles the `.mo`. What no
 source says any more goes. A text that has no translation yet is left empty, and a test names it.
@@ -19,17 +19,17 @@ from babel.messages.pofile import read_po, write_po
 from console import environments
 from console import errors as console_errors
 from console.auth.identity import Role
-from console.data_files import read_data
 from console.environments.environment import Judging
 from console.review.edit_fields import FieldKind
 from console.review.presentation import Block, Standing
 from console.trajectory import Outcome
+from console.trajectory.data_files import read_data
 from console.trajectory.provenance import Source
 from storage import errors
 from storage.tables import DecisionKind, StudyStatus
 
 ROOT = Path(__file__).resolve().parents[1]
-LANGUAGES = ROOT / "console" / "language"
+LANGUAGES = ROOT / "console" / "locale"
 KEYWORDS = {"_": None, "ngettext": (1, 2), "gettext_noop": None}
 TEMPLATES = [("**/templates/*.html", "jinja2.ext.babel_extract")]
 CHANGING = ('"POT-', '"PO-Revision', '"Generated-By', '"Report-', '"Last-Translator', '"Language-Team', "# ", "#\n")

@@ -34,7 +34,7 @@ AT_THE_TOP = {
 
 # What the house has reached, with a little air: move a limit where there is a reason for it.
 LIMITS = {
-    "packages of the console": 16,
+    "packages of the console": 15,
     "loose modules of the console": 4,
     "layers of the rooms": 8,
     "lines of Python in console and storage": 70_500,

@@ -34,7 +34,7 @@ def installed(tmp_path_factory):
 
 def test_the_wheel_holds_every_language(installed):
     for code in LANGUAGES.keys() - {"en"}:
-        assert (installed / "console" / "language" / code / "LC_MESSAGES" / "console.mo").stat().st_size > 10_000
+        assert (installed / "console" / "locale" / code / "LC_MESSAGES" / "console.mo").stat().st_size > 10_000
 
 
 def _environment(installed, tmp_path):

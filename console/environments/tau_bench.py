@@ -2,8 +2,8 @@
 
 from importlib.resources import files
 
-from console.data_files import read_data
 from console.environments.environment import Environment
+from console.trajectory.data_files import read_data
 
 _WRITING_TOOLS = read_data(files(__package__) / "tau_bench.yaml", tuple[str, ...])
 

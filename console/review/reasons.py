@@ -13,11 +13,11 @@ from importlib.resources import files
 from sqlmodel import Session
 
 from console import environments
-from console.data_files import read_data
 from console.environments.environment import Judging
 from console.errors import BadInput
 from console.runs import audit_log
 from console.runs.options import run_options
+from console.trajectory.data_files import read_data
 from storage import tables
 
 MOST = 7

@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from console.data_files import read_data
+from console.trajectory.data_files import read_data
 
 
 class Effect(StrEnum):

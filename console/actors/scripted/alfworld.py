@@ -26,7 +26,7 @@ from console.actors.scripted.alfworld_state import (
     receptacles,
 )
 from console.actors.scripted.hints import Advice, read_advice
-from console.data_files import read_data
+from console.trajectory.data_files import read_data
 
 _APPLIANCES = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 _MUDDLED = {"heat": "cool", "cool": "heat", "clean": "clean"}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
-from console.data_files import read_data
+from console.trajectory.data_files import read_data
 
 _NAME = r"[A-Z](?:[a-z]{0,2}\.(?= )|[\w'’-]*)"
 _SPAN = re.compile(rf"{_NAME}(?: (?:&|of|the|of the|for) {_NAME}| {_NAME}| \d+)*(?: \([^()]{{1,40}}\))?")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
-from console.data_files import read_data
+from console.trajectory.data_files import read_data
 
 _LONGEST = 4_000
 _WINDOW = 3

@@ -19,7 +19,7 @@ from random import Random
 from console.actors.move import ActorView, Move, Reflection
 from console.actors.scripted.hints import Advice, amount_near, last_wanted, read_advice, words
 from console.actors.scripted.webshop_state import ListedProduct, ObservedShop, asked_values, observe_shop
-from console.data_files import read_data
+from console.trajectory.data_files import read_data
 
 _PATIENCE = 15
 _LIMIT = re.compile(r"(?:lower|less|under|below|cheaper|up to|at most|within|max\w*)\D{0,20}?(\d+(?:\.\d+)?)")

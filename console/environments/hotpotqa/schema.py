@@ -12,8 +12,8 @@ from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from console.data_files import read_data
 from console.errors import UnreadableFile
+from console.trajectory.data_files import read_data
 
 _KIND_TABLES = ("places", "buildings", "people", "companies", "music", "works")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from random import Random
 
-from console.data_files import read_data
 from console.environments.webshop.product_kinds import ProductKind
+from console.trajectory.data_files import read_data
 
 _FORMS = read_data(files(__package__) / "tables" / "instructions.yaml", dict[str, tuple[str, ...]])
 _SPEAK_FOR_THEMSELVES = ("color", "shade", "finish")

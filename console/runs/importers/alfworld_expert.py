@@ -9,12 +9,12 @@ from pathlib import Path
 
 import orjson
 
-from console.data_files import read_data
 from console.errors import UnreadableFile
 from console.runs.importers.parts.json_records import Record, base_of, objects, outline, required_list
 from console.runs.importers.parts.messages import text_of
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Outcome, Step, Trajectory
+from console.trajectory.data_files import read_data
 
 _NAME = "alfworld-expert"
 _MARKS = ((".expert_traj", ".gamefile"), (".expert_traj[].action",))

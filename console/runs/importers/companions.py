@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.resources import files
 
-from console.data_files import read_data
 from console.runs.importers.parts.json_records import base_of, outline
+from console.trajectory.data_files import read_data
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from console.data_files import read_data
 from console.studies.analysis.format import ColumnFormat
 from console.studies.analysis.frames import REVIEWERS, Frames
+from console.trajectory.data_files import read_data
 
 Compute = Callable[[Frames], pd.DataFrame]
 

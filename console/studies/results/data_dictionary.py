@@ -12,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from console.data_files import read_data
 from console.runs.export.formats import Column, ColumnKind
+from console.trajectory.data_files import read_data
 
 FACTOR = "factor_"
 """Before the name of each factor of the design, as a column; alone it stands for a column of each of them."""

@@ -16,7 +16,6 @@ from random import Random
 from sqlmodel import Session, col, select
 
 from console import runs
-from console.data_files import read_data
 from console.detection.detectors import Detector, detector
 from console.environments.environment import TaskSpec
 from console.environments.task_briefing import brief_of
@@ -30,6 +29,7 @@ from console.studies.sessions import task_sources
 from console.studies.sessions.first_trials import TaskToPlay, first_trial, paused
 from console.trajectory import Label, Step, Trajectory, from_json
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, checkpoint_at
+from console.trajectory.data_files import read_data
 from storage import tables
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.resources import files
 
-from console.data_files import read_data
+from console.trajectory.data_files import read_data
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from console import runs
 from console.analysis.charts import CHARTS
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import Confusion, effective_reliability, macro_f1
-from console.data_files import read_data
 from console.database import reading
 from console.detection.evaluation import across, chart_data, comparison, paper
 from console.detection.evaluation.dashboard import Dashboard, dashboard
@@ -21,6 +20,7 @@ from console.detection.evaluation.metrics import matrix, weighted
 from console.detection.evaluation.scores import OWN
 from console.errors import Refused
 from console.runs.export.formats import as_csv
+from console.trajectory.data_files import read_data
 from console.web.run_files import exporting
 from console.web.widgets.chart import recorded, show_chart
 from console.web.widgets.tables import FigureCell, FigureColumn, show_figures

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from console.data_files import read_data
 from console.language import gettext_noop
 from console.runs.export import KINDS
+from console.trajectory.data_files import read_data
 
 CHAPTERS = {
     "reviewer": gettext_noop("Reviewer"),

@@ -8,7 +8,6 @@ from importlib.resources import files
 
 import streamlit as st
 
-from console.data_files import read_data
 from console.language import _, gettext_noop, ngettext
 from console.review.presentation import checkpoint_presentation
 from console.studies.design import Design, conditions, varied
@@ -18,6 +17,7 @@ from console.studies.sessions import joining
 from console.studies.sessions.condition_run import page_levels
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
+from console.trajectory.data_files import read_data
 from console.web.participant import session
 from console.web.participant.session import continue_button
 from console.web.review import shortcuts

@@ -10,13 +10,13 @@ from urllib.parse import quote, urlsplit
 import streamlit as st
 
 from console.auth.origin import acting
-from console.data_files import read_data
 from console.database import now_ms, reading
 from console.runs.export.formats import as_csv
 from console.studies.sessions import arrivals, lifecycle, simulated
 from console.studies.sessions.progress import Row, board
 from console.studies.sessions.stages import NOT_IN, ParticipantStage
 from console.studies.sessions.withdrawal import withdraw
+from console.trajectory.data_files import read_data
 from console.web.flash import flash, guarded
 from console.web.runs.new_run import bar_of
 from console.web.sign_in import by_browser

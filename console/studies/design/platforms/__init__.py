@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-from console.data_files import read_data
+from console.trajectory.data_files import read_data
 
 
 @dataclass(frozen=True, slots=True)

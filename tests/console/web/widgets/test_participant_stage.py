@@ -54,7 +54,7 @@ def test_an_answer_that_agrees_looks_different_from_one_that_does_not():
 
 
 @pytest.mark.parametrize(
-    ("left_ms", "shown"), [(0, "0:00"), (-5, "0:00"), (1, "0:01"), (60_000, "1:00"), (3_599_001, "60:00")]
+    ("left_ms", "shown"), [(0, "0:00"), (-5, "0:00"), (1, "0:01"), (60_000, "1:00"), (3_599_001, "1:00:00")]
 )
 def test_the_clock_never_shows_less_than_is_left(left_ms, shown):
     assert f">{shown}<" in clock_html(left_ms)

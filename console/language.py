@@ -1,4 +1,4 @@
-"""The language of texts for reviewers and participants: gettext catalogues, `LANGUAGE/LC_MESSAGES/console.po`.
+"""The language of texts for reviewers and participants: gettext catalogues in `console/locale`.
 
 The English text is the msgid and what stands in it by name comes after: `_("Welcome, {name}").format(name=...)`. Text
 of trajectories, what detectors say, and what is stored or exported is never translated. Who speaks no language, as a
@@ -90,7 +90,7 @@ def _translations(code: str) -> NullTranslations:
     """The catalogue of that language, read once."""
     if code == "en" or code not in LANGUAGES:
         return _ENGLISH
-    with files(__package__).joinpath(code, "LC_MESSAGES", "console.mo").open("rb") as catalogue:
+    with files("console").joinpath("locale", code, "LC_MESSAGES", "console.mo").open("rb") as catalogue:
         return GNUTranslations(catalogue)
 
 

@@ -5,8 +5,8 @@ from enum import StrEnum
 
 import pytest
 
-from console.data_files import read_data
 from console.errors import UnreadableFile
+from console.trajectory.data_files import read_data
 
 
 class Finish(StrEnum):
