@@ -186,7 +186,6 @@ def test_closing_the_tab_loses_nothing(serve, open_page, settled):
     come_in(page, settled, address, study)
     while shown(page, settled) != "item":
         take_a_step(page, settled)
-    first = item_id(page)
     look_away(page, 300)
     answer(page, settled, "the first one's words")
     held = item_id(page)
@@ -195,7 +194,8 @@ def test_closing_the_tab_loses_nothing(serve, open_page, settled):
     before = standing()
     with reading() as session:
         (away,) = session.exec(select(tables.PageEvent)).all()
-    assert (away.kind, away.item_id) == ("away", first)
+        (answered,) = session.exec(select(tables.Decision.item_id)).all()
+    assert (away.kind, away.item_id) == ("away", answered)
     assert 300 <= away.lasted_ms < 10_000
     context = page.context
     page.close()

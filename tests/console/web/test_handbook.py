@@ -42,7 +42,11 @@ SMALL = {
 }
 """What keeps the example of a study short here."""
 
-SHORTER = {"demo": ["--no-serve"], "study power": ["--simulations", "2"]}
+SHORTER = {
+    "demo": ["--no-serve"],
+    "study power": ["--simulations", "2"],
+    "study preset run": ["--tasks", "2"],
+}
 
 
 def fences(name):
