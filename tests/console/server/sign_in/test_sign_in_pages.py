@@ -1,4 +1,4 @@
-"""The plain pages of the sign-in as a browser meets them: their status, where they lead, and the cookie that they set."""
+"""The plain pages of the sign-in as a browser meets them: their status, where they lead, the cookie that they set."""
 
 import pytest
 from starlette.applications import Starlette
@@ -119,7 +119,8 @@ def test_pages_allow_no_script_and_their_style_is_ours():
     shown = browser().get("/sign-in")
     policy = shown.headers["content-security-policy"]
     assert policy == (
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'"
     )
     assert shown.headers["referrer-policy"] == "same-origin"
     style = browser().get("/sign-in/style.css")
