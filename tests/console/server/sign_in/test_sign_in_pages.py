@@ -82,7 +82,7 @@ def test_link_that_opens_nothing_says_so_and_is_gone():
     assert client.post(f"/invite/{token}", data={}).status_code == 303
     for answer in (client.get(f"/invite/{token}"), client.post("/invite/made-up", data={})):
         assert answer.status_code == 410
-        assert "This link does not open anything" in answer.text
+        assert "<h1>This link does not open anything</h1>" in answer.text
         assert "Ask for a new one." in answer.text
     client.post(f"/invite/{invited('Ada')}", data={})
 
@@ -164,4 +164,5 @@ def test_events_of_nobodys_page_are_refused(sent):
 
 def test_nobody_but_a_participant_has_a_consent_to_look_at():
     answer = browser().get("/my-consent")
-    assert (answer.status_code, "Only a participant of a study" in answer.text) == (404, True)
+    assert (answer.status_code, "<h1>Nothing here</h1>" in answer.text) == (404, True)
+    assert "Only a participant of a study has a consent to look at." in answer.text
