@@ -2,9 +2,12 @@
 
 import pytest
 
+from storage import tables
 from storage.check import check
+from storage.engine import reading, writing
 from storage.errors import NoSuchItem, NotYours, QueueRefusal
 from storage.queue import Claim, NewItem, NoClaim, NoClaimReason
+from storage.queue.values import DEAD_MS, FAR_MS
 
 AT = {"run_id": 1, "trial": 0}
 LEASE = 1_000
@@ -212,3 +215,124 @@ def test_an_answer_is_never_older_than_its_claim(url, stock, answer):
     mine = queue.claim(run_id=1, trial=0, reviewer="ann", now_ms=5_000, lease_ms=1_000)
     made = queue.decide(item_id=1, reviewer="ann", token=mine.token, now_ms=2_000, undo_ms=0, **answer("k"))
     assert (made.claimed_ms, made.decided_ms) == (2_000, 2_000)
+
+
+NOW = 10 * DEAD_MS
+WAITED_FOR = {"deadline_ms": NOW + 1, "heartbeat_ms": NOW, "beats": True}
+WAITS = [
+    ({}, False),
+    ({"deadline_ms": NOW}, True),
+    ({"deadline_ms": NOW + FAR_MS}, False),
+    ({"deadline_ms": NOW + FAR_MS + 1}, True),
+    ({"heartbeat_ms": NOW - DEAD_MS}, False),
+    ({"heartbeat_ms": NOW - DEAD_MS - 1}, True),
+    ({"heartbeat_ms": NOW - DEAD_MS - 1, "beats": False}, False),
+    ({"heartbeat_ms": NOW - DEAD_MS - 1, "answer": "approved"}, False),
+    ({"heartbeat_ms": NOW + FAR_MS}, False),
+    ({"heartbeat_ms": NOW + FAR_MS + 1}, True),
+    ({"deadline_ms": None}, False),
+    ({"deadline_ms": NOW, "answer": "approved"}, True),
+]
+"""What is other about an agent that waits, and whether its item is overdue at NOW."""
+LEAVING = [number for number, (_, overdue) in enumerate(WAITS, 1) if overdue]
+STAYING = [number for number, (_, overdue) in enumerate(WAITS, 1) if not overdue]
+
+
+@pytest.fixture
+def asked(url, stock):
+    """A function that has an agent wait for each item, and returns the queue."""
+
+    def ask(*waits):
+        queue = stock(url, len(waits))
+        with writing(url) as session:
+            for number, changes in enumerate(waits, 1):
+                known = {"run_id": 1, "trajectory_id": number, "item_id": number, "asked_ms": 0, "step": 1}
+                names = {"digest": f"d{number}", "token": f"t{number}"}
+                session.add(tables.Ask(**(known | names | WAITED_FOR | changes)))
+        return queue
+
+    return ask
+
+
+@pytest.fixture
+def ended(url):
+    """A function that reads how item and ask of that number stand."""
+
+    def read(number):
+        with reading(url) as session:
+            row = session.get_one(tables.Ask, number)
+            return session.get_one(tables.Item, number).status, row.answer, row.answered_ms
+
+    return read
+
+
+def test_an_item_that_nobody_waits_for_expires_at_its_millisecond(asked, ended):
+    queue = asked(*(changes for changes, _ in WAITS))
+    assert queue.expire_overdue(run_id=2, now_ms=NOW) == 0
+    assert queue.expire_overdue(run_id=1, now_ms=NOW) == len(LEAVING)
+    for number, (changes, overdue) in enumerate(WAITS, 1):
+        known = changes.get("answer")
+        left = ("expired", known or "timeout", None if known else NOW)
+        assert ended(number) == (left if overdue else ("pending", known, None)), changes
+
+
+def test_the_next_claim_passes_over_what_nobody_waits_for(asked, ended):
+    queue = asked(*(changes for changes, _ in WAITS))
+    assert [claim(queue, f"person {number}", NOW).item_id for number in STAYING] == STAYING
+    assert claim(queue, "one more", NOW) == NoClaim(NoClaimReason.ALL_CLAIMED_BY_OTHERS, len(STAYING))
+    assert [ended(number)[0] for number in LEAVING] == ["expired"] * len(LEAVING)
+
+
+def test_a_claim_by_name_gets_nothing_that_nobody_waits_for(asked):
+    queue = asked(*(changes for changes, _ in WAITS))
+    for number, (_, overdue) in enumerate(WAITS, 1):
+        found = claim(queue, f"person {number}", NOW, item_id=number)
+        assert found.reason == NoClaimReason.ITEM_GONE if overdue else found.item_id == number, number
+
+
+def test_an_item_that_somebody_holds_stays_beyond_its_deadline(asked, ended):
+    queue = asked({"deadline_ms": NOW}, {})
+    held = claim(queue, "ann", NOW - 1)
+    assert queue.expire_overdue(run_id=1, now_ms=NOW) == 0
+    assert claim(queue, "ann", NOW).token == held.token
+    assert ended(1)[0] == "claimed"
+    assert claim(queue, "bob", NOW, item_id=1) == NoClaim(NoClaimReason.ITEM_TAKEN, 2)
+    assert claim(queue, "bob", NOW + LEASE, item_id=1) == NoClaim(NoClaimReason.ITEM_GONE, 1)
+    assert ended(1) == ("expired", "timeout", NOW + LEASE)
+
+
+def test_the_last_unit_is_spent_and_no_further_one(url, stock):
+    queue = stock(url, 3, cap=2)
+    first = claim(queue, "ann")
+    assert (first.budget_cap, first.budget_used) == (2, 1)
+    assert (queue.budget(**AT).left, queue.budget(**AT).halted) == (1, 0)
+    assert claim(queue, "bob", item_id=3).budget_used == 2
+    assert queue.budget(**AT).left == 0
+    assert claim(queue, "cem") == NoClaim(NoClaimReason.BUDGET_SPENT, 3)
+    assert claim(queue, "cem", item_id=2) == NoClaim(NoClaimReason.BUDGET_SPENT, 3)
+    queue.release(item_id=first.item_id, reviewer="ann", token=first.token, now_ms=5)
+    assert queue.budget(**AT).left == 1
+    assert claim(queue, "cem", 6).budget_used == 2
+
+
+def test_without_a_cap_there_is_always_a_unit_left_to_spend(url, stock):
+    queue = stock(url, 2)
+    assert [claim(queue, who).budget_used for who in ("ann", "bob")] == [1, 2]
+    state = queue.budget(**AT)
+    assert (state.cap, state.used, state.left) == (None, 2, None)
+
+
+@pytest.mark.parametrize(("lease_ms", "freed"), [(FAR_MS, 0), (FAR_MS + 1, 1)])
+def test_a_lease_of_seven_days_stands_and_no_longer_one(url, stock, lease_ms, freed):
+    queue = stock(url, 1)
+    queue.claim(**AT, reviewer="ann", now_ms=5, lease_ms=lease_ms)
+    assert queue.sweep(now_ms=5) == freed
+    assert used(queue) == 1 - freed
+
+
+def test_sweeping_counts_the_places_that_it_frees(url, stock):
+    queue = stock(url, 3)
+    for at_ms, who in enumerate(("ann", "bob", "cem")):
+        claim(queue, who, at_ms)
+    assert [queue.sweep(now_ms=LEASE + later) for later in (-1, 1, 1, 2)] == [0, 2, 0, 1]
+    assert queue.waiting(**AT) == (3, 1_000)

@@ -95,3 +95,27 @@ def test_an_agent_is_noted_as_heard_of_every_ten_seconds(command):
         agents.note_seen(session, agent, 1_000)
     with reading() as session:
         assert [agents.is_news(session, agent, at) for at in (1_001, 10_999, 11_000)] == [False, False, True]
+
+
+def test_an_agent_s_clock_that_was_set_back_is_news_too_and_the_settings_token_never_is(command):
+    agent = known(command("add", "x" * 60))
+    with writing() as session:
+        agents.note_seen(session, agent, 20_000)
+    with reading() as session:
+        assert [agents.is_news(session, agent, at) for at in (10_000, 10_001)] == [True, False]
+        assert not agents.is_news(session, KnownAgent(None, "api"), 99_000)
+        assert session.exec(select(Agent.seen_ms)).one() == 20_000
+
+
+def test_agents_are_listed_by_name_and_disabled_once(command):
+    for name in ("support", " Bot  one ", "audit"):
+        command("add", name)
+    with writing() as session:
+        agents.disable(session, "BOT one", 5)
+        agents.disable(session, "bot  ONE", 6)
+    with reading() as session:
+        assert [(one.name, one.disabled_ms) for one in agents.every(session)] == [
+            ("audit", None),
+            ("Bot one", 5),
+            ("support", None),
+        ]

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from console.auth import invitations, people, sessions
-from console.auth.identity import Role, roles_of
+from console.auth.identity import Identity, Role, roles_of, roles_text
 from console.database import now_ms, reading, writing
 from console.errors import BadInput, Refused, Unknown
 from console.settings import settings
@@ -187,3 +187,104 @@ def test_a_session_in_use_is_noted_every_five_minutes():
         assert not sessions.is_stale(session, token, start + 10 * 60_000)
         assert not sessions.is_stale(session, "made up", start + HOUR_MS)
         assert [one.seen_ms for one in sessions.open_sessions(session, start)] == [start + 6 * 60_000]
+
+
+def test_an_invitation_ends_at_its_millisecond_and_says_whose_it_is_until_then():
+    known, open_to_all = invited("Ada", at=1_000, days=0.5), invited(None, [Role.RESEARCHER], at=1_000)
+    half_a_day, week = 12 * HOUR_MS + 1_000, 7 * 24 * HOUR_MS + 1_000
+    with reading() as session:
+        said = invitations.invited(session, known, half_a_day - 1)
+        assert (said.name, said.roles) == ("Ada", {Role.REVIEWER})
+        said = invitations.invited(session, open_to_all, week - 1)
+        assert (said.name, said.roles) == (None, {Role.REVIEWER, Role.RESEARCHER})
+        for token, at in ((known, half_a_day), (open_to_all, week)):
+            with pytest.raises(Refused, match="cannot be used"):
+                invitations.invited(session, token, at)
+    with pytest.raises(Refused, match="cannot be used"):
+        accepted(open_to_all, "Grace", at=week)
+    assert whose(accepted(open_to_all, "Grace", at=week - 1), week) == "Grace"
+    with reading() as session:
+        assert people.person_of(session, "grace").roles == "researcher,reviewer"
+
+
+def test_an_invitation_with_roles_changes_those_of_somebody_known():
+    accepted(invited("Ada", [Role.RESEARCHER]))
+    with reading() as session:
+        assert roles_of(people.person_of(session, "Ada").roles) == {Role.REVIEWER, Role.RESEARCHER}
+    link = invited("Ada", [Role.ADMIN])
+    with reading() as session:
+        assert people.person_of(session, "Ada").roles == "admin,reviewer"
+        assert invitations.invited(session, link, now_ms()).roles == {Role.REVIEWER, Role.ADMIN}
+
+
+def test_people_are_listed_by_name_and_somebody_unknown_is_named_with_them():
+    for name in ("grace", "Ada", "Eve"):
+        accepted(invited(name))
+    with reading() as session:
+        assert [one.name for one in people.every_person(session)] == ["Ada", "Eve", "grace"]
+        assert people.person_named(session, "Bob") is None
+        with pytest.raises(Unknown, match=r"(?s)Bob .*Known: Ada, Eve, grace|No person named 'Bob B'.*Ada, Eve, grace"):
+            people.person_of(session, " Bob  B ")
+
+
+def test_who_reviews_at_the_command_line_is_made_once_and_kept_out_once_disabled():
+    with writing() as session:
+        person, new = people.known_reviewer(session, " Ada ", 5)
+        assert (person.name, person.roles, person.created_ms, new) == ("Ada", "reviewer", 5, True)
+    with writing() as session:
+        person, new = people.known_reviewer(session, "ADA", 6)
+        assert (person.name, person.created_ms, new) == ("Ada", 5, False)
+        people.disable(session, person, 7)
+        people.disable(session, person, 8)
+        assert person.disabled_ms == 7
+        with pytest.raises(Refused, match="Ada is disabled"):
+            people.known_reviewer(session, "ada", 9)
+
+
+RESEARCHER = Identity("Rita", frozenset({Role.REVIEWER, Role.RESEARCHER}))
+
+
+def test_nobody_hands_out_a_role_that_they_do_not_have():
+    with writing() as session:
+        ada = people.add_person(session, "Ada", [Role.REVIEWER], 0)
+    people.refuse_beyond(RESEARCHER, [Role.REVIEWER, Role.RESEARCHER], None)
+    people.refuse_beyond(Identity("Root", frozenset({Role.ADMIN})), [Role.ADMIN], ada)
+    with pytest.raises(Refused, match="The role admin is not yours to give"):
+        people.refuse_beyond(RESEARCHER, [Role.ADMIN, Role.REVIEWER], None)
+    with pytest.raises(Refused, match="Ada is here already"):
+        people.refuse_beyond(RESEARCHER, [Role.REVIEWER], ada)
+    with pytest.raises(Refused, match="Only researchers and admins"):
+        people.refuse_beyond(Identity("Ann", frozenset({Role.REVIEWER})), [Role.REVIEWER], None)
+    assert roles_text([Role.REVIEWER, Role.ADMIN]) == "admin,reviewer"
+    assert roles_of(" Admin ,, ") == {Role.REVIEWER, Role.ADMIN}
+
+
+def test_a_session_keeps_two_hundred_characters_of_browser_and_address_and_ends_once():
+    with writing() as session:
+        ada = people.add_person(session, "Ada", [Role.REVIEWER], 0)
+        token = sessions.open_session(session, ada, 1_000, browser="b" * 201, address="a" * 201)
+        sessions.open_session(session, ada, 1_001, browser="c")
+    with reading() as session:
+        later, first = sessions.open_sessions(session, 1_002)
+        assert (first.browser, first.address, first.created_ms, first.seen_ms) == ("b" * 200, "a" * 200, 1_000, 1_000)
+        assert (later.browser, later.address, first.name) == ("c", "", "Ada")
+        assert first.expires_ms == 1_000 + 30 * 24 * HOUR_MS
+        identity = sessions.identity_of(session, token, first.expires_ms - 1)
+        assert (identity.name, identity.session_id, identity.study_id) == ("Ada", first.id, None)
+        assert sessions.identity_of(session, token, first.expires_ms) is None
+        assert [one.id for one in sessions.open_sessions(session, first.expires_ms)] == [later.id]
+        assert [sessions.is_stale(session, token, at) for at in (301_000, 301_001)] == [False, True]
+    with writing() as session:
+        assert sessions.end_session_of(session, first.id, None, 2_000) == "Ada"
+        sessions.end_session(session, token, 3_000)
+        sessions.end_session(session, None, 3_000)
+    with closing(sqlite3.connect(settings().database_url.removeprefix("sqlite:///"))) as connection:
+        assert connection.execute("SELECT ended_ms FROM person_session ORDER BY id").fetchall() == [(2_000,), (None,)]
+
+
+def test_a_link_that_outlived_its_person_does_not_let_them_in():
+    link = invited("Ada")
+    with writing() as session:
+        people.person_of(session, "Ada").disabled_ms = 5
+    with pytest.raises(Refused, match="Ada is disabled"):
+        accepted(link)

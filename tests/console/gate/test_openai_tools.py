@@ -131,3 +131,103 @@ def test_message_without_calls_has_nothing_to_run(gate, tools):
     assert run_calls(gate, [{"role": "user", "content": "hello"}], tools[1], task_id="7") == []
     with pytest.raises(BadInput, match="no message"):
         run_calls(gate, ["hello"], tools[1], task_id="7")
+
+
+def step_texts(gate):
+    """The instruction, and each step's thought, action and observation before the action that was asked about last."""
+    with reading(gate.open()) as session:
+        item = session.exec(select(tables.Item).order_by(tables.Item.id.desc())).first()
+        body = session.exec(select(tables.TrajectoryBody.body)).one()
+    seen = checkpoint_at(from_json(body), item.step, CheckpointKind.ACTION)
+    return seen.instruction, [(step.thought, step.action, step.observation) for step in seen.steps]
+
+
+def test_what_the_agent_thought_stands_at_the_first_call_of_its_message_alone(gate, tools):
+    first = [call("a", "look_up", order=6), call("b", "look_up", order=7)]
+    second = [call("c", "look_up", order=8), call("d", "look_up", order=9), call("e", "refund", order=7, amount=20)]
+    told = conversation(*first)
+    told[-1]["content"] = "I look at both."
+    told += [{"role": "tool", "tool_call_id": id, "content": f"order {id}"} for id in ("b", "a")]
+    told += [{"role": "assistant", "content": "One moment."}, {"role": "user", "content": "Hurry."}]
+    told += [{"role": "assistant", "reasoning": "They paid.", "content": "Two more.", "tool_calls": second}]
+    person = answering(gate, decisions.Answer("approve"))
+    run_calls(gate, told, tools[1], task_id="7")
+    person.join()
+    assert step_texts(gate) == (
+        "Refund order 7, please.",
+        [
+            ("I look at both.", 'look_up({"order":6})', "order a"),
+            ("", 'look_up({"order":7})', "order b"),
+            ("", 'respond({"content":"One moment."})', "Hurry."),
+            ("They paid.\n\nTwo more.", 'look_up({"order":8})', '{"order":8,"paid":20}'),
+            ("", 'look_up({"order":9})', '{"order":9,"paid":20}'),
+        ],
+    )
+
+
+def test_task_that_is_given_stands_for_the_users_first_words(gate, tools):
+    person = answering(gate, decisions.Answer("reject"))
+    told = conversation(call("a", "refund", order=7, amount=20))
+    run_calls(gate, told, tools[1], task_id="7", task="Refund by the rules.", trial=2)
+    person.join()
+    assert step_texts(gate) == ("Refund by the rules.", [])
+    with reading(gate.open()) as session:
+        record = session.exec(select(tables.Trajectory)).one()
+        assert (session.exec(select(tables.Task)).one().task_key, record.trial) == ("7", 2)
+
+
+def test_rejected_first_call_is_a_step_of_the_second_as_the_agent_wrote_it(gate, tools):
+    both = conversation(call("a", "refund", order=7, amount=30), call("b", "refund", order=7, amount=20))
+    first = answering(gate, decisions.Answer("reject", "They paid 20."))
+
+    def second():
+        first.join()
+        answering(gate, decisions.Answer("approve", "Fine.")).join()
+
+    person = threading.Thread(target=second)
+    person.start()
+    answers = run_calls(gate, both, tools[1], task_id="7")
+    person.join()
+    assert [answer["content"] for answer in answers] == [
+        "This call was not run. They paid 20.",
+        "refunded\n(The reviewer says: Fine.)",
+    ]
+    assert tools[0] == [(7, 20)]
+    assert ('refund({"order":7,"amount":30})', "This call was not run. They paid 20.") in [
+        one[1:] for one in step_texts(gate)[1]
+    ]
+
+
+def test_what_a_tool_raises_goes_up_and_nothing_says_that_it_ran(gate):
+    def refund(order, amount):
+        raise ConnectionError(f"no answer about {order}")
+
+    person = answering(gate, decisions.Answer("approve"))
+    with pytest.raises(ConnectionError, match="no answer about 7"):
+        run_calls(gate, conversation(call("a", "refund", order=7, amount=20)), {"refund": refund}, task_id="7")
+    person.join()
+    with reading(gate.open()) as session:
+        assert session.exec(select(tables.Intent)).one().finished_ms is None
+
+
+def test_result_of_an_approved_call_is_recorded_as_done(gate, tools):
+    person = answering(gate, decisions.Answer("approve"))
+    run_calls(gate, conversation(call("a", "refund", order=7, amount=20)), tools[1], task_id="7")
+    person.join()
+    with reading(gate.open()) as session:
+        assert session.exec(select(tables.Intent)).one().finished_ms is not None
+        last = from_json(session.exec(select(tables.TrajectoryBody.body)).one()).steps[-1]
+    assert (last.action, last.observation) == ('refund({"order":7,"amount":20})', "refunded")
+
+
+@pytest.mark.parametrize("arguments", ["[7]", "7", ""])
+def test_arguments_that_are_no_names_and_values_run_nothing_and_name_the_tools(gate, tools, arguments):
+    broken = {"id": "a", "function": {"name": "look_up", "arguments": arguments}}
+    person = answering(gate, decisions.Answer("approve")) if arguments else None
+    (answer,) = run_calls(gate, conversation(broken), {"look_up": lambda: "nothing asked"}, task_id="7")
+    if person:
+        person.join()
+        assert answer["content"].startswith("This call was not run: look_up(")
+        assert "is no call of look_up with its arguments as JSON." in answer["content"]
+    else:
+        assert answer["content"] == "nothing asked"

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.gate.policy import CheckFacts, Policy, Rule, Then, read_policy, ruling
+from console.gate.policy.tool_calls import action_parts
 
 REFUNDS = """
 default: ask
@@ -236,3 +237,33 @@ def test_rules_of_several_calls_with_no_decision_in_common_offer_none_that_runs(
     assert found.decisions == ("reject",)
     text = "rules:\n- {tool: a, then: ask, decisions: [approve, edit]}\n- {tool: b, then: ask}"
     assert ruling(read_policy(text), CheckFacts("b({})\na({})")).decisions == ("approve", "edit")
+
+
+@pytest.mark.parametrize(("characters", "then"), [(0, "allow"), (65_536, "allow"), (65_537, "ask")])
+def test_what_stands_in_brackets_is_read_up_to_a_bound(characters, then):
+    assert said(f"get_order[{'x' * characters}]")[0] == then
+
+
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [
+        ("pay", ("pay",)),
+        ("shop.pay", ("shop.pay", "pay")),
+        ("a.b.pay.", ("a.b.pay.", "b.pay", "pay")),
+        ("mcp__shop__pay", ("mcp__shop__pay", "shop__pay", "pay")),
+        ("shop__pay", ("shop__pay",)),
+        ("x.MCP__shop__pay", ("x.MCP__shop__pay", "MCP__shop__pay", "shop__pay", "pay")),
+        ("\uff50ay", ("\uff50ay", "pay")),
+    ],
+)
+def test_a_call_is_known_by_each_of_its_names(name, names):
+    (part,) = action_parts(f" {name} [1] ")
+    assert (part.call.names, dict(part.call.arguments)) == (names, {"argument": "1"})
+    assert action_parts(f"{name}( )")[0].call.names == names
+
+
+def test_an_action_has_a_part_a_line_and_no_call_where_one_line_is_none():
+    calls = action_parts('a({"n": 1})\n\nb[2]\n')
+    assert [(part.text, part.call.name) for part in calls] == [('a({"n": 1})', "a"), ("b[2]", "b")]
+    assert [(part.text, part.call) for part in action_parts("a({})\nand b")] == [("a({})", None), ("and b", None)]
+    assert [(part.text, part.call) for part in action_parts(" \n")] == [(" \n", None)]

@@ -4,6 +4,8 @@ import pytest
 
 from console.errors import BadInput
 from console.gate.policy import from_patterns, policy_store, read_policy
+from console.gate.policy.rules import Policy, PolicyMode, Rule, Then
+from console.gate.policy.yaml_file import check_pattern
 
 
 @pytest.mark.parametrize(
@@ -79,3 +81,96 @@ def test_patterns_become_rules_that_judge_and_everything_else_asks():
     assert [rule.pattern for rule in policy.rules] == [("refund_*",), ("click[Buy Now]",), ("pay\"'é: x",)]
     assert {rule.then for rule in policy.rules} == {"judge"}
     assert policy.default == "ask"
+
+
+def test_every_field_of_a_policy_is_read():
+    text = """
+mode: shadow
+default: judge
+rollout: 12.5 %
+rules:
+- name: big
+  tool: [pay, refund_*]
+  pattern: "pay*"
+  agent: bot
+  environment: [shop, bank]
+  when: args.amount > 100
+  then: ask
+  because: |
+    Money
+    leaves.
+  reviews: 2
+  decisions: [approve, reject]
+  deadline: 1.5
+  who: [admin, Ada]
+- {tool: look, then: allow}
+"""
+    big = Rule(
+        name="big",
+        then=Then.ASK,
+        tool=("pay", "refund_*"),
+        pattern=("pay*",),
+        agent=("bot",),
+        environment=("shop", "bank"),
+        when="args.amount > 100",
+        because="Money\nleaves.",
+        reviews=2,
+        decisions=("approve", "reject"),
+        deadline_s=1.5,
+        who=("admin", "Ada"),
+    )
+    look = Rule(name="rule 2", then=Then.ALLOW, tool=("look",))
+    assert read_policy(text) == Policy((big, look), Then.JUDGE, PolicyMode.SHADOW, 0.125)
+    assert read_policy("mode: enforce") == Policy()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("default: ask\nrules:\n- tool: x", "Line 3: the rule says no `then`; it is one of allow, judge, ask, deny."),
+        ("rules:\n- {name: a, tool: x, then: ask}\n- {name: a, then: ask}", "Line 3: the name 'a' is taken."),
+        ("rules:\n- {tool: x, then: ask}\n- {name: rule 1, then: ask}", "Line 3: the name 'rule 1' is taken."),
+        ("rules:\n- {name: default, then: ask}", "Line 2: the name 'default' is taken."),
+        ("rules:\n- then: ask\n  because:", "Line 3: a text is expected here."),
+        ("rules:\n- then: ask\n  because: ' '", "Line 3: a text is expected here."),
+        ("rules:\n- then: ask\n  because: [x]", "Line 3: a text is expected here."),
+        ('rules:\n- then: ask\n  because: "\\e[31m"', "Line 3: the text is too long, or holds signs that"),
+        ("rules:\n- ask", "Line 2: a rule is written as `name: value` lines."),
+        ("- then: ask", "Line 1: a policy is written as `name: value` lines."),
+        ("[a]: ask", "Line 1: "),
+        ("mode: loose", "Line 1: 'loose' is none of "),
+        ("default: [ask]", "Line 1: 'this' is none of allow, judge, ask, deny."),
+        ("rules:\n- then: deny\n  who: ada", "Line 3: who is for rules that may ask a person; nobody decides where"),
+        ("rules:\n- then: ask\n  reviews: 1.0", "Line 3: reviews is a whole number from 1 to 20."),
+        ("rules:\n- then: ask\n  reviews: '2'", "Line 3: reviews is a whole number from 1 to 20."),
+        ("rules:\n- then: ask\n  reviews: -1", "Line 3: reviews is a whole number from 1 to 20."),
+        ("rules:\n- then: ask\n  deadline: '5'", "Line 3: deadline is a number of seconds, more than 0 and"),
+        ("rules:\n- then: ask\n  deadline: 1:30", "Line 3: deadline is a number of seconds, more than 0 and"),
+        ("rules:\n- then: ask\n  deadline: .inf", "Line 3: deadline is a number of seconds, more than 0 and"),
+        ("rollout: 0.5", "Line 1: rollout is a share of tasks such as 25%."),
+        ("rollout: [5%]", "Line 1: rollout is a share of tasks such as 25%."),
+        ("default: ask\n\tx: 1", "Line 2: this is no YAML ("),
+        ("default: ask\n---\ndefault: deny", "this is no YAML ("),
+    ],
+)
+def test_refusal_is_the_whole_sentence_with_its_line(text, said):
+    with pytest.raises(BadInput) as refusal:
+        policy_store.check(text)
+    assert said in str(refusal.value)
+
+
+@pytest.mark.parametrize("pattern", ["", "  ", "> 5", "!x", "<x", "=x", "^x", "a == b", "x[a-z]", "x[!a-z]"])
+def test_pattern_that_would_match_its_own_signs_only_is_refused(pattern):
+    with pytest.raises(BadInput, match="own signs only"):
+        check_pattern(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["pay*", "click[Buy Now]", "a > b", "x[-]", "pay?", "a=b"])
+def test_pattern_of_a_word_is_taken(pattern):
+    check_pattern(pattern)
+
+
+def test_patterns_are_written_once_each_and_blank_ones_not():
+    assert from_patterns(["pay*", " ", "pay*", "a"]) == (
+        "default: ask\nrules:\n- pattern: pay*\n  then: judge\n- pattern: a\n  then: judge\n"
+    )

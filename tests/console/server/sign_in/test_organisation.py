@@ -6,6 +6,7 @@ import time
 import httpx
 import pytest
 from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 pytest.importorskip("authlib", reason="the extra oidc is not installed")
 
@@ -216,4 +217,16 @@ def test_a_provider_that_does_not_answer_is_one_sentence(monkeypatch):
 
     answer = asyncio.run(asked())
     assert answer.status_code == 502
-    assert "does not answer" in answer.text
+    assert "<h1>Your organisation does not answer</h1>" in answer.text
+    assert "Try again in a moment, or ask for a link." in answer.text
+
+
+@pytest.mark.parametrize("path", ["/sign-in/organisation", BACK])
+def test_without_a_provider_there_is_nothing_and_no_button(path, data_dir, monkeypatch):
+    monkeypatch.setenv("INFERACT_DATA_DIR", str(data_dir))
+    settings.cache_clear()
+    with TestClient(Starlette(routes=routes(site_at("127.0.0.1", 8501, None))), "http://127.0.0.1:8501") as browser:
+        answer = browser.get(path)
+        assert (answer.status_code, "<h1>Nothing here</h1>" in answer.text) == (404, True)
+        assert "This console signs nobody in by an organisation" in answer.text
+        assert "/sign-in/organisation" not in browser.get("/sign-in").text

@@ -1,0 +1,126 @@
+"""Policies as stored: versions, what they let run at once, and for whom a version counts."""
+
+import hashlib
+from collections import Counter
+
+import pytest
+
+from console import runs
+from console.database import reading, writing
+from console.errors import BadInput, Refused, Unknown
+from console.gate.policy import policy_store
+from console.gate.policy.rules import CheckFacts, Ruling, Then
+from console.gate.wait import Wait
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
+from storage.tables import RunKind
+
+
+@pytest.fixture
+def shop(url):
+    """A gate's run of that name with no policy yet."""
+    with writing(url) as session:
+        runs.create(session, "shop", RunKind.GATE, 1)
+        runs.create(session, "log", RunKind.REPLAY, 1)
+    return "shop"
+
+
+def test_versions_count_up_for_each_run_and_the_newest_is_first(url, shop):
+    with writing(url) as session:
+        run = runs.get(session, shop)
+        with pytest.raises(Unknown, match="policy"):
+            policy_store.common(session)
+        assert policy_store.effective(session, run) is None
+        common = policy_store.save(session, None, "default: deny", "ada", 5)
+        assert (common.version, common.text, common.author, common.created_ms) == (1, "default: deny", "ada", 5)
+        assert policy_store.effective(session, run) == policy_store.common(session) == common
+        saved = [policy_store.save(session, run, f"default: {word}", "eve", 6) for word in ("ask", "allow")]
+        assert [(one.version, one.own) for one in saved] == [(1, True), (2, True)]
+        assert policy_store.versions(session, run) == saved[::-1]
+        assert policy_store.versions(session, None) == [common]
+        assert policy_store.effective(session, run) == saved[1]
+        with pytest.raises(BadInput, match="Line 1"):
+            policy_store.save(session, run, "default: maybe", "eve", 7)
+        with pytest.raises(BadInput, match="own signs only"):
+            policy_store.save(session, run, "rules: [{pattern: '>5', then: ask}]", "eve", 7)
+    with reading(url) as session:
+        (last, *_, first) = audit_trail.entries(session, AuditFilter(kind="policy set"))
+    assert (last.subject, last.before, last.after) == ("policy 2", 1, 2)
+    assert (first.subject, first.before, first.after) == ("policy 1", None, 1)
+    assert last.detail == {"version": 2, "digest": hashlib.sha256(b"default: allow").hexdigest(), "author": "eve"}
+
+
+def test_a_run_begins_with_its_patterns_where_no_policy_is_there(url, shop):
+    with writing(url) as session:
+        run = runs.get(session, shop)
+        policy_store.begin(session, run, 5, ["pay*"])
+        policy_store.begin(session, run, 6, ["other*"])
+        (begun,) = policy_store.versions(session, run)
+        assert (begun.author, begun.version, begun.created_ms) == ("the agent's patterns", 1, 5)
+        assert policy_store.rule_on(begun, CheckFacts("pay[1]")).then is Then.JUDGE
+        assert policy_store.rule_on(begun, CheckFacts("look[1]")).then is Then.ASK
+
+
+def test_only_a_gate_has_a_policy(url, shop):
+    with reading(url) as session:
+        assert policy_store.gate_run(session, shop).name == "shop"
+        with pytest.raises(Refused, match="log is of kind replay, and only a gate has a policy"):
+            policy_store.gate_run(session, "log")
+        with pytest.raises(Unknown):
+            policy_store.gate_run(session, "nowhere")
+
+
+def test_checks_are_counted_by_tool_and_by_what_became_of_them(make_gate, url):
+    text = """
+default: ask
+rules:
+- {tool: look, then: allow}
+- {tool: open, then: judge}
+- {tool: drop, then: deny}
+"""
+    gate = make_gate(text, run="bot", detector="random", threshold=1.0, critical=[])
+    for number in range(3):
+        assert gate.check("t", [], f"look[{number}]").approved
+    assert gate.check("t", [], "open[1]").approved
+    assert not gate.check("t", [], "drop[1]").approved
+    assert isinstance(gate.ask("t", [], "pay[1]"), Wait)
+    assert isinstance(gate.ask("t", [], "go on then"), Wait)
+    with writing(url) as session:
+        run = runs.get(session, "bot")
+        policy_store.save(session, run, "{mode: shadow, default: deny}", "ada", 0)
+    assert gate.check("t", [], "pay[2]").approved
+    with writing(url) as session:
+        run = runs.get(session, "bot")
+        version = policy_store.effective(session, run)
+        policy_store.count_allowed(session, run, version, Ruling(Then.ALLOW, "x", "l" * 90))
+        found = policy_store.counts(session, run)
+    nothing = {"allowed": 0, "judged": 0, "asked": 0, "denied": 0, "watched": 0}
+    assert found == [
+        nothing | {"tool": "no tool", "asked": 1},
+        nothing | {"tool": "drop", "denied": 1},
+        nothing | {"tool": "l" * 80, "allowed": 1},
+        nothing | {"tool": "look", "allowed": 3},
+        nothing | {"tool": "open", "judged": 1},
+        nothing | {"tool": "pay", "asked": 1, "watched": 1},
+    ]
+
+
+def test_the_share_of_tasks_goes_by_the_new_version_and_the_others_by_the_one_before(url, shop):
+    with writing(url) as session:
+        run = runs.get(session, shop)
+        policy_store.save(session, None, "default: allow", "ada", 0)
+        policy_store.save(session, run, "{default: deny, rollout: 40%}", "ada", 0)
+        digest = hashlib.sha256(b"{default: deny, rollout: 40%}").hexdigest()
+
+        def drawn(task):
+            return int(hashlib.sha256(f"{digest} {task}".encode()).hexdigest()[:8], 16) / 2**32
+
+        # The first version of its own has none before it, so every task goes by it.
+        tasks = [f"task {number}" for number in range(50)]
+        assert {policy_store.effective(session, run, task).version for task in tasks} == {1}
+        policy_store.save(session, run, "{default: deny, rollout: 40%}", "eve", 0)
+        policy_store.save(session, None, "{default: deny, rollout: 40%}", "eve", 0)
+        found = Counter(
+            policy_store.effective(session, run, task).version == (2 if drawn(task) < 0.4 else 1) for task in tasks
+        )
+        assert found == {True: 50}

@@ -1,0 +1,67 @@
+"""How long a request waits for a person, and which thresholds judge it."""
+
+import pytest
+
+from console.gate.policy.policy_store import PolicyVersion
+from console.gate.policy.rules import Ruling, Then
+from console.gate.ruled import Ruled, Tightened
+from console.gate.submit import SubmitOptions
+from storage import tables
+
+VERSION = PolicyVersion(1, 7, "default: ask", "ada", 0, own=True)
+
+
+def ruled(**terms):
+    return Ruled(VERSION, Ruling(Then.ASK, "rule 1", "pay", **terms))
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "deadline_s", "waits_ms"),
+    [
+        (None, None, 1_800_000),
+        (1_799_999, None, 1_799_999),
+        (1_800_001, None, 1_800_000),
+        (None, 0.0015, 2),
+        (None, 1_800.001, 1_800_000),
+        (500, 0.4, 400),
+        (300, 0.4, 300),
+        (0, 0.4, 0),
+    ],
+)
+def test_the_shortest_of_the_agent_the_rule_and_half_an_hour_counts(timeout_ms, deadline_s, waits_ms):
+    options = SubmitOptions("sqlite://", "shop", timeout_ms=timeout_ms)
+    assert options.deadline_ms(10_000, ruled(deadline_s=deadline_s)) == 10_000 + waits_ms
+
+
+@pytest.mark.parametrize(("run", "rule", "caller", "most"), [(3, 1, 2, 3), (1, 3, 2, 3), (1, 2, 3, 3), (1, 1, 1, 1)])
+def test_the_strictest_says_how_many_look(run, rule, caller, most):
+    found = Ruled(VERSION, Ruling(Then.ASK, "rule 1", reviews=rule), Tightened(reviews=caller))
+    assert found.reviews(tables.Run(reviews_per_item=run)) == most
+
+
+@pytest.mark.parametrize(
+    ("then", "flagged", "asks"),
+    [(Then.ASK, 0, True), (Then.ASK, 1, True), (Then.JUDGE, 1, True), (Then.JUDGE, 0, False)],
+)
+def test_a_person_looks_where_a_rule_or_a_detector_says_so(then, flagged, asks):
+    assert Ruled(VERSION, Ruling(then, "rule 1")).asks({"flagged": flagged}) is asks
+
+
+def test_a_ruling_brings_its_columns_and_its_terms():
+    assert ruled().columns == {"policy_version": 7, "rule": "rule 1", "tool": "pay"}
+    assert ruled().terms() == "{}"
+    assert ruled(decisions=("approve",)).terms() == '{"decisions":["approve"]}'
+    assert ruled(who=()).terms() == '{"who":[]}'
+    assert ruled(decisions=("edit", "reject"), who=("ada",)).terms() == '{"decisions":["edit","reject"],"who":["ada"]}'
+
+
+@pytest.mark.parametrize(
+    ("of_run", "of_caller", "flagged"),
+    [(0.0, None, True), (1.0, None, False), (1.0, 0.0, True), (0.0, 1.0, True), (1.0, 1.0, False)],
+)
+def test_the_lowest_threshold_that_is_named_judges(make_gate, stored, of_run, of_caller, flagged):
+    make_gate(detector="random", threshold=of_run).open()
+    answer = make_gate(detector="random", threshold=of_caller).ask("refund order 12", [("look", "order 12")], "pay[1]")
+    (verdict,) = stored(tables.Verdict)
+    assert verdict.flagged is flagged
+    assert hasattr(answer, "look") is flagged

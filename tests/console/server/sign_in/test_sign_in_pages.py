@@ -1,0 +1,168 @@
+"""The plain pages of the sign-in as a browser meets them: their status, where they lead, the cookie that they set."""
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from console.auth import invitations, people, sessions
+from console.auth.identity import Role
+from console.auth.participant_cookie import participant_cookie_name
+from console.database import now_ms, reading, writing
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
+from console.server.sign_in.sign_in_pages import routes
+from console.server.site import site_at
+
+MONTH_S = 30 * 24 * 3600
+
+
+def invited(name=None, *roles):
+    with writing() as session:
+        return invitations.invite(session, name, roles or None, "tests", now_ms())
+
+
+def browser(public_url=None, **more):
+    site = site_at("127.0.0.1", 8123, public_url)
+    base = public_url or "http://127.0.0.1:8123"
+    return TestClient(Starlette(routes=routes(site)), base, follow_redirects=False, **more)
+
+
+def entries(kind):
+    with reading() as session:
+        return audit_trail.entries(session, AuditFilter(kind=kind))
+
+
+@pytest.mark.parametrize(("public_url", "secure"), [(None, False), ("https://console.example", True)])
+def test_invitation_opens_a_session_whose_cookie_no_script_reads(public_url, secure):
+    with browser(public_url, headers={"User-Agent": "Firefox/1 Linux"}) as client:
+        shown = client.get(f"/invite/{(token := invited('Ada'))}")
+        assert (shown.status_code, "Ada" in shown.text, shown.headers["cache-control"]) == (200, True, "no-store")
+        used = client.post(f"/invite/{token}", data={})
+        assert (used.status_code, used.headers["location"]) == (303, "/")
+        name, *attributes = used.headers["set-cookie"].split("; ")
+        assert name.startswith("inferact_8123=")
+        assert {one.lower() for one in attributes} == {
+            *("httponly", f"max-age={MONTH_S}", "path=/", "samesite=lax"),
+            *(["secure"] if secure else []),
+        }
+        assert client.get("/whoami").json() == {"name": "Ada", "roles": ["reviewer"]}
+    (entry,) = entries("signed in")
+    assert (entry.who, entry.door, entry.subject) == ("Ada", "browser", "Ada")
+    with reading() as session:
+        (opened,) = sessions.open_sessions(session, now_ms())
+    assert (opened.browser, opened.address) == ("Firefox/1 Linux", "testclient")
+
+
+def test_invitation_leads_on_to_a_path_of_ours_alone():
+    ours = ["/inbox", "/a?b=c"]
+    others = ["//evil.example", "/\\evil.example", "https://evil.example", "inbox", "/a\nb", "/ä", ""]
+    for wanted in (*ours, *others):
+        used = browser().post(f"/invite/{invited('Ada')}", data={"next": wanted})
+        assert (used.status_code, used.headers["location"]) == (303, wanted if wanted in ours else "/")
+
+
+def test_open_invitation_asks_for_a_name_and_keeps_it_beside_what_is_wrong():
+    token, client = invited(None, Role.RESEARCHER), browser()
+    with writing() as session:
+        people.add_person(session, "Ada", [Role.REVIEWER], 0)
+    shown = client.get(f"/invite/{token}?next=/inbox")
+    assert shown.status_code == 200
+    assert "researcher and reviewer" in shown.text
+    assert 'name="next" value="/inbox"' in shown.text
+    taken = client.post(f"/invite/{token}", data={"name": "ADA"})
+    assert (taken.status_code, 'value="ADA"' in taken.text) == (400, True)
+    assert "Somebody is called Ada here already" in taken.text
+    assert "set-cookie" not in taken.headers
+    assert client.post(f"/invite/{token}", data={"name": "Grace"}).status_code == 303
+    assert client.get("/whoami").json()["roles"] == ["researcher", "reviewer"]
+
+
+def test_link_that_opens_nothing_says_so_and_is_gone():
+    client, token = browser(), invited("Ada")
+    assert client.post(f"/invite/{token}", data={}).status_code == 303
+    for answer in (client.get(f"/invite/{token}"), client.post("/invite/made-up", data={})):
+        assert answer.status_code == 410
+        assert "<h1>This link does not open anything</h1>" in answer.text
+        assert "Ask for a new one." in answer.text
+    client.post(f"/invite/{invited('Ada')}", data={})
+
+
+def test_signing_out_ends_the_session_and_takes_its_cookie():
+    client = browser()
+    client.post(f"/invite/{invited('Ada')}", data={})
+    assert "Ada" in client.get("/sign-in").text
+    out = client.post("/sign-out")
+    assert (out.status_code, out.headers["location"]) == (303, "/sign-in")
+    assert 'inferact_8123=""' in out.headers["set-cookie"]
+    assert "Max-Age=0" in out.headers["set-cookie"]
+    assert "HttpOnly" in out.headers["set-cookie"]
+    with reading() as session:
+        assert sessions.open_sessions(session, now_ms()) == []
+    assert [(one.who, one.subject) for one in entries("signed out")] == [("Ada", "Ada")]
+    assert browser().post("/sign-out").status_code == 303
+    assert len(entries("signed out")) == 1
+
+
+def test_nobody_is_signed_in_without_a_cookie():
+    answer = browser().get("/whoami")
+    assert (answer.status_code, answer.json()) == (401, {"error": "Nobody is signed in here."})
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_sign_in_says_that_a_session_is_over_only_where_it_is():
+    plain, over = browser().get("/sign-in").text, browser().get("/sign-in?over=1").text
+    assert plain != over
+    assert "over" in over.lower()
+
+
+def test_pages_allow_no_script_and_their_style_is_ours():
+    shown = browser().get("/sign-in")
+    policy = shown.headers["content-security-policy"]
+    assert policy == (
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'"
+    )
+    assert shown.headers["referrer-policy"] == "same-origin"
+    style = browser().get("/sign-in/style.css")
+    assert (style.status_code, style.headers["content-type"]) == (200, "text/css; charset=utf-8")
+    assert "{" in style.text
+
+
+@pytest.mark.parametrize(("length", "status"), [(9_995, 410), (9_996, 413)])
+def test_form_of_ten_thousand_bytes_is_read_and_no_longer_one(length, status):
+    client = browser()
+    answer = client.post("/invite/made-up", content=b"name=" + b"x" * length)
+    assert answer.status_code == status
+    client.post(f"/invite/{invited('Ada')}", data={})
+
+
+def test_language_that_the_address_asks_for_is_kept_for_a_year():
+    client = browser(headers={"Accept-Language": "en"})
+    assert "set-cookie" not in client.get("/sign-in").headers
+    assert "set-cookie" not in client.get("/sign-in?language=xx").headers
+    asked = client.get("/sign-in?language=de")
+    assert f"Max-Age={365 * 86_400}" in asked.headers["set-cookie"]
+    assert "SameSite=strict" in asked.headers["set-cookie"]
+    assert '<html lang="de"' in asked.text
+    assert '<html lang="de"' in client.get("/sign-in").text
+
+
+def test_study_code_that_opens_nothing_is_refused_with_the_field_again():
+    client = browser()
+    assert client.get("/join").status_code == 200
+    assert 'value="ABC"' in client.get("/join?code=ABC").text
+    refused = client.post("/join", data={"code": "WRONG"})
+    assert refused.status_code == 400
+    assert participant_cookie_name(8123) not in refused.headers.get("set-cookie", "")
+    client.post(f"/invite/{invited('Ada')}", data={})
+
+
+@pytest.mark.parametrize("sent", ["{}", "no json", "[]"])
+def test_events_of_nobodys_page_are_refused(sent):
+    assert browser().post("/page-events", content=sent).status_code == 403
+
+
+def test_nobody_but_a_participant_has_a_consent_to_look_at():
+    answer = browser().get("/my-consent")
+    assert (answer.status_code, "<h1>Nothing here</h1>" in answer.text) == (404, True)
+    assert "Only a participant of a study has a consent to look at." in answer.text
