@@ -112,6 +112,14 @@ def test_consent_is_plain_text_and_declining_keeps_nothing(visit, words, study):
     assert "Nothing was kept. You can close this page." in words(at)
 
 
+def test_the_language_of_a_study_is_that_of_its_pages_around_its_own_texts(visit, words, study):
+    _, state = joined(study(language="de", consent={"text": "Agree to this?"}))
+    at = visit(state)
+    assert "Bevor Sie teilnehmen" in words(at)
+    assert "Agree to this?" in words(at)
+    assert [button.label for button in at.button if button.key == "accept"] == ["Ich bin einverstanden"]
+
+
 def test_who_declines_on_a_platform_is_told_to_return_the_place_there(visit, words, study):
     made = study(recruiting={"platform": "prolific"}, consent={"text": "Agree?"})
     person = joining.join(made.join_code, Arrival(made.join_code, given={"PROLIFIC_PID": "one"}))
