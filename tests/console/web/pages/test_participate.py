@@ -117,7 +117,7 @@ def test_the_language_of_a_study_is_that_of_its_pages_around_its_own_texts(visit
     at = visit(state)
     assert "Bevor Sie teilnehmen" in words(at)
     assert "Agree to this?" in words(at)
-    assert [button.label for button in at.button if button.key == "accept"] == ["Ich bin einverstanden"]
+    assert [button.label for button in at.button if button.key == "accept"] == ["Ich stimme zu und nehme teil"]
 
 
 def test_who_declines_on_a_platform_is_told_to_return_the_place_there(visit, words, study):
