@@ -52,8 +52,10 @@ def desk(furnished, tmp_path_factory):
         with writing() as session:
             agents.add(session, "bot", now_ms())
         study = opened_study(
-            name="people", tasks=1, trials=1, participants={"human": 9}, practice=1, demographics=[AGE]
-        )
+            name="people", tasks=1, trials=1, participants={"human": 9}, practice=1, demographics=[AGE],
+            questionnaires={"after": ["trust"]}, confidence=3,
+            debriefing={"question": "Anything else?", "text": "## Why\n\nWe look at **how** people decide."},
+        )  # fmt: skip
         found.extend((invitation(), study))
 
     return (*furnished(fill), *found)

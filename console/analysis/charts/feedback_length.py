@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from console.analysis.charts.style import SHARE, error_bars, framed, interval_text, series_styles
+from console.analysis.charts.style import SHARE, error_bars, framed, interval_text, label_ends, series_styles
 
 
 def feedback_length(frame: pd.DataFrame) -> go.Figure:
@@ -30,7 +30,8 @@ def feedback_length(frame: pd.DataFrame) -> go.Figure:
         )
     figure.update_xaxes(type="category", categoryorder="array", categoryarray=[_span(*span) for span in spans])
     figure.update_yaxes(**SHARE)
-    return framed(figure, "Words to the agent and its next trial", "words of feedback", "next trials that succeeded")
+    framed(figure, "Words to the agent and its next trial", "words of feedback", "next trials that succeeded")
+    return label_ends(figure, *SHARE["range"])
 
 
 def _span(low: int, high: int) -> str:

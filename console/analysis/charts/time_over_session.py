@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from console.analysis.charts.style import error_bars, framed, series_styles
+from console.analysis.charts.style import error_bars, framed, label_ends, series_styles
 
 _KINDS = {"human": "people", "rule": "simulated"}
 
@@ -28,5 +28,7 @@ def time_over_session(frame: pd.DataFrame) -> go.Figure:
             hovertemplate="decisions %{customdata[0]} to %{customdata[1]}: median %{y:.1f} s<br>"
             "%{customdata[2]:,} decisions",
         )
-    figure.update_yaxes(rangemode="tozero")
-    return framed(figure, "Time per decision over the session", "decision of the session", "seconds, median")
+    highest = 1.05 * max([1.0, *frame["seconds"].dropna(), *frame["high"].dropna()])
+    figure.update_yaxes(range=[0, highest])
+    framed(figure, "Time per decision over the session", "decision of the session", "seconds, median")
+    return label_ends(figure, 0, highest)

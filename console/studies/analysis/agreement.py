@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from console.analysis.statistics.reviewer_agreement import agreement as measures
@@ -12,7 +10,7 @@ from console.studies.analysis.frames import Frames, cells, first_labels, groups,
 from console.studies.analysis.parts import read_analysis
 
 MOST = 12
-"""Reviewers; the pairs of more are too many to read."""
+"""Reviewers of a kind; the pairs of more are too many to read."""
 
 TENTATIVE = 0.667
 """Alpha below which Krippendorff (2004) draws no conclusions, not even tentative ones."""
@@ -24,23 +22,24 @@ def agreement(frames: Frames) -> pd.DataFrame:
     """Every measure of agreement of people, and of simulated reviewers, on trial 0."""
     rows = [
         {"reviewers": name, "measure": measure, **cells(found, "value")}
-        for name, ratings in _ratings(frames)
+        for name, ratings in groups(_shared(frames))
         for measure, found in measures(ratings).items()
     ]
     return table(rows, "reviewers$ measure$ value low high n# note$")
 
 
 def pairs(frames: Frames) -> pd.DataFrame:
-    """Cohen's kappa of each two reviewers, where there are at most `MOST` of them."""
-    ratings = _shared(frames)
-    few = ratings["rater"].nunique() <= MOST
-    found = cohen_of_pairs(ratings, resamples=_RESAMPLES) if few else {}
-    rows = [{"first": first, "second": second, **cells(one, "kappa")} for (first, second), one in found.items()]
-    return table(rows, "first$ second$ kappa low high n# note$")
+    """Cohen's kappa of each two people, and of each two simulated reviewers, where there are at most `MOST` of a kind.
 
-
-def _ratings(frames: Frames) -> Iterator[tuple[str, pd.DataFrame]]:
-    yield from groups(_shared(frames))
+    Nobody is paired with a reviewer of the other kind.
+    """
+    rows = [
+        {"reviewers": name, "first": first, "second": second, **cells(found, "kappa")}
+        for name, ratings in groups(_shared(frames))
+        if ratings["rater"].nunique() <= MOST
+        for (first, second), found in cohen_of_pairs(ratings, resamples=_RESAMPLES).items()
+    ]
+    return table(rows, "reviewers$ first$ second$ kappa low high n# note$")
 
 
 def _shared(frames: Frames) -> pd.DataFrame:

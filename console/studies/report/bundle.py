@@ -27,7 +27,8 @@ from console.studies.results import csv_files, data_version
 from console.studies.sessions import lifecycle
 from storage import tables
 
-REPORT, _SCRIPT, _SUMS, _PLAN = "report.html", "analysis.py", "checksums.sha256", "plan.md"
+REPORT, _SUMS, _PLAN = "report.html", "checksums.sha256", "plan.md"
+_SCRIPT, _PLAIN = "analysis.py", "analysis_plain.py"
 
 
 def stamped(session: Session, study: tables.Study, at_ms: int) -> ReportStamp:
@@ -82,6 +83,7 @@ def _beside(design: Design, frames: Frames, stamp: ReportStamp) -> dict[str, byt
         **({_PLAN: stamp.plan.encode()} if stamp.plan else {}),
         **{f"materials/{name}": content for name, content in materials(design).items()},
         _SCRIPT: asset("recompute.py").encode(),
+        _PLAIN: asset(_PLAIN).encode(),
         **computed,
     }
 
@@ -112,6 +114,7 @@ def _readme(design: Design, frames: Frames, stamp: ReportStamp) -> str:
         (csv_files.DICTIONARY, "the codebook: every column of the data, its type, unit and meaning"),
         ("tables/, contrasts.csv", "every number and sentence of the report, computed from the data"),
         (_SCRIPT, "computes tables/ again from the data and design.yaml, and names each number that differs"),
+        (_PLAIN, "does so for contrasts.csv and tables/success.csv, without InferAct Console"),
         ("design.yaml", "the design with every parameter"),
         *([(_PLAN, "the plan as a preregistration")] if stamp.plan else []),
         *([("materials/", "what participants read and were asked")] if materials(design) else []),
@@ -128,7 +131,8 @@ def _readme(design: Design, frames: Frames, stamp: ReportStamp) -> str:
         f"# {design.name}",
         "A user study of reviewers who oversee an agent, with its data and everything that was computed from them.",
         "\n".join(f"- {names}: {what}" for names, what in told),
-        "To compute it again: `pip install inferact-console && python analysis.py`",
+        "To compute it again: `pip install inferact-console && python analysis.py`; the planned contrasts and success "
+        "rates without the console: `pip install pandas scipy statsmodels && python analysis_plain.py`",
         "Participants are pseudonyms. Before you publish: read the words to the agent and the answers in decisions.csv "
         "and participants.csv once for anything that names a person, and add a licence.",
         mark,

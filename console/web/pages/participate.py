@@ -39,7 +39,7 @@ def _stages(position: Position, who: tables.Participant) -> Mapping[str, Callabl
         "paused": lambda: stages.paused(position),
         "finished": lambda: stages.finished(position),
         "screened_out": lambda: stages.screened_out(position),
-        "declined": stages.declined,
+        "declined": lambda: stages.declined(position),
         "withdrawn": stages.withdrawn,
     }
 

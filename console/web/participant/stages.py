@@ -141,9 +141,13 @@ def way_back(design: Design, address: str, code: str, words: str) -> None:
         st.html(prose_html(lost))
 
 
-def declined() -> None:
-    """Nobody who does not agree takes part."""
-    st.html(head_html(_("You do not take part")) + prose_html(_("Nothing was kept. You can close this page.")))
+def declined(position: Position) -> None:
+    """Nobody who does not agree takes part; whom a platform sent has a place there to give back too."""
+    words = _("Nothing was kept. You can close this page.")
+    if position.design and (platform := position.design.recruiting.of_platform):
+        returned = _("Nothing was kept. Please return your place on {platform} too, so that somebody else can take it.")
+        words = returned.format(platform=platform.title)
+    st.html(head_html(_("You do not take part")) + prose_html(words))
 
 
 def withdrawn() -> None:

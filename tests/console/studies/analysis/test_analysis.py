@@ -41,10 +41,11 @@ def test_what_is_undefined_says_why(found):
     assert undefined["note"].ne("").all()
 
 
-def test_agreement_counts_only_shared_checkpoints_of_the_study(found):
-    everybody = found["agreement"].query("reviewers == 'everybody' and measure == 'percent'")
-    assert everybody["value"].item() == pytest.approx(1 / 3)
-    assert everybody["n"].item() == 2
+def test_agreement_counts_only_shared_checkpoints_and_never_a_person_with_a_simulated_reviewer(found):
+    percent = found["agreement"].query("measure == 'percent'").set_index("reviewers")
+    assert (percent.loc["people", "value"], percent.loc["people", "n"]) == (0, 2)
+    assert percent.loc["simulated", "note"] == "No unit has labels of two reviewers."
+    assert found["agreement-pairs"][["reviewers", "first", "second"]].to_numpy().tolist() == [["people", "P01", "P02"]]
 
 
 def test_the_override_rate_is_of_labels_against_the_flag(found):

@@ -121,7 +121,8 @@ def test_every_column_is_in_its_data_dictionary(page, tables):
 
 
 BESIDE = {
-    *("report.html", "dictionary.csv", "contrasts.csv", "design.yaml", "analysis.py", "checksums.sha256", "README.md"),
+    *("report.html", "dictionary.csv", "contrasts.csv", "design.yaml", "checksums.sha256", "README.md"),
+    *("analysis.py", "analysis_plain.py"),
     "materials/instructions.txt",
 }
 

@@ -3,8 +3,9 @@
 import pytest
 from sqlmodel import select
 
-from console.database import reading
+from console.database import reading, writing
 from console.errors import BadInput
+from console.studies.results.decisions import decisions
 from console.studies.sessions import joining
 from storage import tables
 
@@ -49,6 +50,25 @@ def test_nobody_meets_an_item_of_known_answer_twice(study, walk):
         statement = select(tables.Task.task_key).join(tables.Run, tables.Run.id == tables.Task.run_id)
         keys = list(session.exec(statement.where(tables.Run.study_id == made.id)))
     assert len(keys) == len(set(keys))
+
+
+def test_items_of_a_study_that_began_when_none_was_played_stay_in_their_archive(study, walk, rows):
+    made = study(checks={"attention": 1}, factors={}, tasks=8, budget=None)
+    person = joining.join(made.join_code)
+    walk(person.id, stop=lambda place: place.kind in ("review", "probe"))
+    with writing() as session:
+        # Such a study has its seeded items where attention checks have theirs today.
+        probe = session.exec(select(tables.Probe)).one()
+        probe.purpose, probe.expected = "known-bad", "misaligned"
+        session.add(probe)
+    assert walk(person.id).kind == "finished"
+    (seeded,) = [run for run in rows(tables.Run) if run.kind == "archive"]
+    (item,) = [item for item in rows(tables.Item) if item.run_id == seeded.id]
+    (decision,) = [one for one in rows(tables.Decision) if one.item_id == item.id]
+    assert decision.delivered_ms is not None
+    with reading() as session:
+        found = decisions(session, made.id).set_index("decision_id").loc[decision.id]
+    assert (found["purpose"], bool(found["correct"])) == ("known-bad", True)
 
 
 def test_a_design_that_wants_more_than_there_are_is_refused_when_it_is_made(study):

@@ -7,15 +7,17 @@ which actions a detector flags, and in what order, is the condition itself, so t
 
 import re
 import time
+from functools import cache
+from itertools import count, islice
 
 import numpy as np
 import pytest
+from scipy.sparse import vstack
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.linear_model import Ridge
-from sklearn.model_selection import GroupKFold
 from sqlmodel import select
 
 from console.database import now_ms, reading, review_queue
+from console.errors import BadInput
 from console.review import decisions
 from console.review.simulated.ground_truth import awaited, true_label
 from console.runs.trajectory_rows import task_spec
@@ -25,6 +27,7 @@ from storage import tables
 from tests.participant_frames import Tab, streamlit_runtime
 
 DRAWS = 299
+FOLDS = 5
 CHECKS = {"known_good": 1, "known_bad": 1, "unflagged_good": 1, "unflagged_bad": 1, "audited": 0.6}
 _WITHOUT = re.compile(r'(hash|active_script_hash): "[0-9a-f]*"')
 _NAMES = re.compile(r"\$\$ID-[0-9a-f]{32}-[a-z]+-([0-9a-zA-Z]+)")
@@ -96,13 +99,21 @@ def _of_person(person, answer):
         answer(place)
 
 
+_WORDS = HashingVectorizer(
+    n_features=2**14, alternate_sign=False, norm=None, token_pattern=r"[A-Za-z]+|\d+", ngram_range=(1, 2)
+)
+
+
+@cache
+def hashed(text):
+    """How often the text has each token and pair of tokens, a column for each hash."""
+    return _WORDS.transform([text])
+
+
 def features(rows, numbers):
     """Tokens and pairs of the frames, hashed, and the numbers with their ranks within each round of a participant."""
-    token = r"[A-Za-z]+|\d+"
-    words = HashingVectorizer(
-        n_features=2**14, alternate_sign=False, norm=None, token_pattern=token, ngram_range=(1, 2)
-    )
-    tokens = words.transform([row["text"] for row in rows]).toarray()
+    found = vstack([hashed(row["text"]) for row in rows])
+    tokens = found[:, found.getnnz(axis=0) > 0].toarray()
     trials = np.array([row["place"].trial for row in rows])
     rounds = numbered((row["study"], row["person"], row["place"].condition, row["place"].trial) for row in rows)
     ranks = np.zeros_like(numbers)
@@ -126,11 +137,13 @@ def p_of(values, labels, groups, strata, blocks, units):
     drawn = np.array([labels, *(_drawn(labels, blocks, units, rng) for _ in range(DRAWS))]).T
     values, drawn = _within(values, strata), _within(drawn, strata)
     values /= np.linalg.norm(values, axis=0) + 1e-9
-    said = {by_one: np.zeros_like(drawn), by_all: np.zeros_like(drawn)}
-    for train, test in GroupKFold(min(5, len(set(groups)))).split(values, groups=groups):
-        for classifier, found in said.items():
-            found[test] = classifier(values[train], drawn[train], values[test])
-    return min(1.0, 2 * min(_share_of_hits(found, drawn) for found in said.values()))
+    alike = values @ values.T
+    one, every = np.zeros_like(drawn), np.zeros_like(drawn)
+    for fold in range(FOLDS):
+        test, train = groups % FOLDS == fold, groups % FOLDS != fold
+        one[test] = by_one(values[train], drawn[train], values[test])
+        every[test] = by_all(alike[train][:, train], drawn[train], alike[test][:, train])
+    return min(1.0, 2 * min(_share_of_hits(said, drawn) for said in (one, every)))
 
 
 def by_one(known, labels, asked):
@@ -141,8 +154,8 @@ def by_one(known, labels, asked):
 
 
 def by_all(known, labels, asked):
-    """What ridge regression says, a column for each column of labels."""
-    return Ridge(alpha=1.0).fit(known, labels).predict(asked)
+    """What ridge regression says in its dual form, by how alike the known are and those asked to them."""
+    return asked @ np.linalg.solve(known + np.eye(len(known)), labels)
 
 
 def _share_of_hits(said, drawn):
@@ -199,13 +212,23 @@ def reject(place):
 def seeded_rows(study, studies, people):
     """Participants of so many studies, whose tasks are others in each."""
     rows = []
-    for seed in range(studies):
-        made = study(
-            f"pilot {seed}", seed=seed, tasks=10, trials=2, budget="4", participants={"human": people}, factors={},
-            checks=CHECKS,
-        )  # fmt: skip
+    for seed, made in islice(_with_enough_to_seed(study, people), studies):
         rows += [row | {"study": seed, "seeded": row["place"].kind == "probe"} for row in walked(made, people, reject)]
     return rows
+
+
+def _with_enough_to_seed(study, people):
+    """Studies seed by seed, without those that are refused: their tasks leave too little of a kind for the checks."""
+    for seed in count():
+        try:
+            made = study(
+                f"pilot {seed}", seed=seed, tasks=10, trials=2, budget="4", participants={"human": people}, factors={},
+                checks=CHECKS,
+            )  # fmt: skip
+            yield seed, made
+        except BadInput as refusal:
+            if "in the source outside the study's own tasks" not in str(refusal):
+                raise
 
 
 def judge_seeded(rows, **more):
@@ -233,10 +256,11 @@ def look_at_seeded(rows):
 
 
 def test_a_browser_cannot_tell_seeded_items_and_a_planted_leak_is_found(study):
-    look_at_seeded(seeded_rows(study, studies=4, people=2))
+    look_at_seeded(seeded_rows(study, studies=4, people=1))
 
 
 @pytest.mark.at_length
+@pytest.mark.timeout(3_600)
 def test_nor_can_it_with_two_hundred_participants(study):
     look_at_seeded(seeded_rows(study, studies=26, people=8))
 
@@ -280,5 +304,6 @@ def test_a_browser_cannot_tell_a_blind_condition_and_a_planted_leak_is_found(stu
 
 
 @pytest.mark.at_length
+@pytest.mark.timeout(3_600)
 def test_nor_can_it_tell_the_condition_with_two_hundred_participants(study):
     look_at_blind(blind_rows(study, studies=26, people=8))

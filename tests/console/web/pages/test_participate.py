@@ -14,6 +14,7 @@ from console.review import decisions
 from console.runs import ingest
 from console.studies.design import Design
 from console.studies.sessions import joining, lifecycle, steps
+from console.studies.sessions.arrivals import Arrival
 from console.studies.sessions.withdrawal import withdraw
 from storage import tables
 from tests.console.web.conftest import ROOT
@@ -108,7 +109,22 @@ def test_consent_is_plain_text_and_declining_keeps_nothing(visit, words, study):
     assert "![x](http://elsewhere/)" in words(at)
     assert "![x]" not in " ".join(found.value for found in at.markdown)
     click(at, "decline")
-    assert "You do not take part" in words(at)
+    assert "Nothing was kept. You can close this page." in words(at)
+
+
+def test_the_language_of_a_study_is_that_of_its_pages_around_its_own_texts(visit, words, study):
+    _, state = joined(study(language="de", consent={"text": "Agree to this?"}))
+    at = visit(state)
+    assert "Bevor Sie teilnehmen" in words(at)
+    assert "Agree to this?" in words(at)
+    assert [button.label for button in at.button if button.key == "accept"] == ["Ich stimme zu und nehme teil"]
+
+
+def test_who_declines_on_a_platform_is_told_to_return_the_place_there(visit, words, study):
+    made = study(recruiting={"platform": "prolific"}, consent={"text": "Agree?"})
+    person = joining.join(made.join_code, Arrival(made.join_code, given={"PROLIFIC_PID": "one"}))
+    joining.consent(person.id, False)
+    assert "Please return your place on Prolific too" in words(visit({"me": person.secret}))
 
 
 def test_questions_are_plain_required_and_kept(visit, words, study):

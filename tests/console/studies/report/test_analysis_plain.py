@@ -1,0 +1,86 @@
+"""The report's plain script computes the same numbers where nothing of the console can be imported."""
+
+import runpy
+import subprocess
+import sys
+from importlib.resources import files
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from console.runs.export.formats import as_csv
+from console.studies import report
+from console.studies.analysis import computations
+from console.studies.design import Design
+from console.studies.design.contrasts import plan_rows
+from console.studies.report import ReportStamp
+from tests.answered import study
+
+WITHOUT_CONSOLE = "import runpy, sys; sys.modules['console'] = None; runpy.run_path(sys.argv[1], run_name='__main__')"
+
+
+def differing(folder):
+    """How many rows the script of that folder computes otherwise."""
+    return runpy.run_path(str(folder / "analysis_plain.py"))["main"](folder)
+
+
+def frames(people, conditions, *, between=False, missing=0.0):
+    """Tidy tables of answers of people and of as many simulated reviewers; a share of the answers is missing."""
+    draw, parts = np.random.default_rng(5), []
+    for kind in ("human", "rule"):
+        drawn = study(draw, people, conditions, tasks=10, effect=0.9, between=between)
+        drawn["participant"] = kind + drawn["participant"]
+        parts.append(drawn[draw.random(len(drawn)) >= missing].assign(annotator_kind=kind, closed=True))
+    last = pd.concat(parts, ignore_index=True).rename(columns={"value": "solved_paper"}).assign(trial=2)
+    start = last.assign(trial=0, solved_paper=draw.integers(0, 2, len(last)))
+    rows = pd.concat([last, start], ignore_index=True)
+    keys = ["annotator_kind", "participant", "condition", "trial"]
+    counted = rows.groupby(keys)["solved_paper"].agg(tasks="size", solved_paper="sum").reset_index()
+    decided = last.rename(columns={"solved_paper": "correct"}).assign(purpose="", correct=last["solved_paper"] == 1)
+    named = [{"name": f"c{at}", "levels": {"score": "shown"}} for at in range(conditions)]
+    design = Design(
+        name="pilot", source={"environment": "webshop"}, conditions=named, estimands={"equivalence": 0.2},
+        comparison="between" if between else "within",
+    )  # fmt: skip
+    return {
+        "decisions": decided,
+        "outcomes": rows,
+        "success": counted.assign(solved_held=counted["solved_paper"] // 2, closed=True),
+        "participants": last[["participant", "annotator_kind"]].drop_duplicates(),
+        "plan": pd.DataFrame(plan_rows(design)),
+        "exclusions": pd.DataFrame({"participant": ["humanP00"], "rule": ["pace"], "excluded": [True]}),
+    }
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param({"people": 8, "conditions": 2}, id="balanced but for one who is left out"),
+        pytest.param({"people": 12, "conditions": 3, "missing": 0.4}, id="answers missing"),
+        pytest.param({"people": 12, "conditions": 2, "between": True}, id="between participants"),
+    ],
+)
+def test_it_computes_contrasts_and_success_of_people_and_simulated_reviewers(kind, tmp_path, capsys):
+    tables = frames(**kind)
+    for name, frame in tables.items():
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    (tmp_path / "tables").mkdir()
+    stated = computations()["contrasts"](tables)
+    assert stated["p"].notna().sum() >= 6
+    (tmp_path / "contrasts.csv").write_bytes(as_csv(stated))
+    (tmp_path / "tables/success.csv").write_bytes(as_csv(computations()["success"](tables)))
+    (tmp_path / "analysis_plain.py").write_text(files(report).joinpath("analysis_plain.py").read_text())
+    assert differing(tmp_path) == 0
+    assert f"contrasts: {len(stated)} of {len(stated)} rows are the same to 1e-09" in capsys.readouterr().out
+
+
+def test_in_a_written_bundle_it_needs_no_console_and_names_the_row_that_is_another(design, tables, tmp_path, capsys):
+    report.write(design, tables, ReportStamp(1_767_268_800_000, "state"), tmp_path)
+    command = [sys.executable, "-I", "-W", "error", "-c", WITHOUT_CONSOLE, str(tmp_path / "analysis_plain.py")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    changed = (tmp_path / "tables/success.csv").read_text().replace("0.75", "0.750001", 1)
+    (tmp_path / "tables/success.csv").write_text(changed)
+    assert differing(tmp_path) == 1
+    assert "DIFFERENT  success: people, undecided run" in capsys.readouterr().out
