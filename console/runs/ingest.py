@@ -28,7 +28,8 @@ from console.runs.trajectory_rows import Prepared, insert_rows, prepare
 from console.trajectory.checkpoints import calls, is_thought
 from storage import tables
 
-_BATCH = 1_000
+_BATCH, _BATCH_BYTES = 1_000, 8 * 2**20
+"""How much is inserted at once: so many records, or the first ones that have so many bytes."""
 _ANSWER = "respond("
 _SHOWN = 80
 _IN_MEMORY = 24 * 2**20
@@ -133,12 +134,11 @@ def store(session: Session, run: tables.Run, spool: Spool, now_ms: int) -> FileR
     """Inserts what the run does not hold yet; a record known by its content is a duplicate."""
     widen_critical(session, run, spool.report.environments)
     _add_patterns(session, run, spool.critical)
-    known: set[str] = set()
     made = tables.LogImport(run_id=run.id or 0, file=Path(spool.report.path).name, created_ms=now_ms)
     session.add(made)
     session.flush()
     for batch in _batches(spool.lines):
-        imported = insert_fresh(session, run, batch, known, now_ms, made.id)
+        imported = insert_fresh(session, run, batch, now_ms, made.id)
         spool.report.imported += imported
         spool.report.duplicates += len(batch) - imported
     made.imported = spool.report.imported
@@ -153,12 +153,11 @@ def insert_fresh(
     session: Session,
     run: tables.Run,
     batch: Sequence[Prepared],
-    known: set[str],
     now_ms: int,
     import_id: int | None = None,
 ) -> int:
-    """Inserts those of the batch that the run does not hold by content; returns how many. `known` grows by them."""
-    fresh = _unknown(session, run, batch, known)
+    """Inserts those of the batch that the run does not hold by content; returns how many."""
+    fresh = _unknown(session, run, batch)
     insert_rows(session, run, fresh, now_ms, import_id)
     return len(fresh)
 
@@ -231,8 +230,15 @@ def _add_patterns(session: Session, run: tables.Run, patterns: Iterable[str]) ->
 
 def _batches(lines: Iterable[bytes]) -> Iterator[list[Prepared]]:
     stream = iter(lines)
-    while pairs := list(islice(zip(stream, stream, strict=True), _BATCH)):
-        yield [_prepared(head, body) for head, body in pairs]
+    batch, size = [], 0
+    for head, body in zip(stream, stream, strict=True):
+        batch.append(_prepared(head, body))
+        size += len(body)
+        if len(batch) == _BATCH or size > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _prepared(head: bytes, body: bytes) -> Prepared:
@@ -240,19 +246,18 @@ def _prepared(head: bytes, body: bytes) -> Prepared:
     return Prepared(task, row, body[:-1].decode())
 
 
-def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared], known: set[str]) -> list[Prepared]:
+def _unknown(session: Session, run: tables.Run, batch: Sequence[Prepared]) -> list[Prepared]:
     record = tables.Trajectory
     digests = [one.row["digest"] for one in batch]
     # One parameter for all digests: a thousand would each be looked at by SQLAlchemy before they are sent.
     among = col(record.digest).in_(bindparam("digests", expanding=True))
     statement = select(col(record.digest)).where(col(record.run_id) == run.id, among)
-    known.update(session.execute(statement, {"digests": digests}).scalars())
-    fresh = []
+    known = set(session.execute(statement, {"digests": digests}).scalars())
+    fresh: dict[str, Prepared] = {}
     for one, digest in zip(batch, digests, strict=True):
         if digest not in known:
-            known.add(digest)
-            fresh.append(one)
-    return fresh
+            fresh.setdefault(digest, one)
+    return list(fresh.values())
 
 
 def widen_critical(session: Session, run: tables.Run, environments: set[str]) -> None:

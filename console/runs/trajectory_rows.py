@@ -118,11 +118,8 @@ _OF_TASK = ("task_key", "environment", "instruction", "instruction_digest")
 def count_critical(record: Trajectory, patterns: Sequence[str]) -> int:
     """Critical actions that were executed, failed ones included."""
     refused = environment(record.environment).not_executed
-    return sum(
-        checkpoints.count_critical(step.action, patterns)
-        for step in record.steps
-        if not step.observation.lstrip().startswith(refused or ("\0",))
-    )
+    found = ((step, checkpoints.count_critical(step.action, patterns)) for step in record.steps)
+    return sum(count for step, count in found if count and not step.observation.lstrip().startswith(refused or ("\0",)))
 
 
 def task_spec(task: tables.Task) -> TaskSpec:

@@ -180,6 +180,7 @@ _FOREIGN_CALLS = (
 _BARE = frozenset({"thought", "action", "observation"})
 _CALL_FORM = '"action": "name({...})", "action": {"name", "arguments"}, or "tool" with its "input"'
 _PICTURE = ("digest", "media_type", "size")
+_OUTCOMES = {str(outcome): outcome for outcome in Outcome}
 
 
 def from_dict(record: Mapping[str, Any]) -> Trajectory:
@@ -328,6 +329,6 @@ def _trial(value: object) -> int:
 def _outcome(value: object) -> Outcome:
     if value is None:
         return Outcome.FINISHED
-    if value not in tuple(Outcome):
+    if not isinstance(value, str) or value not in _OUTCOMES:
         raise BadInput(f"outcome {value!r} is none of {', '.join(Outcome)}")
-    return Outcome(str(value))
+    return _OUTCOMES[value]

@@ -98,7 +98,7 @@ def is_critical(action: str, patterns: Sequence[str]) -> bool:
     words, matcher = _matcher(tuple(patterns))
     if action.isascii() and "\\u" not in action:
         lowered = action.lower()
-        if not any(all(word in lowered for word in every) for every in words):
+        if not any(all(map(lowered.__contains__, every)) for every in words):
             return False
     return any(matcher.fullmatch(text) for text in _faces(action))
 

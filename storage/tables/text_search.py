@@ -1,7 +1,7 @@
 """The text index: an FTS5 table over the words of every trajectory, which triggers keep; SQLite alone has it.
 
 It holds no text of its own, so what is deleted or changed is taken out by the words that stood there before. What is
-new only waits: taking its words in costs as much as storing it, and is done in transactions of its own.
+new only waits: its words are taken in by transactions of their own, which keep no other writer long.
 Alone beside the tables because no class stands for it.
 """
 

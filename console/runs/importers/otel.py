@@ -24,15 +24,22 @@ _CHOICE = "gen_ai.choice"
 _CONTENT = "gen_ai.event.content"
 _MESSAGE = re.compile(r"gen_ai\.(?:system|user|assistant|tool)\.message$")
 _HOLDING = ("invoke_agent", "create_agent", "invoke_workflow", "AGENT", "CHAIN")
-_OF_MODELS = ("gen_ai.prompt", "gen_ai.output", "gen_ai.completion")
+_OF_MODELS = ("gen_ai.prompt", "gen_ai.output", "gen_ai.completion", "gcp.vertex.agent.llm_")
+_OF_AGENTS = ("pydantic_ai.all_messages", "all_messages_events")
+_WHOLE_ASKED = ("gcp.vertex.agent.llm_request", "mlflow.spanInputs")
+_WHOLE_GIVEN = ("gcp.vertex.agent.llm_response", "mlflow.spanOutputs")
+_MLFLOW = {"CHAT_MODEL": "LLM"}
 _TOOL_ASKED = (
     *("gen_ai.tool.call.arguments", "tool.parameters", "input.value", "tool_arguments"),
     *("ai.toolCall.args", "ai.toolCall.input", "traceloop.entity.input"),
+    *("gcp.vertex.agent.tool_call_args", "mlflow.spanInputs"),
 )
 _TOOL_GIVEN = (
     *("gen_ai.tool.call.result", "output.value", "tool_response"),
     *("ai.toolCall.result", "ai.toolCall.output", "traceloop.entity.output"),
+    *("gcp.vertex.agent.tool_response", "mlflow.spanOutputs"),
 )
+_IN_EVENT = {"tool": "gen_ai.tool.call.arguments", "assistant": "gen_ai.tool.call.result"}
 _INDEXED = re.compile(r"^(?:llm|gen_ai)\.(input_messages|output_messages|prompt|completion)\.(\d+)\.(.+)$")
 
 
@@ -55,6 +62,8 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         read_spans = [
             _span(one, attributes, agents, number, intake) for number, (one, attributes) in enumerate(facts, 1)
         ]
+        if not any(span and span.kind == MODEL_SPAN for span in read_spans):
+            read_spans += [_conversation(one, told, number) for number, (one, told) in enumerate(facts, 1)]
         root = next((one.value for one in records if not one.value.get("parentSpanId")), records[0].value)
         trajectory = Trajectory(
             task_id=trace_id or f"line-{intake.line}",
@@ -108,6 +117,8 @@ def _message(event: Mapping[str, Any]) -> dict[str, Any]:
     role = name.split(".")[1]
     if role == "tool":
         body = {"tool_call_id": body.get("id"), **body}
+    if isinstance(body.get("message"), list):
+        body = {"content": body["message"], **body}
     return {"event.name": name, "role": "assistant" if role == "choice" else role, **body}
 
 
@@ -151,6 +162,7 @@ def _span(
     }
     if kind in _TOOLS:
         tool = _first(told, "gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name") or name
+        told = {_IN_EVENT[role]: _content_of(told, role) for role in _IN_EVENT} | dict(told)
         asked, given = _first(told, *_TOOL_ASKED), _first(told, *_TOOL_GIVEN)
         call_id = str(_first(told, "gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id") or "")
         return LoggedSpan(TOOL_SPAN, str(tool), asked=asked, given=given, call_id=call_id, **shared)
@@ -162,10 +174,31 @@ def _span(
     return None
 
 
+def _conversation(record: GroupedRecord, told: Mapping[str, Any], number: int) -> LoggedSpan | None:
+    """An agent's span as a model's, with all messages that it holds; where no model has a span of its own."""
+    whole = unpacked(_first(told, *_OF_AGENTS))
+    held = whole or [*_parts_of(told, "gen_ai.input.messages"), *_parts_of(told, "gen_ai.output.messages")]
+    start = str(record.value.get("startTimeUnixNano") or "").zfill(20)
+    known: dict[str, Any] = {"speaker": _agent(told), "number": number, "line": record.line}
+    return LoggedSpan(MODEL_SPAN, "", start, given=held, **known) if held else None
+
+
+def _parts_of(told: Mapping[str, Any], name: str) -> list[Any]:
+    found = unpacked(told.get(name))
+    return found if isinstance(found, list) else []
+
+
+def _content_of(told: Mapping[str, Any], role: str) -> Any:
+    """What a tool's span says in an event of that role: the tool is told its arguments, and gives its result."""
+    return next((one["content"] for one in _events(told) if one.get("role") == role and "content" in one), None)
+
+
 def _kind(told: Mapping[str, Any]) -> str:
     """The kind of a span that does not say it, by what only such spans have."""
     if any(name in told for name in ("gen_ai.tool.name", "ai.toolCall.name")):
         return "execute_tool"
+    if isinstance(kind := unpacked(told.get("mlflow.spanType")), str):
+        return _MLFLOW.get(kind, kind)
     if isinstance(told.get("traceloop.span.kind"), str):
         return "execute_tool" if told["traceloop.span.kind"] == "tool" else "CHAIN"
     if str(told.get("ai.operationId")).startswith("ai.") and "ai.response.finishReason" in told:
@@ -179,7 +212,7 @@ def _first(told: Mapping[str, Any], *names: str) -> Any:
 
 
 def _asked(told: Mapping[str, Any]) -> Any:
-    messages = unpacked(_first(told, "gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages"))
+    messages = unpacked(_first(told, "gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages", *_WHOLE_ASKED))
     messages = messages or [one for one in _events(told) if one.get("event.name") != _CHOICE]
     found = messages or _indexed(told, "input_messages", "prompt") or unpacked(_first(told, "input.value"))
     policy = unpacked(told.get("gen_ai.system_instructions"))
@@ -189,7 +222,7 @@ def _asked(told: Mapping[str, Any]) -> Any:
 
 
 def _given(told: Mapping[str, Any]) -> Any:
-    messages = unpacked(_first(told, "gen_ai.output.messages", "gen_ai.completion"))
+    messages = unpacked(_first(told, "gen_ai.output.messages", "gen_ai.completion", *_WHOLE_GIVEN))
     messages = messages or [one for one in _events(told) if one.get("event.name") == _CHOICE]
     calls = unpacked(told.get("ai.response.toolCalls"))
     if not messages and ("ai.response.text" in told or calls):

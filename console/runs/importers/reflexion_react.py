@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from os import SEEK_END
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import orjson
 
@@ -16,7 +18,7 @@ from console.runs.importers.parts.lines import CUT, text_lines
 from console.runs.importers.parts.reflexion_blocks import Attempt, Block, OutcomeSection, Summary, TrialHeader, blocks
 from console.runs.importers.parts.triples import steps_of
 from console.runs.importers.records import Duplicate, Entry, Found, Importer, Progress, with_critical_action
-from console.trajectory import Label, Outcome, Step, Trajectory
+from console.trajectory import Label, Outcome, Step, Trajectory, from_json
 
 _NAME = "reflexion-react"
 _FINISHED = {"CORRECT", "INCORRECT"}
@@ -26,6 +28,7 @@ _OUTCOMES = {
     "HALTED": (Outcome.HALTED, None),
 }
 _PREFACE_BYTES = 2048
+_IN_MEMORY = 16 * 2**20
 _HEADER = re.compile(rb"^[-\s]*BEGIN\s+(?:CORRECT|INCORRECT|HALTED)\s+AGENTS|^\s*BEGIN TRIAL\s+\d+\s*$", re.MULTILINE)
 _RECORD = re.compile(rb"^Question:.*?^Thought(?: \d+)?:.*?^Action(?: \d+)?:", re.MULTILINE | re.DOTALL)
 _ANSWERED = re.compile(r"^Answer is (CORRECT|INCORRECT)\b")
@@ -38,24 +41,30 @@ def recognises(path: Path, head: bytes) -> bool:
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The attempts of every trial, each task once a trial; raises UnreadableFile where a record lacks its end."""
-    listing = _Listing(path)
-    for block in blocks(path, text_lines(path, progress)):
-        yield from listing.take(block)
-    yield from listing.close()
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool:
+        listing = _Listing(path, spool)
+        for block in blocks(path, text_lines(path, progress)):
+            yield from listing.take(block)
+        yield from listing.close()
 
 
 @dataclass(slots=True)
 class _Listing:
-    """Where the reading stands; of attempts already passed on only digests are kept, those of one trial back."""
+    """Where the reading stands; of attempts already passed on only digests are kept, those of one trial back.
+
+    Those that a better one may yet replace wait on the spool, a line of canonical JSON each.
+    """
 
     path: Path
+    spool: IO[bytes]
     trial: int = 0
     counts_from: int = 1
     section: str = ""
     passed: set[str] = field(default_factory=set)
     expected: int | None = None
     listed: int = 0
-    waiting: dict[str, Found] = field(default_factory=dict)
+    waiting: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Where each waits on the spool, and the line on which it begins in the log."""
     digests: dict[tuple[str, int], bytes] = field(default_factory=dict)
     solved: set[str] = field(default_factory=set)
 
@@ -92,29 +101,36 @@ class _Listing:
     def _attempt(self, block: Attempt) -> Iterator[Entry]:
         found = Found(block.line, self._trajectory(block))
         task_id = found.trajectory.task_id
-        rival = self.waiting.get(task_id)
+        has_rival = task_id in self.waiting
         if (task_id, self.trial) in self.digests:
-            yield self._twice(found)
+            yield self._twice(found.line)
         elif found.trajectory.outcome in (Outcome.HALTED, Outcome.ERROR) and not self._no_better_can_come():
-            if rival:
-                yield self._twice(found)
+            if has_rival:
+                yield self._twice(found.line)
             else:
-                self.waiting[task_id] = found
+                self._put_by(found)
         else:
-            if rival:
-                yield self._twice(self.waiting.pop(task_id))
+            if has_rival:
+                yield self._twice(self.waiting.pop(task_id)[1])
             yield self._pass_on(found)
 
     def _no_better_can_come(self) -> bool:
         return self.section not in _FINISHED and self.passed >= _FINISHED
 
-    def _release(self) -> Iterator[Entry]:
-        for found in self.waiting.values():
-            yield self._pass_on(found)
-        self.waiting = {}
+    def _put_by(self, found: Found) -> None:
+        self.waiting[found.trajectory.task_id] = self.spool.seek(0, SEEK_END), found.line
+        # The number of a trial may be one that no record of the canonical form has.
+        self.spool.write(replace(found.trajectory, trial=0).to_json().encode() + b"\n")
 
-    def _twice(self, found: Found) -> Duplicate:
-        return Duplicate(found.line, f"trial {self.trial} lists this question twice; the finished record is kept")
+    def _release(self) -> Iterator[Entry]:
+        for start, line in self.waiting.values():
+            self.spool.seek(start)
+            yield self._pass_on(Found(line, replace(from_json(self.spool.readline()), trial=self.trial)))
+        self.waiting = {}
+        self.spool.truncate(0)
+
+    def _twice(self, line: int) -> Duplicate:
+        return Duplicate(line, f"trial {self.trial} lists this question twice; the finished record is kept")
 
     def _pass_on(self, found: Found) -> Found:
         trajectory = found.trajectory

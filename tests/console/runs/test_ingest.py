@@ -116,6 +116,13 @@ def test_parquet_of_the_canonical_form(imported, tmp_path):
         assert (report["format"], report["imported"], report["calls"]) == ("jsonl", 3, 12)
 
 
+def test_a_record_that_a_long_log_lists_again_at_its_end_is_a_duplicate(imported):
+    task = {"environment": "webshop", "instruction": "x" * 2**20, "steps": [{"action": "click[Buy Now]"}]}
+    rows = [orjson.dumps({"task_id": str(number % 9), **task}) for number in (*range(10), 3, 3)]
+    (report,) = imported("log.jsonl", b"\n".join(rows))
+    assert (report["imported"], report["duplicates"], report["rejected"]) == (9, 3, [])
+
+
 def test_a_picture_is_stored_once_and_read_back(imported):
     imported("a", SAMPLES["anthropic-messages"].content)
     imported("b", SAMPLES["openhands"].content)

@@ -129,9 +129,9 @@ def _parquet_lines(path: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     import pyarrow.parquet as pq
 
     place = folder / f"{path.name.removesuffix('.parquet')}.jsonl"
-    # A buffer keeps a row group, which may be the whole file, from being read at once.
+    # A buffer keeps a row group, which may be the whole file, from being read at once, and each thread takes its own.
     with place.open("wb") as out, pq.ParquetFile(path, buffer_size=2**20, pre_buffer=False) as table:
-        for batch in table.iter_batches(batch_size=64):
+        for batch in table.iter_batches(batch_size=64, use_threads=False):
             for row in batch.to_pylist():
                 out.write(_canonical(row) + b"\n")
     yield "", place

@@ -62,6 +62,10 @@ USER = item("message", role="user", content=[item("input_text", text="Go")])
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
 
 
+def told_in(span: dict, *events: tuple[str, dict]) -> dict:
+    return span | {"events": [{"name": name, "attributes": told} for name, told in events]}
+
+
 def items(*made: Any) -> bytes:
     return lines({"input": [USER], "output": list(made)})
 
@@ -1113,6 +1117,84 @@ MORE = {
         "codex",
         lines(told("session_meta", id="s-1"), told("response_item", **item("function_call", name="a", arguments="{}", call_id="1")), told("session_meta", id="s-2"), told("response_item", **item("function_call", name="b", arguments="{}", call_id="1"))),
         ["a", "b"],
+    ),
+    "otel: what Google's ADK calls requests and responses": Probe(
+        "otel",
+        lines(
+            batch(
+                span(
+                    "t", "call_llm", 1, gen_ai__system="gcp.vertex.agent",
+                    gcp__vertex__agent__llm_request=text({"contents": [{"role": "user", "parts": [{"text": "Go"}]}]}),
+                    gcp__vertex__agent__llm_response=text({"content": {"role": "model", "parts": [
+                        {"function_call": {"id": "c1", "name": "pay", "args": {"n": 1}}},
+                        {"function_call": {"id": "c2", "name": "tell", "args": {}}}]}}),
+                ),
+                span(
+                    "t", "execute_tool pay", 2, gen_ai__operation__name="execute_tool", gen_ai__tool__name="pay",
+                    gen_ai__tool__call__id="c1", gcp__vertex__agent__tool_call_args=text({"n": 1}),
+                    gcp__vertex__agent__tool_response=text({"result": 0}),
+                ),
+            )
+        ),
+        ["pay tell"],
+        ['{"result":0}', ""],
+    ),
+    "otel: MLflow's inputs and outputs": Probe(
+        "otel",
+        lines(
+            batch(
+                span("t", "agent", 1, "", mlflow__spanType='"AGENT"'),
+                span(
+                    "t", "model", 2, mlflow__spanType='"CHAT_MODEL"', mlflow__spanInputs=text(asked()),
+                    mlflow__spanOutputs=text({"choices": [{"message": calls(function("pay"), function("tell", call_id="c2"))}]}),
+                ),
+                span("t", "pay", 3, mlflow__spanType='"TOOL"', mlflow__spanInputs="{}", mlflow__spanOutputs="false"),
+                span("t", "find", 4, mlflow__spanType='"RETRIEVER"', mlflow__spanInputs="{}"),
+            )
+        ),
+        ["pay tell"],
+        ["false", ""],
+        {"span of kind RETRIEVER": 1},
+    ),
+    "otel: a conversation that only the agent's span holds": Probe(
+        "otel",
+        lines(
+            batch(
+                span(
+                    "t", "agent run", 1, "", gen_ai__operation__name="invoke_agent",
+                    pydantic_ai__all_messages=text([
+                        {"role": "user", "parts": [{"type": "text", "content": "Go"}]},
+                        {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": {}}]},
+                        {"role": "user", "parts": [{"type": "tool_call_response", "id": "c1", "name": "pay", "result": "ok"}]},
+                        {"role": "assistant", "parts": [{"type": "text", "content": "Paid."}]}]),
+                )
+            )
+        ),
+        ["pay -"],
+        ["ok", ""],
+    ),
+    "otel: what Strands writes into events": Probe(
+        "otel",
+        lines(
+            batch(
+                told_in(
+                    span("t", "chat", 1, gen_ai__operation__name="chat"),
+                    ("gen_ai.user.message", {"content": text([{"text": "Go"}])}),
+                    ("gen_ai.choice", {"message": text([{"toolUse": {"toolUseId": "c1", "name": "pay", "input": {"n": 1}}}])}),
+                ),
+                told_in(
+                    span("t", "execute_tool", 2, gen_ai__operation__name="execute_tool", gen_ai__tool__name="pay", gen_ai__tool__call__id="c1"),
+                    ("gen_ai.tool.message", {"content": text({"n": 1}), "id": "c1"}),
+                    ("gen_ai.choice", {"message": text([{"text": "paid"}]), "id": "c1"}),
+                ),
+                told_in(
+                    span("t", "execute_tool", 3, gen_ai__operation__name="execute_tool", gen_ai__tool__name="tell"),
+                    ("gen_ai.tool.message", {"content": text({"to": "all"})}),
+                ),
+            )
+        ),
+        ["pay tell"],
+        ["paid", ""],
     ),
     "otel: arrays, snake case, one span a line": Probe(
         "otel",

@@ -179,3 +179,19 @@ def test_records_without_numbers_and_with_a_context(write, trajectories):
     assert first.opening == second.opening == "Relevant Context: The town lies on the Mole."
     assert [step.action for step in first.steps] == ["Finish[Mole]"]
     assert first.label == "aligned"
+
+
+def test_records_that_waited_for_better_ones_come_whole_in_every_trial(write, trajectories):
+    halted = section("HALTED", record("A?", LOOK, again=AGAIN), record("B?", LOOK), record("C?", LOOK, LOOK))
+    log = header(1, 1, 0, 3) + halted + section("CORRECT", record("B?", LOOK, RIGHT))
+    log += header(2, 1, 0, 3) + halted + section("CORRECT", record("C?", RIGHT))
+    found = {(t.instruction, t.trial): t for t in trajectories(write("log", log))}
+    assert len(found) == 6
+    assert [(found[question, 0].outcome, len(found[question, 0].steps)) for question in ("A?", "B?", "C?")] == [
+        ("halted", 1),
+        ("succeeded", 2),
+        ("halted", 2),
+    ]
+    assert (found["A?", 1].memory, found["A?", 1].gold) == (found["A?", 0].memory, {"answer": "Mole"})
+    assert [found[question, 1].carried_over for question in ("A?", "B?", "C?")] == [True, False, False]
+    assert found["A?", 0].source["line"] < found["C?", 0].source["line"] < found["A?", 1].source["line"]
