@@ -37,7 +37,7 @@ LIMITS = {
     "packages of the console": 15,
     "loose modules of the console": 4,
     "layers of the rooms": 8,
-    "lines of Python in console and storage": 70_500,
+    "lines of Python in console and storage": 71_000,
     "lines of the longest file": 400,
     "lines of the longest function": 50,
     "names that two public classes have": 0,
