@@ -2,6 +2,9 @@
 
 It goes into each report's folder and reads the CSV files there; nothing of the console is needed. Run it there:
 pip install pandas scipy statsmodels && python analysis_plain.py
+
+Where a layout is not balanced, variances are searched for (REML); on a machine that rounds otherwise than the one that
+wrote the report, that search may end about 1e-7 away, and such rows are named as different.
 """
 
 from __future__ import annotations
@@ -131,7 +134,10 @@ class Model:
 
 def deviance(values: np.ndarray, fixed: np.ndarray, products: list[np.ndarray], ratios: np.ndarray) -> float:
     """Less twice the restricted log likelihood, but for a constant (Pinheiro and Bates 2000, section 2.2.5)."""
-    spread = np.eye(len(values)) + sum(ratio * product for ratio, product in zip(ratios, products, strict=True))
+    spread = np.eye(len(values))
+    for ratio, product in zip(ratios, products, strict=True):
+        # In the order of the console: by other roundings the search would end some 1e-7 away.
+        spread = spread + ratio * product
     root = np.linalg.cholesky(spread)
     columns, given = np.linalg.solve(root, fixed), np.linalg.solve(root, values)
     inner = columns.T @ columns

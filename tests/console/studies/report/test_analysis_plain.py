@@ -26,12 +26,14 @@ def differing(folder):
 
 
 def frames(people, conditions, *, between=False, missing=0.0):
-    """Tidy tables of answers of people and of as many simulated reviewers; a share of the answers is missing."""
+    """Tidy tables of answers of people and of as many simulated reviewers; a share of the conditions is missing."""
     draw, parts = np.random.default_rng(5), []
     for kind in ("human", "rule"):
         drawn = study(draw, people, conditions, tasks=10, effect=0.9, between=between)
         drawn["participant"] = kind + drawn["participant"]
-        parts.append(drawn[draw.random(len(drawn)) >= missing].assign(annotator_kind=kind, closed=True))
+        cell = drawn.groupby(["participant", "condition"]).ngroup()
+        kept = draw.random(cell.max() + 1)[cell] >= missing
+        parts.append(drawn[kept].assign(annotator_kind=kind, closed=True))
     last = pd.concat(parts, ignore_index=True).rename(columns={"value": "solved_paper"}).assign(trial=2)
     start = last.assign(trial=0, solved_paper=draw.integers(0, 2, len(last)))
     rows = pd.concat([last, start], ignore_index=True)
@@ -57,7 +59,7 @@ def frames(people, conditions, *, between=False, missing=0.0):
     "kind",
     [
         pytest.param({"people": 8, "conditions": 2}, id="balanced but for one who is left out"),
-        pytest.param({"people": 12, "conditions": 3, "missing": 0.4}, id="answers missing"),
+        pytest.param({"people": 12, "conditions": 3, "missing": 0.3}, id="conditions missing"),
         pytest.param({"people": 12, "conditions": 2, "between": True}, id="between participants"),
     ],
 )
