@@ -96,11 +96,20 @@ def calls(action: str) -> list[Call]:
 def is_critical(action: str, patterns: Sequence[str]) -> bool:
     """Whether an action is critical: a pattern matches it, the name of a call in it, or one of its arguments."""
     words, matcher = _matcher(tuple(patterns))
-    if action.isascii() and "\\u" not in action:
-        lowered = action.lower()
-        if not any(all(map(lowered.__contains__, every)) for every in words):
-            return False
+    if action.isascii() and "\\u" not in action and not _holds_words(action.lower(), words):
+        return False
     return any(matcher.fullmatch(text) for text in _faces(action))
+
+
+def _holds_words(lowered: str, words: tuple[list[str], ...]) -> bool:
+    # Asked of every action that is imported: generators would take twice the time.
+    for every in words:
+        for word in every:
+            if word not in lowered:
+                break
+        else:
+            return True
+    return False
 
 
 def count_critical(action: str, patterns: Sequence[str]) -> int:
