@@ -399,3 +399,14 @@ def test_other_settings_of_a_run_that_is_there_are_said_once(make_gate, caplog):
     assert [record.getMessage() for record in caplog.records if "said once" in record.getMessage()] == [
         "Run 'said once' was started with other settings (detector); the stored ones stand."
     ]
+
+
+def test_schema_of_a_tool_does_not_outlive_its_question(make_gate, stored):
+    gate = make_gate()
+    schema = {"type": "object", "properties": {"bill": {"type": "integer"}}}
+    gate.ask(TASK, STEPS, 'pay({"bill":1})', task_id="march", tool_schema=schema)
+    (body,) = stored(tables.TrajectoryBody)
+    assert list(from_json(body.body).extra.values()) == [schema]
+    gate.ask(TASK, [*STEPS, ('pay({"bill":1})', "paid")], "pay[2]", task_id="march")
+    (body,) = stored(tables.TrajectoryBody)
+    assert from_json(body.body).extra == {}
