@@ -224,8 +224,8 @@ def _with_enough_to_seed(study, people):
     for seed in count():
         try:
             made = study(
-                f"pilot {next(NAMES)}", seed=seed, tasks=10, trials=2, budget="4", participants={"human": people}, factors={},
-                checks=CHECKS,
+                f"pilot {next(NAMES)}", seed=seed, tasks=10, trials=2, budget="4", participants={"human": people},
+                factors={}, checks=CHECKS,
             )  # fmt: skip
             yield seed, made
         except BadInput as refusal:
