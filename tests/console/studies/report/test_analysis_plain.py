@@ -59,7 +59,9 @@ def frames(people, conditions, *, between=False, missing=0.0):
     "kind",
     [
         pytest.param({"people": 8, "conditions": 2}, id="balanced but for one who is left out"),
-        pytest.param({"people": 12, "conditions": 3, "missing": 0.3}, id="conditions missing"),
+        pytest.param(
+            {"people": 12, "conditions": 3, "missing": 0.3}, id="conditions missing", marks=pytest.mark.at_length
+        ),
         pytest.param({"people": 12, "conditions": 2, "between": True}, id="between participants"),
     ],
 )
