@@ -17,7 +17,6 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 # The longest pieces of work; nothing waits for them at the end.
 FIRST = (
-    "browser, long",
     "browser",
     "tests/console/studies/report/test_analysis_plain.py",
     "tests/test_house.py",
@@ -64,21 +63,14 @@ def shared_data():
     return find
 
 
-LONG_JOURNEYS = ("test_study_journey.py", "test_accessibility.py", "test_study_desk.py", "test_hotkeys.py")
-"""About half of what browsers have to do."""
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Two workers run all browser tests, so that two cores are not shared by more browsers; others go by file."""
+    """One worker runs all browser tests, so that two cores are not shared by several browsers; others go by file."""
     from xdist.scheduler import LoadScopeScheduling
 
     class LongestFirst(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            file = nodeid.split("::")[0]
-            if not file.startswith("tests/browser/"):
-                return file
-            return "browser, long" if file.endswith(LONG_JOURNEYS) else "browser"
+            return "browser" if nodeid.startswith("tests/browser/") else nodeid.split("::")[0]
 
         def _assign_work_unit(self, node):
             for scope in reversed(FIRST):

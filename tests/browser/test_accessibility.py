@@ -156,6 +156,7 @@ def keys(page):
          each.getAttribute("aria-keyshortcuts")]))""")
 
 
+@pytest.mark.at_length
 def test_axe_finds_nothing_on_the_way_through_a_study(desk, open_page, settled):
     refuse(study_faults(open_page(), desk, settled, THEMES))
 

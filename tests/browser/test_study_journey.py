@@ -234,6 +234,7 @@ def test_turning_elsewhere_does_not_cut_the_agents_off(serve, open_page, settled
     assert page.locator("[data-testid=stException]").count() == 0
 
 
+@pytest.mark.at_length
 def test_a_participant_has_no_other_page_and_may_withdraw_for_good(serve, open_page, settled):
     study = opened_study(tasks=3, trials=1)
     address = serve()
