@@ -10,8 +10,8 @@ import typer
 from console.cli.output import Json, emit_json, plain_rows, say, show_table
 from console.cli.serve import PublicUrl, site_of
 from console.database import reading
-from console.errors import BadInput
 from console.runs.export import atomic_file
+from console.studies.design.yaml_file import text_of_file
 from console.studies.sessions import arrivals, lifecycle
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
@@ -49,7 +49,7 @@ def list_payments(
 
     with reading() as session:
         study = lifecycle.get(session, name)
-        frame = payments(session, study, ids_in(_text(ids)) if ids else ())
+        frame = payments(session, study, ids_in(text_of_file(ids)) if ids else ())
     if out is not None:
         results.record_export(name, out.name)
         with atomic_file(out) as stream:
@@ -60,12 +60,3 @@ def list_payments(
         say(f"The payment list of {name} is in {out}: {len(frame)} people.")
     else:
         show_table(plain_rows(frame), COLUMNS, empty="Nobody has come yet.")
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as failure:
-        raise BadInput(f"{path}: cannot be read ({failure.strerror or failure}); check the path.") from None
-    except ValueError:
-        raise BadInput(f"{path}: is no UTF-8 text; save it as UTF-8.") from None

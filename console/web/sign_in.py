@@ -29,7 +29,7 @@ _of_this_run: ContextVar[tuple[_Key, Identity | None] | None] = ContextVar("of_t
 def identified() -> Iterator[Identity | None]:
     """The identity at this tab, looked up once for all that is drawn within.
 
-    A button's action and a fragment run outside of it, so each of these looks again.
+    A button's action, and a fragment that runs by itself, run outside of it and look again.
     """
     identity = _looked_up()
     kept = _of_this_run.set((_key(), identity))

@@ -178,7 +178,7 @@ _OTHER_LINE_BREAKS = "\r\x85\u2028\u2029"
 def load(source: Path | str) -> Design:
     """The design in a YAML file, or in YAML text; raises BadInput, one sentence with the field and what to do."""
     if isinstance(source, Path):
-        return parse(_text(source), str(source))
+        return parse(text_of_file(source), str(source))
     return parse(source, "The design")
 
 
@@ -216,7 +216,8 @@ def example() -> str:
     return files("console.studies.design").joinpath("example.yaml").read_text(encoding="utf-8")
 
 
-def _text(path: Path) -> str:
+def text_of_file(path: Path) -> str:
+    """The text of a file that somebody named; raises BadInput where it cannot be read or is no UTF-8."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as failure:
