@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import case, func
+from sqlalchemy import BindParameter, bindparam, case, func
 from sqlmodel import Session, col, select
 
 from console import runs
@@ -16,17 +16,33 @@ from storage import tables
 from storage.queue import NoClaim, NoClaimReason
 from storage.tables import ItemStatus, SlotStatus
 
+# Asked at every answer, so they are built once.
+_RUN: BindParameter[int] = bindparam("run")
+_OPEN_STATES = (ItemStatus.PENDING, ItemStatus.CLAIMED)
+_item, _decision, _ask, _budget = tables.Item, tables.Decision, tables.Ask, tables.Budget
+_MINE = (
+    select(func.count(), func.avg(_decision.decided_ms - _decision.claimed_ms))
+    .select_from(_decision)
+    .join(_item, col(_item.id) == _decision.item_id)
+    .where(_item.run_id == _RUN, _decision.reviewer == bindparam("reviewer"), is_current())
+)
+_ASKED = (
+    select(_ask)
+    .where(col(_ask.item_id).in_(bindparam("items", expanding=True)), col(_ask.answer).is_(None))
+    .order_by(col(_ask.id))
+)
+_WAITING = select(func.count(), func.min(_item.created_ms)).where(
+    _item.run_id == _RUN, col(_item.open_slots) > 0, col(_item.status).in_(_OPEN_STATES)
+)
+_OPEN = select(
+    func.count(case((col(_item.open_slots) > 0, 1))), func.count(), func.max(_item.id), func.sum(_item.open_slots)
+).where(_item.run_id == _RUN, col(_item.status).in_(_OPEN_STATES))
+_UNITS = select(func.sum(_budget.cap), func.sum(_budget.used)).where(_budget.run_id == _RUN)
+
 
 def my_decisions(session: Session, run: tables.Run, reviewer: str) -> tuple[int, float | None]:
     """(number of this reviewer's answers in the run, mean seconds from claim to answer or None)."""
-    decision, item = tables.Decision, tables.Item
-    statement = (
-        select(func.count(), func.avg(decision.decided_ms - decision.claimed_ms))
-        .select_from(decision)
-        .join(item, col(item.id) == decision.item_id)
-        .where(item.run_id == run.id, decision.reviewer == reviewer, is_current())
-    )
-    count, mean = session.exec(statement).one()
+    count, mean = session.exec(_MINE, params={"run": run.id, "reviewer": reviewer}).one()
     return count, float(mean) / 1_000 if mean is not None else None
 
 
@@ -94,11 +110,9 @@ class Waiter:
 
 def waiters(session: Session, item_ids: Sequence[int]) -> dict[int, Waiter]:
     """Who waits for each of these items; those that no agent asked about are left out."""
-    ask = tables.Ask
-    statement = select(ask).where(col(ask.item_id).in_(item_ids), col(ask.answer).is_(None)).order_by(col(ask.id))
     return {
         row.item_id or 0: Waiter(row.asker or _("An agent"), row.deadline_ms, row.heartbeat_ms if row.beats else None)
-        for row in session.exec(statement)
+        for row in session.exec(_ASKED, params={"items": list(item_ids)})
     }
 
 
@@ -192,11 +206,7 @@ def has_items(session: Session, run: tables.Run) -> bool:
 
 def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:
     """(how many items wait for anybody, when the oldest came, in ms since 1970)."""
-    item = tables.Item
-    statement = select(func.count(), func.min(item.created_ms)).where(
-        item.run_id == run.id, col(item.open_slots) > 0, col(item.status).in_(["pending", "claimed"])
-    )
-    count, oldest = session.exec(statement).one()
+    count, oldest = session.exec(_WAITING, params={"run": run.id}).one()
     return count, oldest
 
 
@@ -217,13 +227,8 @@ class Pulse:
 
 def pulse(session: Session, run_id: int) -> Pulse:
     """The run's pulse at this moment."""
-    item, budget = tables.Item, tables.Budget
-    free = func.count(case((col(item.open_slots) > 0, 1)))
-    items = select(free, func.count(), func.max(item.id), func.sum(item.open_slots)).where(
-        item.run_id == run_id, col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED])
-    )
-    units = select(func.sum(budget.cap), func.sum(budget.used)).where(budget.run_id == run_id)
-    return Pulse(*session.exec(items).one(), *session.exec(units).one())
+    items, units = (session.exec(asked, params={"run": run_id}).one() for asked in (_OPEN, _UNITS))
+    return Pulse(*items, *units)
 
 
 @dataclass(frozen=True, slots=True)

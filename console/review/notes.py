@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sqlalchemy import bindparam
 from sqlmodel import Session, col, or_, select
 
 from console.auth.identity import Role, roles_of
@@ -72,30 +73,37 @@ def add_note(
     )
 
 
+# Asked at every answer, so they are built once.
+_note, _decision = tables.Note, tables.Decision
+_NOTES = select(_note).where(_note.item_id == bindparam("item")).order_by(col(_note.id))
+_NOTES_FOR_ONE = _NOTES.where(or_(col(_note.decision_id).is_not(None), col(_note.author) == bindparam("reader")))
+_PASSED_ON = (
+    select(_decision.item_id, _decision.reviewer, _note.addressee, _note.text)
+    .join(_note, col(_note.decision_id) == _decision.id, isouter=True)
+    .where(
+        col(_decision.item_id).in_(bindparam("items", expanding=True)),
+        _decision.decision == DecisionKind.ESCALATE,
+        is_current(),
+    )
+    .order_by(col(_decision.id))
+)
+
+
 def notes_for(session: Session, item_id: int, reader: str, *, everything: bool) -> Sequence[tables.Note]:
     """The notes at an item that the reader may see, oldest first.
 
     Those that hand the item over and the reader's own; with `everything`, as in a run that is not blind, all of them.
     """
-    note = tables.Note
-    statement = select(note).where(note.item_id == item_id).order_by(col(note.id))
-    if not everything:
-        statement = statement.where(or_(col(note.decision_id).is_not(None), col(note.author) == reader))
-    return session.exec(statement).all()
+    given = {"item": item_id} if everything else {"item": item_id, "reader": reader}
+    return session.exec(_NOTES if everything else _NOTES_FOR_ONE, params=given).all()
 
 
 def escalations(session: Session, item_ids: Sequence[int]) -> dict[int, Escalation]:
     """The latest standing escalation of each of those items that has one."""
-    decision, note = tables.Decision, tables.Note
     if not item_ids:
         return {}
-    passed = (
-        select(decision.item_id, decision.reviewer, note.addressee, note.text)
-        .join(note, col(note.decision_id) == decision.id, isouter=True)
-        .where(col(decision.item_id).in_(item_ids), decision.decision == DecisionKind.ESCALATE, is_current())
-        .order_by(col(decision.id))
-    )
-    return {item: Escalation(who, to or "", text or "") for item, who, to, text in session.exec(passed)}
+    passed = session.exec(_PASSED_ON, params={"items": list(item_ids)})
+    return {item: Escalation(who, to or "", text or "") for item, who, to, text in passed}
 
 
 def colleagues(session: Session, reviewer: str) -> list[str]:

@@ -51,7 +51,6 @@ with reading() as session:
     earlier_answer = actions.earlier_claim(session, identity.name)
     opened = earlier_answer or item_address.opened_claim(session, run, identity.name)
     claim = opened or decisions.next_item(queue, session, run, identity.name, now_ms(), settles=False)
-    item_address.name_in_address(None if isinstance(claim, NoClaim) else claim.item_id)
     progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, identity.name))
     if not isinstance(claim, NoClaim):
         waiter = inbox.waiters(session, [claim.item_id]).get(claim.item_id)
@@ -65,6 +64,7 @@ with reading() as session:
 if not earlier_answer:
     drafts.keep_what_was_typed(None if isinstance(claim, NoClaim) else claim.item_id)
 if isinstance(claim, NoClaim):
+    item_address.name_in_address(None)
     actions.show_flash()
     actions.show_kept_words()
     after_last.show_nothing_left(claim, run, identity, tally, has_more=more)
@@ -103,4 +103,6 @@ else:
     said = f"{_('Next item.')} {view.presentation.task[:300]} {heading}: {action}"
     decision_bar.bar(claim, run, view.draft, said=said)
 draw_further_steps()
+# What nobody waits for comes last.
+item_address.name_in_address(claim.item_id)
 watch_arrivals(_("Review"), run.id, None, redraws=False)

@@ -1,21 +1,16 @@
-"""The page floor (design: the same shell, decision bar, write and next-item query, without the trajectory)."""
+"""The page floor: the console's own shell, decision bar, write and next-item query, without the trajectory."""
 
+import runpy
 from pathlib import Path
 
 import streamlit as st
 
-from console.web.sign_in import sign_in_or_stop
-from console.web.widgets.styles import load_styles
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+IN_PLACE_OF = {"console/web/pages/review.py": HERE / "floor_review.py"}
 
-st.set_page_config(page_title="Floor", layout="wide")
-load_styles()
-here = Path(__file__).parent
-page = st.navigation(
-    [
-        st.Page(here / "floor_inbox.py", title="Inbox", default=True),
-        st.Page(here / "floor_review.py", title="Review", url_path="review"),
-    ],
-    position="top",
-)
-sign_in_or_stop()
-page.run()
+if not hasattr(st, "page_of_the_console"):
+    st.page_of_the_console = st.Page
+
+st.Page = lambda script, **named: st.page_of_the_console(IN_PLACE_OF.get(script, ROOT / script), **named)
+runpy.run_path(str(ROOT / "streamlit_app.py"))

@@ -26,6 +26,10 @@ _WORDS = {
 }
 
 
+_AT_ONCE_S, _WHILE_READING_S = 0.5, 4.0
+"""How soon after the last look a tab is told again: whoever reads an item counts again at each answer anyhow."""
+
+
 def show_count(title: str, waiting: int) -> None:
     """Puts the number of items that wait before the title of the tab."""
     st.set_page_config(page_title=f"{f'({waiting}) ' if waiting else ''}{title} · InferAct Console")
@@ -43,7 +47,7 @@ def watch_arrivals(
         now = _news(session, run_id)
     if redraws and now != shown:
         st.rerun()
-    wake_when_other(_news, run_id, shows=now)
+    wake_when_other(_news, run_id, shows=now, pause_s=_AT_ONCE_S if redraws else _WHILE_READING_S)
     waiting = now.waiting if isinstance(now, inbox.Pulse) else 0
     show_count(title, waiting)
     said = ngettext("{count} item waits for a review", "{count} items wait for a review", waiting)

@@ -218,7 +218,8 @@ function focusSoon(name) {
     if (found) return found.focus({ preventScroll: Boolean(item) })
     if (performance.now() < until) requestAnimationFrame(attempt)
   }
-  attempt()
+  // The item is drawn first: to give the focus makes the browser lay out what it has so far.
+  requestAnimationFrame(attempt)
 }
 
 function showSaved(state) {
