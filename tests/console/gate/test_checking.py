@@ -356,6 +356,7 @@ def test_gate_without_a_url_uses_the_settings(person, meanwhile):
         ({"critical": [">100"]}, "own signs only"),
         ({"critical": ["!x"]}, "own signs only"),
         ({"critical": ["[2-9]??"]}, "own signs only"),
+        ({"critical": ["pay*"] * 201}, "critical has 201 patterns; give at most 200"),
         ({"budget": -1}, "budget is -1"),
         ({"reviews_per_item": 0}, "reviews_per_item is 0"),
         ({"timeout_s": float("nan")}, "timeout_s is nan"),
