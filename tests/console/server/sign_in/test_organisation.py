@@ -62,7 +62,7 @@ def browser(server):
 def come_back(browser):
     """The address that the provider sends the browser back to."""
     to_provider = browser.get("/sign-in/organisation")
-    assert to_provider.status_code == 302
+    assert (to_provider.status_code, to_provider.headers["cache-control"]) == (302, "no-store")
     return httpx.get(to_provider.headers["location"], trust_env=False).headers["location"]
 
 

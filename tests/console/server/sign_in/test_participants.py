@@ -1,5 +1,9 @@
 """Participants at the door, in one process: the ways to a place, the cookie that they leave, and the consent."""
 
+import logging
+import time
+from itertools import count
+
 import pytest
 from sqlmodel import select
 from starlette.applications import Starlette
@@ -17,6 +21,7 @@ from tests.doors.adversaries import study_code
 
 BASE = "http://127.0.0.1:8123"
 COOKIE = participant_cookie_name(8123)
+ADDRESSES = count(1)
 PROLIFIC = {"platform": "prolific", "completion_url": "https://app.prolific.com/submissions/complete?cc=C1"}
 
 
@@ -24,11 +29,13 @@ PROLIFIC = {"platform": "prolific", "completion_url": "https://app.prolific.com/
 def browser():
     """A function that makes a browser of its own at the console."""
 
-    def make(public_url=None, **more):
+    def make(public_url=None):
         site = site_at("127.0.0.1", 8123, public_url)
         app = Starlette(routes=routes(site), middleware=[Middleware(Guard, site=site)])
         base = public_url or BASE
-        return TestClient(app, base, headers={"Origin": base}, follow_redirects=False, **more)
+        # Whoever sends something wrong is slowed, so no two share an address.
+        address = (f"203.0.113.{next(ADDRESSES)}", 4711)
+        return TestClient(app, base, headers={"Origin": base}, follow_redirects=False, client=address)
 
     return make
 
@@ -62,7 +69,11 @@ def test_own_link_leads_back_and_keeps_the_platforms_id_for_the_same_person_alon
     secret, outside_id = kept(client.post("/join", data=come))
     assert outside_id == "5f1b2c"
     assert kept(client.post("/join", data=come)) == (secret, "5f1b2c")
-    assert kept(client.get("/participate", params={"me": secret})) == (secret, "5f1b2c")
+    back = client.get("/participate", params={"me": secret})
+    assert (back.status_code, back.headers["location"]) == (303, "/participate")
+    assert back.headers["cache-control"] == "no-store"
+    assert kept(back) == (secret, "5f1b2c")
+    assert kept(browser().post("/join", data=come | {"given-PROLIFIC_PID": "x" * 201}))[1] == "x" * 200
     other = joining.join(study_code(places=1)).secret
     assert kept(client.get("/participate", params={"me": other})) == (other, "")
 
@@ -78,6 +89,27 @@ def test_address_with_a_code_asks_before_it_takes_a_place_and_is_dropped_once_it
     assert (again.status_code, again.headers["location"]) == (303, "/participate")
     assert client.get("/participate", params={"join": study_code(places=1)}).status_code == 200
     assert client.get("/participate").status_code == 404  # the page itself, which is not served here
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "what"),
+    [
+        ("GET", "/participate?me=made-up", "participant's link"),
+        ("POST", "/join", "study code"),
+        ("GET", "/invite/made-up", "invitation"),
+        ("POST", "/invite/made-up", "invitation"),
+    ],
+)
+def test_fourth_wrong_secret_of_an_address_is_answered_late(browser, caplog, method, path, what):
+    client = browser()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            client.request(method, path)
+    assert f"A wrong {what} from 203.0.113." in caplog.text
+    assert "(3 lately)" in caplog.text
+    began = time.perf_counter()
+    client.request(method, path)
+    assert time.perf_counter() - began > 0.24
 
 
 def test_who_came_by_a_link_of_their_own_is_not_asked_for_a_code(browser):
