@@ -210,6 +210,9 @@ class Scripted(BaseHTTPRequestHandler):
     def do_GET(self):
         self.do_POST()
 
+    def do_DELETE(self):
+        self.do_POST()
+
     def log_message(self, *_):
         """Says nothing."""
 
@@ -283,3 +286,26 @@ def test_result_is_sent_until_it_is_heard_and_no_more(scripted):
     with pytest.raises(Refused, match="Not begun"):
         asking.done(decision, "paid")
     assert asked[2:] == [f"POST checks/{'c' * 32}/result"] * 3
+
+
+class Interrupted:
+    """A cancellation that is asked in the moment in which somebody presses Ctrl+C."""
+
+    def is_set(self):
+        raise KeyboardInterrupt
+
+
+def test_interrupted_agent_takes_its_check_back(scripted):
+    asking, asked = scripted((202, WAITING), (202, WAITING), (200, {}))
+    with pytest.raises(KeyboardInterrupt):
+        asking.check(TASK, STEPS, "pay[1]", cancel=Interrupted())
+    assert asked == ["POST checks", "POST checks", f"DELETE checks/{'c' * 32}"]
+
+
+def test_go_ahead_whose_begin_nobody_hears_lets_nothing_run(scripted, monkeypatch):
+    monkeypatch.setattr("console.gate.http_client._GRACE_S", 0.3)
+    asking, _ = scripted((200, decided()), *[(503, {})] * 50)
+    decision = asking.check(TASK, STEPS, "pay[1]", timeout_s=0.1)
+    assert (decision.approved, decision.reason, decision.action) == (False, Reason.UNREACHABLE, "pay[1]")
+    assert decision.feedback == "The console could not be told that the action begins, so it must not."
+    assert asking.open().startswith("http://127.0.0.1:")

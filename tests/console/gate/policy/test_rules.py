@@ -98,6 +98,12 @@ def test_pattern_that_allows_says_nothing_about_the_other_lines():
     assert said("look at it\npay everything", text)[0] == "ask"
 
 
+def test_pattern_over_several_lines_holds_for_each_unless_it_allows():
+    for then, found in (("ask", "ask"), ("deny", "deny"), ("allow", "judge")):
+        text = f"default: judge\nrules:\n- {{pattern: 'pay*all', then: {then}}}"
+        assert said("pay 1\nget all", text)[0] == found
+
+
 def test_further_patterns_turn_allow_into_judge_and_nothing_else():
     policy = read_policy(REFUNDS)
     for action, then in (("get_order({})", "judge"), ("drop_x({})", "deny"), ("other({})", "ask")):
