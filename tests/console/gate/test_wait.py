@@ -10,7 +10,7 @@ from sqlalchemy import make_url
 
 from console.database import now_ms, review_queue, writing
 from console.detection.detectors import DETECTORS, Detector, Verdict
-from console.gate import Reason
+from console.gate import Gate, Reason
 from console.gate.wait import Wait
 from console.review import decisions
 from storage import tables
@@ -387,3 +387,21 @@ def test_what_was_delivered_lets_nothing_run_for_a_check_that_holds_no_answer(ma
     again = waiting.look()
     assert (again.approved, again.reason) == (False, Reason.ALREADY_HANDED_OUT)
     assert (again.action, again.decision_id) == ("pay[1]", given.decision_id)
+
+
+class Counting:
+    """A cancellation that never comes and counts how often it is asked for, which is once a look."""
+
+    looks = 0
+
+    def is_set(self):
+        self.looks += 1
+        return False
+
+
+@pytest.mark.parametrize("check", [Gate.check, lambda gate, *what, **more: asyncio.run(gate.acheck(*what, **more))])
+def test_waiting_agent_looks_once_a_poll_interval(make_gate, check):
+    counting = Counting()
+    decision = check(make_gate(poll_s=0.1), TASK, STEPS, "pay[1]", timeout_s=0.35, cancel=counting)
+    assert decision.reason is Reason.TIMEOUT
+    assert 2 <= counting.looks <= 5

@@ -170,11 +170,15 @@ def test_an_answer_that_this_browser_did_not_ask_for_is_refused(browser, server)
         assert another.get(BACK).status_code == 403
     assert last_event() == before
     assert browser.get(f"{address}x").status_code == 403
+    began = time.monotonic()
     assert browser.get(address).status_code == 403
+    assert time.monotonic() - began > 0.49
     assert "A wrong sign-in by the organisation from 127.0.0.1" in server.said()
 
 
-def test_a_way_back_leads_in_once_by_the_longest_name_too(browser, provider):
+def test_a_way_back_leads_in_once_by_the_longest_name_too(browser, provider, server):
+    assert browser.get(BACK).status_code == 403
+    first_wrong = server.said().count("(1 lately)")
     longest = f"{'a' * 48}@example.org"
     invited(longest)
     provider.claims = {"email": longest}
@@ -182,6 +186,7 @@ def test_a_way_back_leads_in_once_by_the_longest_name_too(browser, provider):
     on_the_way = dict(browser.cookies)
     assert browser.get(address).status_code == 303
     assert httpx.get(address, cookies=on_the_way, trust_env=False).status_code == 403
+    assert server.said().count("(1 lately)") == first_wrong + 1
 
 
 def test_the_secrets_are_kept_and_never_printed(server, module_data):
