@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 
@@ -13,6 +14,10 @@ from console.language import _, gettext_noop
 from storage import tables
 
 MAX_NAME = 60
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
+)
+"""Characters that count as printable and leave no mark, so that two names would look the same."""
 
 DISABLED = gettext_noop("{name} is disabled; an admin can invite them again: inferact person invite NAME")
 
@@ -51,7 +56,9 @@ def every_person(session: Session) -> list[tables.Person]:
 
 
 def add_person(session: Session, name: str, roles: Iterable[Role], now_ms: int) -> tables.Person:
-    """A new person; raises Refused where somebody has the name already."""
+    """A new person; raises Refused where somebody has the name already, or one that looks the same could be meant."""
+    if _UNSEEN.search(name):
+        raise Refused(_("The name holds a character that nobody can see; choose another name."))
     taken = person_named(session, name)
     if taken is not None:
         raise Refused(_("Somebody is called {name} here already; choose another name.").format(name=taken.name))

@@ -25,7 +25,7 @@ from console.gate import checks, store
 from console.gate.checks import CheckId
 from console.gate.http_client import ServedConsole, is_served
 from console.gate.policy import policy_store
-from console.gate.policy.yaml_file import check_pattern
+from console.gate.policy.yaml_file import MAX_RULES, check_pattern
 from console.gate.request import MOST, ActionLike, Asker, CheckRequest, StepLike, check_request
 from console.gate.ruled import Tightened
 from console.gate.submit import DEADLINE_S, SubmitOptions, submit
@@ -93,6 +93,8 @@ class Gate:
         detector_named(detector)
         if isinstance(critical, str):
             raise BadInput('critical is a list of patterns, such as ["refund_*"], not one text.')
+        if len(critical) > MAX_RULES:
+            raise BadInput(f"critical has {len(critical):,} patterns; give at most {MAX_RULES}.")
         for pattern in critical:
             check_pattern(pattern)
         _refuse_approval(on_timeout=on_timeout, on_spent_budget=on_spent_budget)

@@ -51,7 +51,7 @@ class Guard:
         await (refusal or self._app)(scope, receive, send)
 
     async def _refusal(self, request: Request) -> Response | None:
-        path = request.url.path
+        path = request.scope["path"]
         if path == _API[0] or path.startswith(_API[1]):
             return None
         if wrong := self._stranger(request, request.method not in _SAFE_METHODS):

@@ -42,8 +42,8 @@ def headers_of(adversary, site):
     return {"Host": site.host, "Origin": site.origin} | _ADVERSARIES[adversary](site)
 
 
-def study_code(places):
-    """The code of an open study with that many places."""
+def study_code(places, **changes):
+    """The code of an open study with that many places, and whatever else its design has."""
     fields = {
         "name": f"pilot-{secrets.token_hex(4)}",
         "source": {"actor": "scripted", "environment": "webshop"},
@@ -52,7 +52,7 @@ def study_code(places):
         "participants": {"human": places},
         "consent": {"text": "Agree?"},
     }
-    study = lifecycle.create(Design.model_validate(fields), now_ms())
+    study = lifecycle.create(Design.model_validate(fields | changes), now_ms())
     lifecycle.open_study(study.name)
     return study.join_code
 

@@ -7,13 +7,13 @@ passed over for a later one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 from console.gate.policy.expression import holds
-from console.gate.policy.tool_calls import ActionPart, action_parts
+from console.gate.policy.tool_calls import MAX_ARGUMENTS, ActionPart, action_parts
 from console.trajectory import checkpoints
 from console.trajectory.checkpoints import is_critical
 
@@ -37,6 +37,8 @@ class PolicyMode(StrEnum):
 DEFAULT = "default"
 """The name that stands for a rule where none matched."""
 STRICTNESS = tuple(Then)
+_Whole = Callable[[tuple[str, ...]], bool]
+"""Whether patterns match the action as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +106,12 @@ class Ruling:
 
 
 def ruling(policy: Policy, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
-    """What the policy says; an action that it allows and a `further` pattern matches is judged."""
-    found = _strictest([_ruled(policy, facts, part) for part in action_parts(facts.action)])
-    if found.then is Then.ALLOW and further and is_critical(facts.action, further):
+    """What the policy says; an action that it allows and a `further` pattern matches, or that is long, is judged."""
+    # Asked once for all parts: an action of many lines would be read as often as it has lines.
+    whole = cache(partial(is_critical, facts.action))
+    found = _strictest([_ruled(policy, facts, part, whole) for part in action_parts(facts.action)])
+    is_long = len(facts.action) > MAX_ARGUMENTS
+    if found.then is Then.ALLOW and further and (is_long or is_critical(facts.action, further)):
         return replace(found, then=Then.JUDGE)
     return found
 
@@ -136,10 +141,10 @@ def _common(lists: Iterable[tuple[str, ...] | None]) -> tuple[str, ...] | None:
     return tuple(one for one in stated[0] if all(one in each for each in stated)) if stated else None
 
 
-def _ruled(policy: Policy, facts: CheckFacts, part: ActionPart) -> Ruling:
+def _ruled(policy: Policy, facts: CheckFacts, part: ActionPart, whole: _Whole) -> Ruling:
     tool = part.call.names[-1] if part.call else ""
     for rule in policy.rules:
-        matches = _matches(rule, facts, part)
+        matches = _matches(rule, facts, part, whole)
         if matches is None:
             return _of(replace(rule, then=Then.ASK), tool)
         if matches:
@@ -152,13 +157,13 @@ def _of(rule: Rule, tool: str) -> Ruling:
     return Ruling(rule.then, rule.name, tool, rule.because, rule.reviews, rule.decisions, rule.deadline_s, who)
 
 
-def _matches(rule: Rule, facts: CheckFacts, part: ActionPart) -> bool | None:
+def _matches(rule: Rule, facts: CheckFacts, part: ActionPart, whole: _Whole) -> bool | None:
     """Whether all conditions hold, None where it cannot be told."""
     if rule.agent and not _is_like((facts.agent,), rule.agent):
         return False
     if rule.environment and not _is_like((facts.environment,), rule.environment):
         return False
-    if rule.pattern and not _fits(rule, facts, part):
+    if rule.pattern and not _fits(rule, part, whole):
         return False
     if rule.pattern and rule.then is Then.ALLOW and part.call is None and {*"([{"} & {*part.text}:
         return None
@@ -169,14 +174,14 @@ def _matches(rule: Rule, facts: CheckFacts, part: ActionPart) -> bool | None:
     return holds(rule.when, _variables(facts, part)) if rule.when else True
 
 
-def _fits(rule: Rule, facts: CheckFacts, part: ActionPart) -> bool:
+def _fits(rule: Rule, part: ActionPart, whole: _Whole) -> bool:
     """A pattern over the part; one that does not allow may also match the action as a whole.
 
     One that asks or denies finds a tool's name behind its namespaces too.
     """
     if is_critical(part.text, rule.pattern):
         return True
-    if rule.then is not Then.ALLOW and is_critical(facts.action, rule.pattern):
+    if rule.then is not Then.ALLOW and whole(rule.pattern):
         return True
     names = part.call.names if part.call else ()
     # A thought is critical nowhere else, but here whatever stands behind it may run.

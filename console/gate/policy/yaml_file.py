@@ -20,7 +20,8 @@ DECISIONS = ("approve", "reject", "edit")
 """What a rule may offer; words to the agent and passing an item on let nothing run, so they are always there."""
 
 _GLOB = re.compile(r"[\w.*?-]+")
-_SENSELESS = re.compile(r"^\s*[!<>=^]|=\s*[<>!=]|\[[!^]?\w-\w[^\]]*\]")
+_COMPARED = r"^\s*[\w.*?-]+\s*(?:[<>!]=|[<>]\s*[-+.]?\d[\d.,_]*\s*$)"
+_SENSELESS = re.compile(rf"^\s*[!<>=^]|=\s*[<>!=]|{_COMPARED}|\[[!^]?\w-\w[^\[\]]*\]")
 _MAX_DEADLINE_S = 30 * 24 * 3600
 
 

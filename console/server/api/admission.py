@@ -67,7 +67,7 @@ async def _refusal(scope: Scope) -> tuple[int, str] | None:
     request = Request(scope)
     if _is_foreign(request):
         return 403, _FOREIGN
-    if request.url.path in _WITHOUT_TOKEN:
+    if scope["path"] in _WITHOUT_TOKEN:
         return None
     try:
         agent = await in_thread(_known, _token(request))

@@ -41,6 +41,16 @@ def test_nobody_else_takes_a_name_however_it_is_written(other):
     assert whose(accepted(token, "Grace")) == "Grace"
 
 
+def test_name_that_only_looks_like_another_persons_is_refused():
+    accepted(invited(), "Ada")
+    token = invited()
+    for unseen in "\u034f\u1160\u17b5\u180b\u2800\u3164\ufe0f\uffa0\U000e0100":
+        for name in (f"Ada{unseen}", unseen):
+            with pytest.raises(Refused, match="a character that nobody can see"):
+                accepted(token, name)
+    assert whose(accepted(token, "Ad\u00e1")) == "Ad\u00e1"
+
+
 @pytest.mark.parametrize("name", ["", "   ", "a\x1b[31m", "x" * 61])
 def test_a_name_can_be_read(name):
     token = invited()

@@ -2,12 +2,14 @@
 
 import logging
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from console.database import now_ms, review_queue
-from console.errors import BadInput, Refused
-from console.gate import Gate, Reason
+from console.errors import BadInput, Refused, Unknown
+from console.gate import Gate, Reason, checks
+from console.gate.request import NOBODY, Asker
 from console.settings import settings
 from console.trajectory import Step, from_json
 from storage import tables
@@ -254,12 +256,25 @@ def test_fetched_decision_can_no_longer_be_undone(make_gate, person, url):
         review_queue(url).undo(item_id=decision.item_id, reviewer="ann", now_ms=now_ms(), lease_ms=1)
 
 
-def test_unflagged_action_that_is_asked_about_begins_once(make_gate, stored):
+def test_unflagged_action_that_is_asked_about_begins_once(make_gate, stored, url):
     gate = make_gate(detector="random", threshold=1.0)
     first, again = (gate.ask(TASK, STEPS, "pay[1]", task_id="march") for _ in range(2))
     assert (first.approved, again.approved, first.check_id) == (True, True, again.check_id)
+    at = checks.check_id(first.check_id)
+    assert checks.reopened(url, at, NOBODY, beats=False) == again
+    for asked in (partial(checks.reopened, beats=False), checks.begun):
+        with pytest.raises(Unknown):
+            asked(url, at, Asker(1))
     assert stored(tables.Intent) == []
     assert [gate.begin(one).approved for one in (first, again)] == [True, False]
+    assert checks.reopened(url, at, NOBODY, beats=False).reason is Reason.ALREADY_HANDED_OUT
+
+
+def test_check_without_an_answer_to_repeat_is_not_there(make_gate, stored, url):
+    make_gate("{default: deny}").ask(TASK, STEPS, "pay[1]", task_id="march")
+    (ask,) = stored(tables.Ask)
+    with pytest.raises(Unknown, match="check"):
+        checks.reopened(url, checks.check_id(ask.token), NOBODY, beats=False)
 
 
 def test_go_ahead_of_an_agent_that_went_on_as_if_it_had_run_does_not_begin(make_gate):
@@ -341,6 +356,7 @@ def test_gate_without_a_url_uses_the_settings(person, meanwhile):
         ({"critical": [">100"]}, "own signs only"),
         ({"critical": ["!x"]}, "own signs only"),
         ({"critical": ["[2-9]??"]}, "own signs only"),
+        ({"critical": ["pay*"] * 201}, "critical has 201 patterns; give at most 200"),
         ({"budget": -1}, "budget is -1"),
         ({"reviews_per_item": 0}, "reviews_per_item is 0"),
         ({"timeout_s": float("nan")}, "timeout_s is nan"),

@@ -2,11 +2,16 @@
 
 import pytest
 
+from console import runs
+from console.database import reading, writing
+from console.gate.policy import Policy, policy_store
 from console.gate.policy.policy_store import PolicyVersion
 from console.gate.policy.rules import Ruling, Then
 from console.gate.ruled import Ruled, Tightened
 from console.gate.submit import SubmitOptions
+from console.gate.wait import Wait
 from storage import tables
+from storage.tables import RunKind
 
 VERSION = PolicyVersion(1, 7, "default: ask", "ada", 0, own=True)
 
@@ -65,3 +70,14 @@ def test_the_lowest_threshold_that_is_named_judges(make_gate, stored, of_run, of
     (verdict,) = stored(tables.Verdict)
     assert verdict.flagged is flagged
     assert hasattr(answer, "look") is flagged
+
+
+def test_run_that_no_policy_is_there_for_asks_about_everything(make_gate, url):
+    with writing(url) as session:
+        run = runs.create(session, "bare", RunKind.GATE, 0, critical='["pay*"]', detector="random", threshold=1.0)
+        session.expunge(run)
+    waiting = make_gate(policy=None, run="bare").ask("Pay the bill.", [], "look[1]", task_id="march")
+    assert isinstance(waiting, Wait)
+    with reading(url) as session:
+        (version,) = policy_store.versions(session, run)
+    assert (version.author, version.policy) == (policy_store.BY_NOBODY, Policy())

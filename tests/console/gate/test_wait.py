@@ -3,15 +3,18 @@
 import asyncio
 import threading
 import time
+from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from console.database import now_ms, review_queue, writing
 from console.detection.detectors import DETECTORS, Detector, Verdict
-from console.gate import Reason
+from console.gate import Gate, Reason
 from console.gate.wait import Wait
 from console.review import decisions
 from storage import tables
+from storage.errors import StorageError
 from storage.queue.values import DEAD_MS
 
 TASK, STEPS = "Pay the March bill only.", [("look", "two bills")]
@@ -346,3 +349,59 @@ def test_decision_about_another_action_runs_nothing(make_gate, person, url):
     with writing(url) as session:
         session.get_one(tables.Decision, 1).action_digest = "of something else"
     assert waiting.look().reason is Reason.REJECTED
+
+
+class Interrupted:
+    """A cancellation that is asked in the moment in which somebody presses Ctrl+C."""
+
+    def is_set(self):
+        raise KeyboardInterrupt
+
+
+def test_interrupted_agent_takes_its_item_out_of_the_queue(make_gate, items):
+    with pytest.raises(KeyboardInterrupt):
+        make_gate().check(TASK, STEPS, "pay[1]", cancel=Interrupted())
+    assert items() == ["cancelled"]
+
+
+def test_database_that_is_away_is_asked_again_until_the_deadline(make_gate, url, person, caplog):
+    waiting = make_gate().ask(TASK, STEPS, "pay[1]", task_id="march")
+    person().answer("approve")
+    kept = Path(make_url(url).database)
+    kept.rename(kept.with_suffix(".away"))
+    assert waiting.look() is None
+    assert "The gate could not reach its database" in caplog.text
+    waiting.deadline_ms = now_ms()
+    with pytest.raises(StorageError):
+        waiting.look()
+
+
+def test_what_was_delivered_lets_nothing_run_for_a_check_that_holds_no_answer(make_gate, url, person):
+    waiting = make_gate().ask(TASK, STEPS, "pay[1]", task_id="march")
+    person().answer("approve")
+    given = waiting.look()
+    with writing(url) as session:
+        ask = session.get_one(tables.Ask, waiting.check.ask.id)
+        ask.answer = ask.action = ask.decision_id = None
+        session.add(ask)
+    again = waiting.look()
+    assert (again.approved, again.reason) == (False, Reason.ALREADY_HANDED_OUT)
+    assert (again.action, again.decision_id) == ("pay[1]", given.decision_id)
+
+
+class Counting:
+    """A cancellation that never comes and counts how often it is asked for, which is once a look."""
+
+    looks = 0
+
+    def is_set(self):
+        self.looks += 1
+        return False
+
+
+@pytest.mark.parametrize("check", [Gate.check, lambda gate, *what, **more: asyncio.run(gate.acheck(*what, **more))])
+def test_waiting_agent_looks_once_a_poll_interval(make_gate, check):
+    counting = Counting()
+    decision = check(make_gate(poll_s=0.1), TASK, STEPS, "pay[1]", timeout_s=0.35, cancel=counting)
+    assert decision.reason is Reason.TIMEOUT
+    assert 2 <= counting.looks <= 5

@@ -9,7 +9,6 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from console.auth import people, sessions
-from console.auth.participant_cookie import participant_cookie
 from console.cli import run_command
 from console.database import now_ms, reading, writing
 from console.server.sign_in.wrong_tokens import delay_s
@@ -148,16 +147,6 @@ def test_a_participant_comes_in_by_code_or_by_their_own_link(site):
         assert 'id="root"' in page.text
         assert browser.get("/sessions").status_code == 303
     assert httpx.get(f"{site[2]}/participate?me=made-up").status_code == 410
-
-
-def test_joining_twice_is_one_place_and_a_full_study_says_so(site):
-    _, person, code = participant()
-    written = f" {code.lower()[:4]} {code[4:]} "
-    said = httpx.post(f"{site[2]}/join", headers={"Origin": site[2]}, data={"code": written})
-    assert "Every place in this study is taken" in said.text
-    own = {"Origin": site[2], "Cookie": f"inferact_{site[0].port}_participant={participant_cookie(person.secret)}"}
-    again = httpx.post(f"{site[2]}/join", headers=own, data={"code": written})
-    assert (again.status_code, again.headers["location"]) == (303, "/participate")
 
 
 def test_wrong_tokens_are_logged_without_their_text_and_slowed(site):

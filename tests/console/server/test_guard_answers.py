@@ -158,3 +158,11 @@ def test_a_session_in_use_is_noted_once_in_five_minutes(ada):
     assert person_behind({COOKIE: "made-up"}, 8123) is None
     assert person_behind({}, 8123) is None
     assert person_behind({COOKIE: ada}, 8124) is None
+
+
+def test_without_the_database_nobody_is_known(ada, data_dir, caplog):
+    assert browser(ada).get("/inbox").status_code == 200
+    (database,) = data_dir.glob("*.db")
+    database.rename(data_dir / "away")
+    assert browser(ada).get("/inbox").status_code == 401
+    assert "Whether a session is open could not be looked up." in caplog.text

@@ -18,6 +18,7 @@ from storage.tables import Intent, Item
 from tests.serving import free_port, new_agent
 
 TASK, STEPS = "Pay the March bill only.", [("look", "two bills")]
+PAUSE_S = 0.29
 
 
 @pytest.fixture
@@ -210,6 +211,9 @@ class Scripted(BaseHTTPRequestHandler):
     def do_GET(self):
         self.do_POST()
 
+    def do_DELETE(self):
+        self.do_POST()
+
     def log_message(self, *_):
         """Says nothing."""
 
@@ -246,12 +250,22 @@ def test_what_no_console_says_is_asked_again_until_there_is_an_answer(scripted):
     asking, asked = scripted(
         *lost, (202, WAITING), (503, {}), (202, WAITING), (200, decided()), (500, {}), (200, decided())
     )
+    began = time.monotonic()
     decision = asking.check(TASK, STEPS, "pay[1]")
+    assert time.monotonic() - began > 6 * PAUSE_S
     assert (decision.approved, decision.reason, decision.item_id, decision.decision_id, decision.score) == (
         True, Reason.APPROVED, 3, 4, 0.5,
     )  # fmt: skip
     look, begin = f"GET checks/{'c' * 32}?wait=5", f"POST checks/{'c' * 32}/begin"
     assert asked == ["POST checks"] * 5 + [look, "POST checks", look, begin, begin]
+
+
+def test_console_that_is_away_is_left_in_peace_between_two_questions(scripted):
+    asking, asked = scripted((503, {}), (200, decided(True, "not_critical", None)))
+    began = time.monotonic()
+    assert asyncio.run(asking.acheck(TASK, STEPS, "pay[1]")).approved
+    assert time.monotonic() - began > PAUSE_S
+    assert asked == ["POST checks"] * 2
 
 
 @pytest.mark.parametrize(
@@ -279,7 +293,32 @@ def test_only_the_word_true_lets_an_action_run(scripted, said):
 def test_result_is_sent_until_it_is_heard_and_no_more(scripted):
     asking, asked = scripted((200, decided()), (200, decided()), (503, {}), (200, {}), (409, {"error": "Not begun."}))
     decision = asking.check(TASK, STEPS, "pay[1]")
+    began = time.monotonic()
     asking.done(decision, "paid")
+    assert time.monotonic() - began > PAUSE_S
     with pytest.raises(Refused, match="Not begun"):
         asking.done(decision, "paid")
     assert asked[2:] == [f"POST checks/{'c' * 32}/result"] * 3
+
+
+class Interrupted:
+    """A cancellation that is asked in the moment in which somebody presses Ctrl+C."""
+
+    def is_set(self):
+        raise KeyboardInterrupt
+
+
+def test_interrupted_agent_takes_its_check_back(scripted):
+    asking, asked = scripted((202, WAITING), (202, WAITING), (200, {}))
+    with pytest.raises(KeyboardInterrupt):
+        asking.check(TASK, STEPS, "pay[1]", cancel=Interrupted())
+    assert asked == ["POST checks", "POST checks", f"DELETE checks/{'c' * 32}"]
+
+
+def test_go_ahead_whose_begin_nobody_hears_lets_nothing_run(scripted, monkeypatch):
+    monkeypatch.setattr("console.gate.http_client._GRACE_S", 0.3)
+    asking, _ = scripted((200, decided()), *[(503, {})] * 50)
+    decision = asking.check(TASK, STEPS, "pay[1]", timeout_s=0.1)
+    assert (decision.approved, decision.reason, decision.action) == (False, Reason.UNREACHABLE, "pay[1]")
+    assert decision.feedback == "The console could not be told that the action begins, so it must not."
+    assert asking.open().startswith("http://127.0.0.1:")

@@ -1,6 +1,7 @@
 """Which rule a check goes by: against an evaluator of its own, and for actions that try to slip through."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -97,11 +98,35 @@ def test_pattern_that_allows_says_nothing_about_the_other_lines():
     assert said("look at it\npay everything", text)[0] == "ask"
 
 
+def test_pattern_over_several_lines_holds_for_each_unless_it_allows():
+    for then, found in (("ask", "ask"), ("deny", "deny"), ("allow", "judge")):
+        text = f"default: judge\nrules:\n- {{pattern: 'pay*all', then: {then}}}"
+        assert said("pay 1\nget all", text)[0] == found
+
+
 def test_further_patterns_turn_allow_into_judge_and_nothing_else():
     policy = read_policy(REFUNDS)
     for action, then in (("get_order({})", "judge"), ("drop_x({})", "deny"), ("other({})", "ask")):
         assert ruling(policy, CheckFacts(action), ("*",)).then == then
         assert ruling(policy, CheckFacts("get_order({})"), ("never",)).then == "allow"
+
+
+def test_action_too_long_to_look_for_further_patterns_is_judged():
+    policy = read_policy("default: allow")
+    for characters, then in ((65_536, "allow"), (65_537, "judge")):
+        assert ruling(policy, CheckFacts("x" * characters), ("never",)).then == then
+        assert ruling(policy, CheckFacts("x" * characters)).then == "allow"
+
+
+def test_action_of_many_lines_is_ruled_on_in_a_time_that_grows_with_its_length():
+    policy = read_policy("default: allow\nrules:\n- {pattern: 'pay*', then: ask}")
+
+    def seconds(lines):
+        began = time.process_time()
+        assert ruling(policy, CheckFacts("\n".join(f'say({{"word":{line}}})' for line in range(lines)))).then == "allow"
+        return time.process_time() - began
+
+    assert seconds(8_000) < 30 * max(seconds(1_000), 0.001)
 
 
 NAMES = st.sampled_from(["pay", "get", "mcp__shop__pay", "shop.get"])

@@ -87,6 +87,13 @@ def test_link_that_opens_nothing_says_so_and_is_gone():
     client.post(f"/invite/{invited('Ada')}", data={})
 
 
+def test_right_link_ends_the_count_of_wrong_ones(caplog):
+    client = browser(client=("192.0.2.40", 4711))
+    for path in ("made-up", invited("Ada"), "made-up"):
+        client.post(f"/invite/{path}", data={})
+    assert caplog.text.count("A wrong invitation from 192.0.2.40 (1 lately).") == 2
+
+
 def test_signing_out_ends_the_session_and_takes_its_cookie():
     client = browser()
     client.post(f"/invite/{invited('Ada')}", data={})
