@@ -122,9 +122,9 @@ def analysis(design: Design) -> list[str]:
     stated, primary = design.estimands, [one for one in planned_contrasts(design) if one.kind == PRIMARY]
     tests = f"{len(primary)} contrast{'s' * (len(primary) != 1)}"
     model = (
-        f"a linear mixed model of participants' means by condition with participants {_sets(design)}as random "
-        "effects (REML), t with the degrees of freedom of the participant-by-condition stratum; a variance estimated "
-        "as 0 makes its effects fixed"
+        "a t-test of participants' own values of each contrast, from their means by condition, so that participants "
+        f"may differ in what each factor does to them; {_sets(design)}whoever has not ended every condition that a "
+        "contrast compares is left out of it"
         if design.comparison == "within"
         else "least squares of participants' means, t with the pooled variance"
     )
@@ -150,7 +150,8 @@ def analysis(design: Design) -> list[str]:
 
 
 def _sets(design: Design) -> str:
-    return "" if design.same_tasks else "and sets of tasks "
+    rotating = "sets of tasks, which rotate, are taken out as fixed effects where that leaves 3 degrees of freedom; "
+    return "" if design.same_tasks else rotating
 
 
 _CORRECTIONS = {
