@@ -14,6 +14,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -27,18 +28,19 @@ from scipy import integrate, optimize, special, stats  # noqa: E402
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from console.analysis.statistics import mixed_models, paired  # noqa: E402
-from console.analysis.statistics.estimates import Estimate, Interval  # noqa: E402
+from console.analysis.statistics.contrasts import CellTable, fit_contrasts  # noqa: E402
+from console.analysis.statistics.estimates import Estimate  # noqa: E402
 from console.studies import design as study_design  # noqa: E402
 from console.studies.analysis.contrasts import planned  # noqa: E402
-from console.studies.design.contrasts import PRIMARY, plan_rows  # noqa: E402
+from console.studies.design.contrasts import PRIMARY, plan_rows, planned_contrasts  # noqa: E402
 from console.studies.design.power import Assumptions, compared, power  # noqa: E402
 from console.studies.design.strata import KnownTask, stratified  # noqa: E402
 
 EFFECT = 0.15
 """By how much the share of right answers goes up, from a half."""
 STUDIES, QUICK = 1_000, 60
-BESIDE_EVERY = 5
-"""The estimators beside the planned contrast are no gate and take longer, so only every fifth study has them."""
+BESIDE_EVERY = 20
+"""The estimators beside the planned contrast are no gate and take longer, so only every twentieth study has them."""
 
 
 SOURCE = {"actor": "scripted", "environment": "webshop"}
@@ -102,10 +104,21 @@ def rates(cell: str, design: study_design.Design, n: int) -> dict[str, float]:
 
 
 def estimates(design: study_design.Design, assumed: Assumptions, seed: int) -> dict[str, Estimate]:
-    """The primary contrast as the report has it, and now and then that of two conditions by the other estimators."""
-    drawn = frames(design, assumed, np.random.default_rng([seed, design.participants.human, int(assumed.effect > 0)]))
-    first = {"planned": as_estimate(primary_row(drawn, design))}
-    return first if seed % BESIDE_EVERY else first | beside(drawn["outcomes"], design)
+    """The primary contrast, and now and then that of two conditions by the other estimators.
+
+    Then it is looked up whether the report's table has the same figures.
+    """
+    one = answered(design, assumed, np.random.default_rng([seed, design.participants.human, int(assumed.effect > 0)]))
+    target = "{0}: {2} - {1}".format(*compared(design))
+    weights = {found.name: found.weights for found in planned_contrasts(design) if found.kind == PRIMARY}
+    fit = fit_contrasts(one.cells(), weights).estimates[target]
+    if seed % BESIDE_EVERY:
+        return {"planned": fit}
+    drawn = frames(design, one)
+    row = primary_row(drawn, design)
+    told = [row[name] for name in ("estimate", "low", "high", "p")]
+    assert np.allclose(told, [fit.value, fit.interval.low, fit.interval.high, fit.p_value], rtol=1e-9, atol=1e-9)
+    return {"planned": fit} | beside(drawn["outcomes"], design)
 
 
 def beside(outcomes: pd.DataFrame, design: study_design.Design) -> dict[str, Estimate]:
@@ -119,12 +132,6 @@ def beside(outcomes: pd.DataFrame, design: study_design.Design) -> dict[str, Est
     paired_test = paired.compare(answers, "value", other.name, base.name, design.comparison)
     found = {name: fit.differences[other.name] for name, fit in fits.items()}
     return found | {"t_test": paired_test.difference}
-
-
-def as_estimate(row: pd.Series) -> Estimate:
-    """A row of the report's contrasts as what its columns are of."""
-    interval = None if pd.isna(row["low"]) else Interval(row["low"], row["high"])
-    return Estimate(row["estimate"], interval, p_value=row["p"])
 
 
 def true_values(assumed: Assumptions) -> dict[str, float]:
@@ -161,7 +168,7 @@ def powers(name: str, design: study_design.Design, assumed: Assumptions, n: int)
 
 def found_in_report(design: study_design.Design, assumed: Assumptions, seed: int) -> bool:
     """Whether the report of a study that is drawn anew calls the effect one."""
-    row = primary_row(frames(design, assumed, np.random.default_rng([seed, 77])), design)
+    row = primary_row(frames(design, answered(design, assumed, np.random.default_rng([seed, 77]))), design)
     return bool(row["p_adjusted"] < row["alpha"])
 
 
@@ -172,8 +179,25 @@ def primary_row(drawn: dict[str, pd.DataFrame], design: study_design.Design) -> 
     return shown[(shown["kind"] == PRIMARY) & (shown["contrast"] == f"{factor}: {last} - {first}")].iloc[0]
 
 
-def frames(design: study_design.Design, assumed: Assumptions, draw: np.random.Generator) -> dict[str, pd.DataFrame]:
-    """The tidy tables of a study: answers by logits of person, task and effect, tasks dealt out by their trial 0."""
+@dataclass(frozen=True)
+class Answered:
+    """A study: who had which condition on which tasks, what was solved by the last trial, and at trial 0 by task."""
+
+    places: list[study_design.PlannedCondition]
+    solved: list[np.ndarray]
+    first: dict[str, bool]
+
+    def cells(self) -> CellTable:
+        """The means of participants by condition."""
+        names = sorted({place.condition for place in self.places})
+        sets = list(dict.fromkeys(place.tasks for place in self.places))
+        keys = [(names.index(place.condition), place.number - 1, sets.index(place.tasks)) for place in self.places]
+        condition, who, met = np.array(keys).T
+        return CellTable(np.array([one.mean() for one in self.solved]), condition, who, met, tuple(names))
+
+
+def answered(design: study_design.Design, assumed: Assumptions, draw: np.random.Generator) -> Answered:
+    """Answers by logits of person, task and effect; tasks are dealt out by what is known of them at trial 0."""
     keys = [f"t{number}" for number in range(study_design.task_count(design))]
     hard = dict(zip(keys, draw.normal(0, assumed.task_sd, len(keys)), strict=True))
     start, more = (intercept(assumed, rate) for rate in (assumed.start, assumed.start + assumed.effect))
@@ -187,14 +211,23 @@ def frames(design: study_design.Design, assumed: Assumptions, draw: np.random.Ge
     arms = {arm.name: arm.levels[factor] == last for arm in study_design.conditions(design)}
     own = draw.normal(0, assumed.participant_sd, design.participants.human + 1)
     dealing = draw.normal(0, assumed.effect_sd, design.participants.human + 1)
-    rows = []
-    for place in study_design.allocate(design, stratified(design, keys, known)):
+    places = list(study_design.allocate(design, stratified(design, keys, known)))
+    solved = []
+    for place in places:
         raised = arms[place.condition]
         logit = (more if raised else start) + own[place.number] + dealing[place.number] * (raised - 0.5)
-        for key in place.tasks:
-            solved = bool(draw.random() < special.expit(logit + hard[key]))
+        chance = special.expit(logit + np.array([hard[key] for key in place.tasks]))
+        solved.append(draw.random(chance.size) < chance)
+    return Answered(places, solved, first)
+
+
+def frames(design: study_design.Design, one: Answered) -> dict[str, pd.DataFrame]:
+    """The tidy tables of a study."""
+    rows = []
+    for place, solved in zip(one.places, one.solved, strict=True):
+        for key, right in zip(place.tasks, solved, strict=True):
             about = ("human", place.code, place.condition, key)
-            rows += [(*about, 0, first[key], True), (*about, design.trials - 1, solved, True)]
+            rows += [(*about, 0, one.first[key], True), (*about, design.trials - 1, bool(right), True)]
     outcomes = pd.DataFrame(rows, columns=OUTCOMES)
     plan = pd.DataFrame([row for row in plan_rows(design) if row["kind"] == PRIMARY])
     return {"outcomes": outcomes, "success": outcomes, "participants": outcomes, "plan": plan}
