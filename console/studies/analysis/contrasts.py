@@ -92,7 +92,7 @@ def _row(fit: ContrastFit, name: str, stated: Any, corrected: float | None) -> d
         "p": found.p_value,
         "p_adjusted": corrected,
         "n": found.n,
-        "method": fit.method,
+        "method": fit.methods[name],
         "p_equivalent": None if pd.isna(margin) else equivalence(found, float(margin)),
         "alpha": stated["alpha"],
         "note": found.note,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from console.analysis.statistics.contrasts import CellTable, adjusted, contrasts_df, fit_contrasts
+from console.analysis.statistics.contrasts import CellTable, adjusted, fit_contrasts
 from console.analysis.statistics.estimates import Estimate, proportion
 from console.errors import BadInput
 from console.studies.design.allocation import PlannedCondition, allocate, task_count
@@ -164,8 +164,7 @@ def _cells(places: Sequence[PlannedCondition], names: Sequence[str]) -> CellTabl
     under = np.array([there.index(place.condition) for place in places], dtype=np.intp)
     blocks = list(dict.fromkeys(place.tasks for place in places))
     met = np.array([blocks.index(place.tasks) for place in places], dtype=np.intp)
-    sets, df = contrasts_df(who, under, met)
-    return CellTable(np.zeros(len(places)), under, who, sets, tuple(there), df)
+    return CellTable(np.zeros(len(places)), under, who, met, tuple(there))
 
 
 def _target(primary: Sequence[Contrast], factor: str, first: str, last: str) -> str:

@@ -100,6 +100,8 @@ def _without_unset(design: Design) -> dict[str, Any]:
             del told[name]
     if not design.consent.version:
         del told["consent"]["version"]
+    if "recruiting" in told and not design.recruiting.return_url:
+        del told["recruiting"]["return_url"]
     for name in ("unflagged_good", "unflagged_bad", "audited"):
         if not told["checks"][name]:
             del told["checks"][name]

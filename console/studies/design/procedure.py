@@ -122,9 +122,9 @@ def analysis(design: Design) -> list[str]:
     stated, primary = design.estimands, [one for one in planned_contrasts(design) if one.kind == PRIMARY]
     tests = f"{len(primary)} contrast{'s' * (len(primary) != 1)}"
     model = (
-        f"a linear mixed model of participants' means by condition with participants {_sets(design)}as random "
-        "effects (REML), t with the degrees of freedom of the participant-by-condition stratum; a variance estimated "
-        "as 0 makes its effects fixed"
+        "a t-test of participants' own values of each contrast, from their means by condition, so that participants "
+        f"may differ in what each factor does to them; {_sets(design)}whoever has not ended every condition that a "
+        "contrast compares is left out of it"
         if design.comparison == "within"
         else "least squares of participants' means, t with the pooled variance"
     )
@@ -150,7 +150,8 @@ def analysis(design: Design) -> list[str]:
 
 
 def _sets(design: Design) -> str:
-    return "" if design.same_tasks else "and sets of tasks "
+    rotating = "sets of tasks, which rotate, are taken out as fixed effects where that leaves 3 degrees of freedom; "
+    return "" if design.same_tasks else rotating
 
 
 _CORRECTIONS = {
@@ -177,6 +178,7 @@ def exclusions(design: Design) -> list[str]:
         *([checks] if design.checks.attention and "failed_attention" not in stated else []),
         *([f"{kept}out as well, and the data of all are exported."] if stated else []),
         *(f"Who answers {' or '.join(one.screens_out)} to {one.key} does not take part." for one in _screening(design)),
+        *_led_back(design),
         f"The data of participants who withdraw are {gone}; their place may be taken by another person.",
         "The study ends when every place is finished or the researcher closes it; there is no interim analysis.",
     ]
@@ -227,6 +229,17 @@ def _recruited(design: Design) -> str:
     if platform := recruiting.of_platform:
         return f"People come from {platform.title}, one place an id; of the id only a keyed digest is kept."
     return "People come by links that open one place each." if recruiting.by_invitation else ""
+
+
+def _led_back(design: Design) -> Iterator[str]:
+    """What those who do not take part to the end are given to go back by."""
+    recruiting = design.recruiting
+    if recruiting.screen_out_url and _screening(design):
+        yield f"Whom an answer keeps out is led back by {recruiting.screen_out_url}."
+    if recruiting.return_url:
+        yield f"Who declines the consent or withdraws is led back by {recruiting.return_url}."
+    elif recruiting.of_platform:
+        yield f"Who declines the consent is asked to return their place on {recruiting.of_platform.title}."
 
 
 def _keys(design: Design) -> str:

@@ -36,13 +36,15 @@ class Bonus(DesignPart):
 class Recruiting(DesignPart):
     """How people come: by the study's code, by links that open one place each, or by a platform with its ids.
 
-    In the URLs `{outside_id}` stands for the id that the person came with, `{code}` for their own completion code.
+    `screen_out_url` is for whom an answer keeps out, `return_url` for who declines the consent or withdraws. In each,
+    `{outside_id}` stands for the id that the person came with, `{code}` for their own completion code.
     """
 
     platform: str | None = None
     by_invitation: bool = False
     completion_url: str = ""
     screen_out_url: str = ""
+    return_url: str = ""
     hosts: tuple[str, ...] = ()
     bonus: Bonus | None = None
 
@@ -56,8 +58,8 @@ class Recruiting(DesignPart):
     @model_validator(mode="after")
     def _allowed(self) -> Self:
         allowed = (*(self.of_platform.hosts if self.of_platform else ()), *self.hosts)
-        for name, url in (("completion_url", self.completion_url), ("screen_out_url", self.screen_out_url)):
-            if url:
+        for name in ("completion_url", "screen_out_url", "return_url"):
+            if url := getattr(self, name):
                 _refuse_elsewhere(name, url, allowed)
         return self
 

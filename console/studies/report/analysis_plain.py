@@ -2,9 +2,6 @@
 
 It goes into each report's folder and reads the CSV files there; nothing of the console is needed. Run it there:
 pip install pandas scipy statsmodels && python analysis_plain.py
-
-Where a layout is not balanced, variances are searched for (REML); on a machine that rounds otherwise than the one that
-wrote the report, that search may end about 1e-7 away, and such rows are named as different.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import stats
-from scipy.optimize import minimize
 from statsmodels.stats.multitest import multipletests
 
 NEAR = 1e-9
@@ -54,96 +50,56 @@ def answers(found: dict[str, pd.DataFrame], measure: str) -> pd.DataFrame:
     return last
 
 
-def dummies(keys: Any) -> np.ndarray:
-    """A column of 0 and 1 for each key, in their order."""
-    return pd.get_dummies(pd.Categorical(keys, pd.unique(keys))).to_numpy(float)
-
-
-class Model:
-    """Conditions' means from the cells: participants and, where they can be told, sets of tasks as further effects."""
+class Cells:
+    """Participants' means by condition, and which set of tasks each of them is of."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
         keyed = rows.dropna(subset=[*CELL, "value"]).astype(dict.fromkeys(TASK, str))
-        cells = keyed.groupby(CELL).agg(
-            value=("value", "mean"), met=("task_id", lambda keys: "\n".join(sorted(set(keys))))
-        )
-        cells = cells.reset_index()
-        self.cells, self.people = cells, cells["participant"].nunique()
-        self.names = sorted(cells["condition"].unique())
-        self.fixed = (cells["condition"].to_numpy()[:, None] == np.array(self.names)).astype(float)
-        self.effects: list[np.ndarray] = []
-        self.df = len(cells) - len(self.names)
-        if len(cells) > self.people:
-            self.df -= self.people - 1
-            self.effects.append(dummies(cells["participant"]))
-            self._take_sets()
-        self.every = np.hstack([self.fixed, *(effect[:, 1:] for effect in self.effects)])
-        self.columns, self.values = self._weighed() if self.df >= 1 else (self.every, cells["value"].to_numpy())
-
-    def _take_sets(self) -> None:
-        sets = dummies(self.cells["met"])
-        both, left = np.hstack([self.fixed, sets[:, 1:]]), self.df - (sets.shape[1] - 1)
-        if 1 < sets.shape[1] <= len(sets) // 2 and left >= 3 and np.linalg.matrix_rank(both) == both.shape[1]:
-            self.effects.append(sets)
-            self.df = left
-
-    def _weighed(self) -> tuple[np.ndarray, np.ndarray]:
-        """Columns and values for least squares, in a layout that is not balanced weighed by REML's variances."""
-        values = self.cells["value"].to_numpy()
-        shares = [(self.fixed / self.fixed.sum(axis=0)).T @ effect for effect in self.effects]
-        if len(values) > 800 or all(np.ptp(share, axis=0).max() < 1e-10 for share in shares):
-            return self.every, values
-        products = [effect @ effect.T for effect in self.effects]
-        start, bounds = np.zeros(len(products)), [(-12.0, 8.0)] * len(products)
-        logs = minimize(lambda at: deviance(values, self.fixed, products, np.exp(at)), start, method="L-BFGS-B",
-                        bounds=bounds).x  # fmt: skip
-        random = {at: float(np.exp(log)) for at, log in enumerate(logs) if log > -8.0}
-        if not random:
-            return self.every, values
-        spread = np.eye(len(values))
-        for at, ratio in random.items():
-            spread = spread + ratio * products[at]
-        rest = [
-            effect[:, 1:] - effect[:, 1:].mean(axis=0) for at, effect in enumerate(self.effects) if at not in random
-        ]
-        root = np.linalg.cholesky(spread)
-        return np.linalg.solve(root, np.hstack([self.fixed, *rest])), np.linalg.solve(root, values)
+        tasks = keyed.groupby(CELL)["task_id"].agg(lambda keys: "\n".join(sorted(set(keys))))
+        self.means = keyed.groupby(CELL)["value"].mean().unstack()
+        self.met = tasks.unstack()
+        self.within = len(tasks) > len(self.means)
 
     def contrast(self, weights: dict[str, float]) -> dict[str, float]:
         """The weighted sum of the conditions' means with its error, t interval and p; empty where it has no figure."""
-        if any(name not in self.names for name in weights):
-            return {}
-        if self.df < 1:
-            means = self.cells.groupby("condition")["value"].mean()
-            return {"estimate": sum(weight * means[name] for name, weight in weights.items())}
-        sums = np.array([weights.get(name, 0.0) for name in self.names])
-        wanted = np.concatenate([sums, np.zeros(self.every.shape[1] - len(sums))])
-        if np.abs(wanted @ np.linalg.pinv(self.every) @ self.every - wanted).max() > 1e-6:
-            return {}
-        levels, _, rank, _ = np.linalg.lstsq(self.columns, self.values, rcond=None)
-        rest = self.values - self.columns @ levels
-        variance = rest @ rest / max(len(rest) - rank, 1)
-        inverse = np.linalg.pinv(self.columns.T @ self.columns)[: len(sums), : len(sums)]
-        value, error = float(sums @ levels[: len(sums)]), float(variance * (sums @ inverse @ sums)) ** 0.5
-        if error <= 1e-10:
-            return {"estimate": value if abs(value) > 1e-10 else 0.0}
-        low, high = stats.t.interval(0.95, self.df, value, error)
-        p = 2 * stats.t.sf(abs(value) / error, self.df)
-        return {"estimate": value, "low": low, "high": high, "p": p, "error": error}
+        wanted = pd.Series(weights)[lambda weight: weight != 0]
+        if not wanted.index.isin(self.means.columns).all():
+            return {"n": len(self.means)}
+        return self._own(wanted) if self.within else self._apart(wanted)
+
+    def _own(self, wanted: pd.Series) -> dict[str, float]:
+        """By least squares of participants' own values of the contrast, with sets of tasks where they rotate."""
+        whole = self.means[wanted.index].dropna()
+        own, met = whole @ wanted, self.met.loc[whole.index, wanted.index]
+        if own.empty:
+            return {"n": 0}
+        names = pd.unique(met.to_numpy().ravel())
+        sets = np.column_stack([(met == name).to_numpy(float) @ wanted.to_numpy() for name in names])
+        columns = np.column_stack([np.ones(len(own)), sets])
+        rank = np.linalg.matrix_rank(columns)
+        if rank == 1 or len(names) >= len(own) or rank != np.linalg.matrix_rank(sets) + 1 or len(own) - rank < 3:
+            columns, rank = np.ones((len(own), 1)), 1
+        fitted = np.linalg.lstsq(columns, own.to_numpy(), rcond=None)[0]
+        rest, spread = own.to_numpy() - columns @ fitted, np.linalg.pinv(columns.T @ columns)[0, 0]
+        error = float(spread * (rest @ rest) / max(len(own) - rank, 1)) ** 0.5
+        return figure(float(fitted[0]), error, len(own) - rank, len(own))
+
+    def _apart(self, wanted: pd.Series) -> dict[str, float]:
+        """By the pooled spread of groups of participants."""
+        groups = [column.dropna() for _, column in self.means.items()]
+        df = len(self.means) - len(groups)
+        variance = sum(((group - group.mean()) ** 2).sum() for group in groups) / max(df, 1)
+        error = (variance * sum(wanted[name] ** 2 / self.means[name].count() for name in wanted.index)) ** 0.5
+        return figure(float(self.means.mean()[wanted.index] @ wanted), float(error), df, len(self.means))
 
 
-def deviance(values: np.ndarray, fixed: np.ndarray, products: list[np.ndarray], ratios: np.ndarray) -> float:
-    """Less twice the restricted log likelihood, but for a constant (Pinheiro and Bates 2000, section 2.2.5)."""
-    spread = np.eye(len(values))
-    for ratio, product in zip(ratios, products, strict=True):
-        # In the order of the console: by other roundings the search would end some 1e-7 away.
-        spread = spread + ratio * product
-    root = np.linalg.cholesky(spread)
-    columns, given = np.linalg.solve(root, fixed), np.linalg.solve(root, values)
-    inner = columns.T @ columns
-    rest = given - columns @ np.linalg.solve(inner, columns.T @ given)
-    logs = 2 * float(np.log(np.diag(root)).sum()) + float(np.linalg.slogdet(inner)[1])
-    return float((len(values) - fixed.shape[1]) * np.log(max(rest @ rest, 1e-300)) + logs)
+def figure(value: float, error: float, df: int, people: int) -> dict[str, float]:
+    """A row's numbers; without an interval where there is no spread to measure."""
+    if df < 1 or error <= 1e-10:
+        return {"n": people, "estimate": 0.0 if df >= 1 and abs(value) <= 1e-10 else value}
+    low, high = stats.t.interval(0.95, df, value, error)
+    p = 2 * stats.t.sf(abs(value) / error, df)
+    return {"n": people, "estimate": value, "low": low, "high": high, "p": p, "error": error, "df": df}
 
 
 def contrasts(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -153,20 +109,20 @@ def contrasts(found: dict[str, pd.DataFrame]) -> pd.DataFrame:
         given = answers(found, str(measure))
         for kind in ("human", "rule"):
             if (given["annotator_kind"] == kind).any():
-                model = Model(given[given["annotator_kind"] == kind])
-                rows += family(model, stated, {"measure": str(measure), "annotator_kind": kind})
+                cells = Cells(given[given["annotator_kind"] == kind])
+                rows += family(cells, stated, {"measure": str(measure), "annotator_kind": kind})
     return pd.DataFrame(rows)
 
 
-def family(model: Model, stated: pd.DataFrame, about: dict[str, str]) -> list[dict[str, Any]]:
+def family(cells: Cells, stated: pd.DataFrame, about: dict[str, str]) -> list[dict[str, Any]]:
     """The contrasts that are corrected together."""
     rows = []
     for name, part in stated.groupby("contrast", sort=False):
-        told = model.contrast(dict(zip(part["condition"], part["weight"].astype(float), strict=True)))
-        margin, error = part["equivalence"].iloc[0], told.pop("error", None)
+        told = cells.contrast(dict(zip(part["condition"], part["weight"].astype(float), strict=True)))
+        margin, error, df = part["equivalence"].iloc[0], told.pop("error", None), told.pop("df", None)
         if error and pd.notna(margin):
-            told["p_equivalent"] = stats.t.cdf((abs(told["estimate"]) - margin) / error, model.df)
-        rows.append({**about, "contrast": name, "n": model.people, **told})
+            told["p_equivalent"] = stats.t.cdf((abs(told["estimate"]) - margin) / error, df)
+        rows.append({**about, "contrast": name, **told})
     tested, correction = [row for row in rows if "p" in row], stated["correction"].iloc[0]
     given = [row["p"] for row in tested]
     corrected = multipletests(given, method=correction)[1] if given and correction != "none" else given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import delete
 from sqlmodel import Session, col, select
@@ -14,7 +14,7 @@ from console.runs.current_decisions import is_current
 from console.studies.design import Design
 from console.studies.design.asking import Moment
 from console.studies.design.instruments import MOST_CHARACTERS, Instrument, InstrumentItem, answers_to
-from console.studies.design.model import instruments_of
+from console.studies.design.model import IntakeQuestion, instruments_of
 from console.studies.sessions.condition_run import is_attended
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import (
@@ -59,7 +59,10 @@ def fill_in(participant_id: int, instrument: str, answers: Mapping[str, str]) ->
         asked = pending_instrument(session, participant, design)
         if asked is None or asked.name != instrument or moment is None:
             return
-        given = {one.key: _checked(asked, one, (answers.get(one.key) or "").strip()) for one in asked.items}
+        offered = {one.key: None if one.kind == "text" else answers_to(asked, one) for one in asked.items}
+        given = {
+            one.key: checked_answer(one, (answers.get(one.key) or "").strip(), offered[one.key]) for one in asked.items
+        }
         follows = _follows(session, participant, moment)
         session.add_all(
             tables.QuestionnaireAnswer(
@@ -181,17 +184,15 @@ def _last_question(design: Design) -> Instrument:
     return Instrument(name=DEBRIEFING, title=gettext_noop("One last question"), items=(words,))
 
 
-def _checked(instrument: Instrument, item: InstrumentItem, answer: str) -> str:
+def checked_answer(asked: IntakeQuestion | InstrumentItem, answer: str, offered: Collection[str] | None) -> str:
+    """The answer, empty where none is needed, out of those offered unless that is None; raises BadInput naming it."""
     if not answer:
-        if item.required:
-            raise BadInput(_("Please answer: {question}").format(question=item.question))
+        if asked.required:
+            raise BadInput(_("Please answer: {question}").format(question=asked.question))
         return ""
     if len(answer) > MOST_CHARACTERS:
-        raise BadInput(
-            _("Keep it under {most} characters: {question}").format(
-                most=digits(MOST_CHARACTERS), question=item.question
-            )
-        )
-    if item.kind != "text" and answer not in answers_to(instrument, item):
-        raise BadInput(_("Choose one of the answers offered: {question}").format(question=item.question))
+        keep = _("Keep it under {most} characters: {question}")
+        raise BadInput(keep.format(most=digits(MOST_CHARACTERS), question=asked.question))
+    if offered is not None and answer not in offered:
+        raise BadInput(_("Choose one of the answers offered: {question}").format(question=asked.question))
     return answer

@@ -13,16 +13,15 @@ from sqlmodel import Session, col, func, select
 from console.auth.tokens import new_token, token_hash
 from console.database import now_ms, writing
 from console.errors import BadInput, Refused
-from console.language import _, digits
+from console.language import _
 from console.studies.design import Design
 from console.studies.design.model import IntakeQuestion
+from console.studies.sessions.answering import checked_answer
 from console.studies.sessions.arrivals import Arrival, admitted, forget_arrival, is_somebody_else, study_of, written
 from console.studies.sessions.lifecycle import design_of
 from console.studies.sessions.stages import ORDER, WITHIN, ParticipantStage, after, first, locked, refuse_unless_open
 from storage import tables
 from storage.tables import ParticipantKind
-
-_MOST_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,21 +185,10 @@ def _is_at(participant: tables.Participant, study: tables.Study, stage: Particip
 
 
 def _checked(question: IntakeQuestion, answer: str) -> str:
-    if not answer:
-        if question.required:
-            raise BadInput(_("Please answer: {question}").format(question=question.question))
-        return ""
-    if len(answer) > _MOST_CHARACTERS:
-        raise BadInput(
-            _("Keep it under {most} characters: {question}").format(
-                most=digits(_MOST_CHARACTERS), question=question.question
-            )
-        )
-    if question.kind == "choice" and answer not in question.choices:
-        raise BadInput(_("Choose one of the answers offered: {question}").format(question=question.question))
-    if question.kind == "number":
-        _number(question, answer)
-    return answer
+    said = checked_answer(question, answer, question.choices if question.kind == "choice" else None)
+    if said and question.kind == "number":
+        _number(question, said)
+    return said
 
 
 def _number(question: IntakeQuestion, answer: str) -> None:

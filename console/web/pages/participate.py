@@ -54,7 +54,7 @@ def _show(who: tables.Participant) -> None:
     if position.kind not in _OUTSIDE and not leaving:
         join_leave.leave_button()
     if position.design and leaving:
-        draw = partial(join_leave.leave_page, who, position.design.consent.withdrawal)
+        draw = partial(join_leave.leave_page, who, position.design)
     elif position.kind in _ITEMS:
         draw()
         return

@@ -7,7 +7,9 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from console.language import _, gettext_noop
+from console.studies.design import Design
 from console.studies.sessions.withdrawal import withdraw
+from console.web.participant import stages
 from console.web.participant.session import continue_button, sign_out_participant, step
 from console.web.review import actions
 from console.web.sign_in import participant_secret
@@ -20,8 +22,7 @@ def welcome() -> None:
     if message := actions.flash_html():
         st.html(message)
     if st.session_state.get("left"):
-        words = _("Nothing more is asked of you. You can close this page.")
-        st.html(head_html(_("You have withdrawn")) + prose_html(words))
+        stages.withdrawn(st.session_state.get("left_study"))
         return
     words = _("Open the link that you were given, or enter the code of the study.")
     st.html(head_html(_("Take part in a study")) + prose_html(words))
@@ -39,16 +40,18 @@ def is_leaving() -> bool:
     return bool(st.session_state.get("leaving"))
 
 
-def leave_page(participant: tables.Participant, withdrawal: str) -> None:
+def leave_page(participant: tables.Participant, design: Design) -> None:
     """The way out: for a while, with the link that leads back, or for good."""
     st.html(head_html(_("Leave for a while")) + points_html([*map(_, _AWAY)]))
     st.code(_link(), language=None, wrap_lines=True)
     continue_button(_("Go on with the study"), "stay", _set_leaving, None)
     st.html(consent_link_html())
-    st.html(f'<div class="ia-rule"></div>{head_html(_("Withdraw"))}{prose_html(_(_WITHDRAWAL[withdrawal]))}')
+    st.html(
+        f'<div class="ia-rule"></div>{head_html(_("Withdraw"))}{prose_html(_(_WITHDRAWAL[design.consent.withdrawal]))}'
+    )
     if st.session_state.get("leaving") == "sure":
         sure = _("Withdraw for good: this cannot be undone")
-        st.button(sure, key="withdraw-for-good", on_click=step, args=(_withdraw, participant.id))
+        st.button(sure, key="withdraw-for-good", on_click=step, args=(_withdraw, participant.id, design))
     else:
         st.button(_("Withdraw from the study"), key="withdraw", on_click=_set_leaving, args=("sure",))
 
@@ -71,8 +74,9 @@ _WITHDRAWAL = {
 }
 
 
-def _withdraw(participant_id: int) -> None:
+def _withdraw(participant_id: int, design: Design) -> None:
     withdraw(participant_id, themselves=True)
+    st.session_state["left_study"] = design
     sign_out_participant()
 
 

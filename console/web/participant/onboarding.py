@@ -12,6 +12,7 @@ from console.language import _, gettext_noop, ngettext
 from console.review.presentation import checkpoint_presentation
 from console.studies.design import Design, conditions, varied
 from console.studies.design.factors import unattended
+from console.studies.design.instruments import MOST_CHARACTERS
 from console.studies.design.model import IntakeQuestion
 from console.studies.sessions import joining
 from console.studies.sessions.condition_run import page_levels
@@ -60,7 +61,6 @@ class OnboardingTexts:
 
 
 _TEXTS = read_data(files(__package__) / "onboarding.yaml", OnboardingTexts)
-_MOST_CHARACTERS = 2_000
 
 
 def consent(design: Design, participant_id: int) -> None:
@@ -137,7 +137,7 @@ def _field(question: IntakeQuestion) -> None:
     elif question.kind == "number":
         st.number_input(label, value=None, key=key, label_visibility="collapsed", width=200)
     else:
-        st.text_input(label, key=key, label_visibility="collapsed", max_chars=_MOST_CHARACTERS)
+        st.text_input(label, key=key, label_visibility="collapsed", max_chars=MOST_CHARACTERS)
 
 
 def _keep_answers(asked: Sequence[IntakeQuestion], participant_id: int) -> None:

@@ -144,16 +144,28 @@ def way_back(design: Design, address: str, code: str, words: str) -> None:
 def declined(position: Position) -> None:
     """Nobody who does not agree takes part; whom a platform sent has a place there to give back too."""
     words = _("Nothing was kept. You can close this page.")
-    if position.design and (platform := position.design.recruiting.of_platform):
+    if position.design and position.design.recruiting.return_url:
+        words = _("Nothing was kept.")
+    elif position.design and (platform := position.design.recruiting.of_platform):
         returned = _("Nothing was kept. Please return your place on {platform} too, so that somebody else can take it.")
         words = returned.format(platform=platform.title)
     st.html(head_html(_("You do not take part")) + prose_html(words))
+    if position.design:
+        _return(position.design)
 
 
-def withdrawn() -> None:
-    """Whoever has withdrawn is asked nothing more."""
-    words = _("Nothing more is asked of you. You can close this page.")
-    st.html(head_html(_("You have withdrawn")) + prose_html(words))
+def withdrawn(design: Design | None = None) -> None:
+    """Whoever has withdrawn is asked nothing more but to give their place on a platform back."""
+    closing = _("Nothing more is asked of you. You can close this page.")
+    returns = design is not None and bool(design.recruiting.return_url)
+    st.html(head_html(_("You have withdrawn")) + ("" if returns else prose_html(closing)))
+    if design:
+        _return(design)
+
+
+def _return(design: Design) -> None:
+    left = gettext_noop("Go back by this button: it tells {place} that you do not take part.")
+    way_back(design, design.recruiting.return_url, "", left)
 
 
 _NEXT = {

@@ -17,7 +17,7 @@ from console.studies.design import FACTORS, Design, Factor, conditions, varied
 from console.studies.design.model import REPLAY, Comparison, Order
 from console.web.studies import form_parts as tables
 from console.web.studies.draft import start_at
-from console.web.studies.form_parts import asked, checks, consent, instructions, people
+from console.web.studies.form_parts import asked, checks, consent, ending, instructions, people, recruiting
 
 Mapping = dict[str, Any]
 
@@ -33,6 +33,7 @@ def show_form(draft: Mapping, archives: Sequence[str]) -> tuple[Mapping, dict[st
     slots: dict[str, Callable[[str], object]] = {}
     basis = partial(_basis, archives=archives)
     groups: list[Callable[[Mapping], Mapping]] = [basis, _comparison, people, consent, instructions, asked, checks]
+    groups += [ending, recruiting]
     for place, draw in enumerate(groups):
         with st.container(border=place < _OPEN):
             part = draw(draft)
@@ -150,11 +151,11 @@ def _estimands(stated: Mapping, given: Mapping) -> Mapping:
             format_func=_CORRECTION_NAMES.__getitem__,
             key=start_at("correction", stated["correction"]),
         ),
-        "alpha": level.number_input("Level", 0.001, 0.2, key=start_at("alpha", stated["alpha"]), format="%.3f"),
+        "alpha": level.number_input("Level", 0.0, 0.5, key=start_at("alpha", stated["alpha"]), format="%.3f"),
         "equivalence": margin.number_input(
             "No difference",
             0.0,
-            0.9,
+            1.0,
             key=start_at("equivalence", stated["equivalence"] or 0.0),
             help="The largest difference that counts as none; 0 makes no test of equivalence",
         )

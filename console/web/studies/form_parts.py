@@ -8,9 +8,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from console.settings import LANGUAGES
 from console.studies.design import FACTORS
+from console.studies.design.asking import RULES
 from console.studies.design.instruments import shelf
 from console.studies.design.model import IntakeQuestion, Noisy
+from console.studies.design.platforms import PLATFORMS
+from console.studies.design.recruiting import Bonus
 from console.web.studies.draft import key_of, start_at
 
 Rows = list[dict[str, Any]]
@@ -131,15 +135,21 @@ def consent(draft: Draft) -> Draft:
 
 
 def instructions(draft: Draft) -> Draft:
-    """What they read and try before the first condition."""
-    with st.expander("Instructions and practice", expanded=False):
+    """What they read and try before the first condition, and in which language the pages around it are."""
+    with st.expander("Language, instructions and practice", expanded=False):
+        language = st.selectbox(
+            "Language of the pages around your own texts",
+            [None, *LANGUAGES],
+            format_func=lambda code: LANGUAGES[code] if code else "as each person's browser says",
+            key=start_at("language", draft["language"]),
+        )
         text = st.text_area(
             "Instructions, as plain text", key=start_at("instructions", draft["instructions"]), height=130
         )
         practice = st.number_input(
             "Practice items, their answers explained", 0, 100, key=start_at("practice", draft["practice"]), width=300
         )
-    return {"instructions": text, "practice": practice}
+    return {"language": language, "instructions": text, "practice": practice}
 
 
 _CHECKS = {
@@ -151,8 +161,6 @@ _CHECKS = {
 }
 
 _MOMENTS = {"before": "Before the first condition", "between": "After each condition", "after": "After all of them"}
-_BY_YAML = ("instruments", "debriefing", "exclusions", "recruiting")
-"""What the form keeps as the YAML has it."""
 
 
 def asked(draft: Draft) -> Draft:
@@ -174,8 +182,8 @@ def asked(draft: Draft) -> Draft:
             "Record steps opened, scrolls and keys (never text); the consent page says so",
             key=start_at("interaction-trace", draft["interaction_trace"]),
         )
-        st.caption("Own questionnaires, the debriefing, exclusion rules and recruiting stand in the YAML.")
-    kept = {name: draft[name] for name in _BY_YAML}
+        st.caption("Own questionnaires stand in the YAML.")
+    kept = {"instruments": draft["instruments"]}
     return {"questionnaires": names, "confidence": points, "interaction_trace": traced, **kept}
 
 
@@ -207,3 +215,80 @@ def checks(draft: Draft) -> Draft:
             key=start_at("undo", draft["undo_seconds"]),
         )
     return {"checks": counts, "break_minutes": minutes, "undo_seconds": seconds}
+
+
+_LIMITS = {"failed_attention": 1, "known_right": 0.05, "median_seconds": 0.5, "decisions": 1}
+"""The steps of the rules' limits."""
+
+
+def ending(draft: Draft) -> Draft:
+    """What people are asked and told at the very end, and whose data the analysis leaves out."""
+    with st.expander("Debriefing and exclusion rules", expanded=False):
+        told = {
+            "question": st.text_input(
+                "Last question, in words", key=start_at("debriefing", draft["debriefing"]["question"])
+            ),
+            "text": st.text_area(
+                "What they read once they are done; headings, lists and bold words are drawn",
+                key=start_at("debriefing-text", draft["debriefing"]["text"]),
+            ),
+        }
+        st.caption("Whoever breaks one of these limits is left out of the analysis; an empty one leaves nobody out.")
+        limits = {
+            rule: column.number_input(
+                RULES[rule].capitalize(),
+                0 * step,
+                None,
+                None,
+                key=start_at(f"exclusions-{rule}", draft["exclusions"][rule]),
+                step=step,
+            )
+            for column, (rule, step) in zip(st.columns(len(_LIMITS)), _LIMITS.items(), strict=True)
+        }
+    return {"debriefing": told, "exclusions": limits}
+
+
+_WAYS_BACK = {
+    "completion_url": "Address for who finishes",
+    "screen_out_url": "Address for whom an answer keeps out",
+    "return_url": "Address for who declines or withdraws",
+}
+
+
+def recruiting(draft: Draft) -> Draft:
+    """Where people come from, where each is led back to, and their bonus."""
+    given = draft["recruiting"]
+    with st.expander("Recruiting and bonus", expanded=False):
+        platform = st.selectbox(
+            "People come from",
+            [None, *PLATFORMS],
+            format_func=lambda name: PLATFORMS[name].title if name else "no platform",
+            key=start_at("platform", given["platform"]),
+        )
+        invited = st.toggle("Only by links that open one place each", key=start_at("invited", given["by_invitation"]))
+        addresses = {
+            name: st.text_input(title, key=start_at(name, given[name]), placeholder="https://")
+            for name, title in _WAYS_BACK.items()
+        }
+        hosts = st.text_input(
+            "Further hosts that they may lead to, with | between them",
+            key=start_at("hosts", " | ".join(given["hosts"])),
+        )
+        bonus = _bonus(given["bonus"] or {})
+    found = {"platform": platform, "by_invitation": invited, **addresses, "hosts": _choices(hosts), "bonus": bonus}
+    return {"recruiting": found}
+
+
+def _bonus(given: Mapping[str, Any]) -> Draft | None:
+    if not st.toggle("A bonus for right decisions", key=start_at("bonus", bool(given))):
+        return None
+    given = {**Bonus().model_dump(mode="json"), **given}
+    currency, each, most = st.columns(3)
+    return {
+        "currency": currency.text_input("Currency", key=start_at("currency", given["currency"]), max_chars=3),
+        "per_right": each.text_input("For each", key=start_at("per-right", str(given["per_right"]))),
+        "most": most.text_input("At most", key=start_at("bonus-most", str(given["most"]))),
+        "if_excluded": st.toggle(
+            "Those whom a rule leaves out get it too", key=start_at("bonus-excluded", given["if_excluded"])
+        ),
+    }

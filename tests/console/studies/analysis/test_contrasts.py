@@ -38,14 +38,18 @@ def cells(tables):
     return grouped.agg(value=("solved_paper", "mean"), block=("task_id", lambda keys: min(keys)[:2])).reset_index()
 
 
-def test_within_participants_it_is_statsmodels_least_squares_with_all_effects():
+def test_within_participants_it_is_statsmodels_least_squares_of_their_differences():
     tables = frames(8)
     (row,) = planned(tables).to_dict("records")
-    fit = ols("value ~ C(condition) + C(participant) + C(block)", cells(tables)).fit()
-    name = "C(condition)[T.shown]"
-    low, high = fit.conf_int().loc[name]
+    wide = cells(tables).pivot(index="participant", columns="condition")
+    turned = np.where(wide["block"]["shown"] == "t0", 1.0, -1.0)
+    fit = ols(
+        "apart ~ turned", wide["value"].assign(apart=lambda cell: cell["shown"] - cell["hidden"], turned=turned)
+    ).fit()
+    low, high = fit.conf_int().loc["Intercept"]
     found = [row[column] for column in ("estimate", "low", "high", "p", "p_adjusted")]
-    assert found == pytest.approx([fit.params[name], low, high, fit.pvalues[name], fit.pvalues[name]], abs=1e-9)
+    p = fit.pvalues["Intercept"]
+    assert found == pytest.approx([fit.params["Intercept"], low, high, p, p], abs=1e-9)
     assert (row["contrast"], row["n"]) == ("score: shown - hidden", 8)
 
 

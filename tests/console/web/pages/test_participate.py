@@ -74,11 +74,11 @@ def click(at, key):
     return at
 
 
-def joined(study):
+def joined(study, **given):
     """Somebody who takes part, and the state of their tab."""
     with reading() as session:
         code = session.get(tables.Study, study.id).join_code
-    person = joining.join(code)
+    person = joining.join(code, Arrival(code, given=given))
     return person, {"me": person.secret}
 
 
@@ -191,6 +191,21 @@ def test_who_is_screened_out_is_led_back_and_sees_no_study(visit, words, study):
     assert "You cannot take part" in words(at)
     assert f'href="{out}"' in words(at)
     assert "Leave or withdraw" not in [button.label for button in at.button]
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ({"return_url": "https://app.prolific.com/submissions/complete?cc=BACK"}, "it tells Prolific that you do not"),
+        ({}, "Please return your place on Prolific too"),
+    ],
+)
+def test_who_declines_is_led_back_where_the_design_says(visit, words, study, stated, said):
+    person, state = joined(study(recruiting={"platform": "prolific", **stated}), PROLIFIC_PID="5f1")
+    joining.consent(person.id, False)
+    page_text = words(visit(state))
+    assert said in page_text
+    assert [url in page_text for url in stated.values()] == [True] * len(stated)
 
 
 def test_instructions_show_an_example_with_its_answer(visit, words, study):

@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from console.database import reading
+from console.studies.design import Design
 from console.studies.design.yaml_file import dump, example, load
 from console.studies.sessions import lifecycle
 
@@ -18,6 +19,18 @@ def new_study(open_page):
         return at
 
     return show
+
+
+BACK = "https://app.prolific.com/submissions/complete?cc="
+RECRUITING = {
+    "platform": "prolific",
+    "by_invitation": True,
+    "completion_url": BACK + "DONE",
+    "screen_out_url": BACK + "OUT",
+    "return_url": "https://lab.example/back",
+    "hosts": ["lab.example", "school.example"],
+    "bonus": {"currency": "EUR", "per_right": "0.05", "most": "2.5", "if_excluded": True},
+}
 
 
 def field(at, label):
@@ -87,10 +100,20 @@ def test_yaml_put_into_the_form_comes_out_the_same(new_study):
         "name": "from-yaml",
         "comparison": "between",
         "factors": {},
-        "estimands": {"measure": "gain", "equivalence": 0.1},
+        "estimands": {"measure": "gain", "equivalence": 0.95, "alpha": 0.25},
         "conditions": [{"name": "plain", "levels": {"feedback": "binary"}}, {"name": "rich", "levels": {}}],
         "demographics": [{"key": "age", "question": "How old?", "kind": "number", "required": True}],
+        "consent": {"text": "You **agree**.\n", "version": "1.2", "withdrawal": "anonymise"},
+        "language": "de",
+        "confidence": 5,
+        "interaction_trace": True,
+        "instruments": [{"name": "own", "title": "Own", "items": [{"key": "a", "question": "A?"}]}],
+        "questionnaires": {"after": ["own"]},
+        "debriefing": {"question": "What did you go by?", "text": "Some items\nhad a known answer."},
+        "exclusions": {"failed_attention": 0, "known_right": 0.55, "median_seconds": 2.5},
+        "recruiting": RECRUITING,
     }
+    assert set(given) == set(Design.model_fields), "each field of a design is tried"
     at.session_state["design_tab"] = "YAML"
     at.run()
     field(at, "or paste it").set_value(yaml.safe_dump(given)).run()
