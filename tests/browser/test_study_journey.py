@@ -20,7 +20,7 @@ from tests.browser.studying import (
     take_a_step,
     title,
 )
-from tests.browser.walking import sign_in
+from tests.browser.walking import ready, sign_in
 from tests.fakes.recruiting import COMPLETED, recruiting
 
 CONDITIONS = [
@@ -222,13 +222,13 @@ def test_turning_elsewhere_does_not_cut_the_agents_off(serve, open_page, settled
     come_in(page, settled, serve(), study)
     while shown(page, settled) != "Now it begins":
         take_a_step(page, settled)
-    page.wait_for_timeout(450)
+    ready(page)
     page.keyboard.press("Enter")
     page.locator("[data-testid=stProgress]").wait_for()
     page.get_by_role("button", name="Leave or withdraw").click()
     page.get_by_text("Leave for a while").wait_for()
     settled(page)
-    page.wait_for_timeout(450)
+    ready(page)
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="The user asked").wait_for()
     assert page.locator("[data-testid=stException]").count() == 0
@@ -252,7 +252,7 @@ def test_a_participant_has_no_other_page_and_may_withdraw_for_good(serve, open_p
     page.get_by_role("button", name="Leave or withdraw").click()
     page.get_by_text("Leave for a while").wait_for()
     settled(page)
-    page.wait_for_timeout(450)
+    ready(page)
     page.get_by_role("button", name="Withdraw from the study").focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Withdraw for good").click()

@@ -29,6 +29,12 @@ def until(page, expression, arg=None):
     raise AssertionError(f"never true: {expression}")
 
 
+def ready(page, item=None):
+    """Waits until the page says that its keys act: those of that item, or of whatever it shows."""
+    named = "" if item is None else f"='{item}'"
+    page.locator(f"body[data-ia-keys{named}]").wait_for(state="attached")
+
+
 def shown_item(page):
     """The id of the item that the page shows, from the keys of its buttons."""
     page.locator("[class*='st-key-skip-']").first.wait_for()
@@ -50,7 +56,7 @@ def press_seeing(page, key):
 
 def press_until_next(page, settled, key):
     before = shown_item(page)
-    page.wait_for_timeout(450)
+    ready(page, before)
     page.keyboard.press(key)
     page.wait_for_selector(f".st-key-skip-{before}", state="detached")
     settled(page)
