@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from console.database import now_ms
 from console.studies.design import Design
 from console.studies.sessions import lifecycle
-from tests.browser.walking import ready, until
+from tests.browser.walking import in_focus, ready, until
 
 ITEM = "[class*='st-key-skip-']:visible"
 TITLE = ".ia-stage-head h1"
@@ -42,7 +42,7 @@ def come_in(page, settled, address, study, link=None):
     """From the link to the first page of the study; whoever has a place gets it back."""
     page.goto(link or link_of(address, study))
     if page.get_by_role("heading", name="You are invited to a study").count():
-        page.keyboard.press("Enter")
+        in_focus(page).keyboard.press("Enter")
     page.locator(TITLE).first.wait_for()
     settled(page)
 

@@ -1,6 +1,7 @@
 """Every page by axe-core: no violation of WCAG 2.2 A and AA, nor of axe's best practices, nor of its own policy."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ from console.studies.design.yaml_file import changed, example, parse
 from console.studies.sessions import lifecycle
 from tests.browser.screens import LISTEN
 from tests.browser.studying import come_in, is_over, opened_study, shown, take_a_step
+from tests.browser.walking import until
 from tests.logs import purchase, stuck, write_log
-from tests.signing_in import cookie, invitation
+from tests.signing_in import cookie, invitation, signed_in
 
 TITLES = {
     "home": "Inbox",
@@ -44,28 +46,25 @@ STRANGERS = ("sign-in", "invite/{token}", "sessions", "join")
 REVIEWERS = (*STRANGERS, "home", "review?run=kettles", "answers?run=kettles", "people", "help")
 
 
-@pytest.fixture(scope="module")
-def desk(furnished, tmp_path_factory):
+@pytest.fixture
+def desk(serve, tmp_path):
     """(address, a researcher's session, an invitation, a study) of a console with a log, a gate, an agent, studies."""
-    found, folder = [], tmp_path_factory.mktemp("logs")
-
-    def fill():
-        records = [purchase(n, wrong=n < 4) for n in range(6)]
-        ingest.import_file(write_log(folder / "k.jsonl", *records, stuck(6)), "kettles", "auto", lambda _: None)
-        ingest.set_budget("kettles", "5")
-        batch.detect("kettles", ["rules", "random"])
-        Gate("desk", "full-validation", undo_s=0).ask("Refund order 12.", [], "refund_order({})", task_id="a")
-        lifecycle.create(changed(parse(example(), "The example"), name="pilot", tasks=2), now_ms())
-        with writing() as session:
-            agents.add(session, "bot", now_ms())
-        study = opened_study(
-            name="people", tasks=1, trials=1, participants={"human": 9}, practice=1, demographics=[AGE],
-            questionnaires={"after": ["trust"]}, confidence=3,
-            debriefing={"question": "Anything else?", "text": "## Why\n\nWe look at **how** people decide."},
-        )  # fmt: skip
-        found.extend((invitation(), study))
-
-    return (*furnished(fill), *found)
+    records = [purchase(n, wrong=n < 4) for n in range(6)]
+    ingest.import_file(write_log(tmp_path / "k.jsonl", *records, stuck(6)), "kettles", "auto", lambda _: None)
+    ingest.set_budget("kettles", "5")
+    batch.detect("kettles", ["rules", "random"])
+    Gate("desk", "full-validation", undo_s=0).ask("Refund order 12.", [], "refund_order({})", task_id="a")
+    with ThreadPoolExecutor(1) as aside:
+        pilot = changed(parse(example(), "The example"), name="pilot", tasks=1, trials=1)
+        aside.submit(lifecycle.create, pilot, now_ms()).result()
+    with writing() as session:
+        agents.add(session, "bot", now_ms())
+    study = opened_study(
+        name="people", tasks=1, trials=1, participants={"human": 9}, practice=1, demographics=[AGE],
+        questionnaires={"after": ["trust"]}, confidence=3,
+        debriefing={"question": "Anything else?", "text": "## Why\n\nWe look at **how** people decide."},
+    )  # fmt: skip
+    return serve(), signed_in("Grace"), invitation(), study
 
 
 AGE = {"key": "age", "question": "Age?", "choices": ["young", "old"], "required": True}
@@ -96,9 +95,9 @@ def open_all(page, desk, settled, titles):
     page.context.add_cookies([cookie(address, token)])
     for path, title in titles.items():
         page.goto(f"{address}/{path}")
-        page.wait_for_function("wanted => document.title.includes(wanted)", arg=f"{title} · InferAct Console")
+        until(page, "wanted => document.title.includes(wanted)", f"{title} · InferAct Console")
         page.locator("h1, .ia-task").first.wait_for()
-        settled(page, quiet_ms=250)
+        settled(page, quiet_ms=100)
         yield path
 
 

@@ -17,7 +17,7 @@ from console.runs import ingest
 from console.trials import engine, start
 from console.trials.start import ActorAndEnvironments
 from storage.tables import Decision
-from tests.browser.walking import press_until_next, ready, shown_item, standing_answers, until
+from tests.browser.walking import in_focus, press_until_next, ready, shown_item, standing_answers, until
 from tests.console.trials.worlds import office
 from tests.logs import purchase, stuck, write_log
 from tests.signing_in import invitation, let_in
@@ -117,7 +117,7 @@ def test_from_the_link_to_the_first_decision_it_takes_three_keys(filled, serve, 
     filled(budget="9")
     page, address = open_page(), serve()
     page.goto(f"{address}/invite/{invitation()}")
-    page.keyboard.type("Nele")
+    in_focus(page).keyboard.type("Nele")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="One worked item, then yours").wait_for()
     ready(page, "welcome")

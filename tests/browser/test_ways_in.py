@@ -4,7 +4,16 @@ import pytest
 
 from console.auth import sessions
 from console.database import now_ms, writing
-from tests.browser.walking import press_until_next, ready, shown_item, sign_in, standing_answers, tab_to, until
+from tests.browser.walking import (
+    in_focus,
+    press_until_next,
+    ready,
+    shown_item,
+    sign_in,
+    standing_answers,
+    tab_to,
+    until,
+)
 from tests.signing_in import invitation, let_in
 
 pytestmark = pytest.mark.at_length
@@ -15,7 +24,7 @@ def test_the_whole_journey_without_a_mouse(filled, serve, open_page, settled):
     address = serve()
     page = open_page(f"{address}/invite/{invitation()}?next=/review")
     page.get_by_role("heading", name="You are invited").wait_for()
-    page.keyboard.type("Ada")
+    in_focus(page).keyboard.type("Ada")
     page.keyboard.press("Enter")
     first = shown_item(page)
     assert page.url.startswith(f"{address}/review")
@@ -71,7 +80,7 @@ def test_every_address_needs_a_session_and_then_opens(filled, serve, open_page, 
         page = open_page(f"{address}/{path}")
         page.get_by_role("heading", name="Open your link").wait_for()
         page.goto(f"{address}/invite/{invitation('Ada', 'researcher')}?next=/{path}")
-        page.keyboard.press("Enter")
+        in_focus(page).keyboard.press("Enter")
         page.get_by_text(words).first.wait_for()
         settled(page, quiet_ms=300)
         assert f"/{path}" in page.url
