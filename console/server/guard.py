@@ -20,6 +20,7 @@ from console.auth.identity import Identity
 from console.auth.participant_cookie import participant_cookie_name, secret_of
 from console.database import now_ms, reading, writing
 from console.server.sign_in import participants
+from console.server.sign_in.coming_in import keep_link
 from console.server.sign_in.html_pages import in_language
 from console.server.site import Site
 from console.studies.sessions import joining
@@ -61,7 +62,9 @@ class Guard:
         if path in OPEN or path.startswith(OPEN_BELOW) or await self._is_live(request):
             return None
         if _is_document(request):
-            return RedirectResponse("/sign-in", 303, {"Cache-Control": "no-store"})
+            response = RedirectResponse("/sign-in", 303, {"Cache-Control": "no-store"})
+            keep_link(request, response, self._site)
+            return response
         return PlainTextResponse("Sign in first.", 401, {"Cache-Control": "no-store"})
 
     def _stranger(self, connection: HTTPConnection, acts: bool) -> str | None:

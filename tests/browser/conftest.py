@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -150,7 +151,7 @@ def open_page(chromium, profiles):
 
     def new(url=None, *, width=1280, height=720, theme="light", context=None):
         page = (context or profile(width, height, theme)).new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(40_000)
         if url:
             page.goto(url)
         return page
@@ -213,6 +214,20 @@ def app(tmp_path):
     return start
 
 
+@pytest.fixture
+def app_page(app, chromium):
+    """A function from the name of a small app to its page, which stays open for all tests of the folder."""
+
+    @contextmanager
+    def opened(address):
+        page = chromium.new_page(viewport={"width": 1280, "height": 720})
+        page.goto(address)
+        yield page
+        page.close()
+
+    return lambda name: SHARED.once(f"the page of {name}", opened, app(name))
+
+
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory):
     """A function from what fills a data directory to (the address of the console over it, a researcher's session).
@@ -223,8 +238,9 @@ def furnished(tmp_path_factory):
 
         def start(fill):
             folder = tmp_path_factory.mktemp("furnished")
-            with at_home(folder / "data"):
-                fill()
+            # Playwright keeps an event loop in this thread, and agents begin one of their own.
+            with at_home(folder / "data"), ThreadPoolExecutor(1) as aside:
+                aside.submit(fill).result()
                 return stack.enter_context(_until_closed(folder / "data")), signed_in("Grace")
 
         yield start

@@ -1,7 +1,13 @@
-"""Pictures of pages, written where INFERACT_SCREENSHOTS names a folder."""
+"""What a page shows and tries: pictures, written where INFERACT_SCREENSHOTS names a folder, and refused loads."""
 
 import os
 from pathlib import Path
+
+LISTEN = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation",
+    event => window.violations.push(event.violatedDirective + " " + event.blockedURI));
+"""
 
 
 def screenshot(page, name):

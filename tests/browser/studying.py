@@ -6,12 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from console.database import now_ms
 from console.studies.design import Design
 from console.studies.sessions import lifecycle
-from tests.browser.walking import until
+from tests.browser.walking import in_focus, ready, until
 
 ITEM = "[class*='st-key-skip-']:visible"
 TITLE = ".ia-stage-head h1"
 SHEET = "[class*='st-key-filled-in-']"
-DWELL_MS = 450
 
 
 def opened_study(**more):
@@ -43,7 +42,7 @@ def come_in(page, settled, address, study, link=None):
     """From the link to the first page of the study; whoever has a place gets it back."""
     page.goto(link or link_of(address, study))
     if page.get_by_role("heading", name="You are invited to a study").count():
-        page.keyboard.press("Enter")
+        in_focus(page).keyboard.press("Enter")
     page.locator(TITLE).first.wait_for()
     settled(page)
 
@@ -72,7 +71,7 @@ def item_id(page):
 def leave_by_enter(page, settled):
     """Enter, and the next stage."""
     before = title(page)
-    page.wait_for_timeout(DWELL_MS)
+    ready(page)
     page.keyboard.press("Enter")
     until(
         page,
@@ -91,7 +90,7 @@ def answer(page, settled, words="", key="x"):
     sends = field.count() > 0 and (stuck or (words and key == "x"))
     if sends:
         field.fill(words or "Try another one.")
-    page.wait_for_timeout(DWELL_MS)
+    ready(page, before)
     page.keyboard.press("Control+Enter" if sends or stuck else key)
     # Not until it is gone: Streamlit may keep what it no longer shows.
     page.wait_for_selector(f".st-key-skip-{before}", state="hidden")
@@ -108,7 +107,7 @@ def fill_in(page, settled, points=1):
         page.keyboard.press("Space")
         for _ in range(points - 1):
             page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(DWELL_MS)
+    ready(page)
     page.keyboard.press("Enter")
     until(
         page,
@@ -125,7 +124,7 @@ def take_a_step(page, settled, words="", key="x", points=1):
     if stage == "item":
         answer(page, settled, words, key)
     elif stage == "How sure are you?":
-        page.wait_for_timeout(DWELL_MS)
+        ready(page)
         page.keyboard.press("3")
         page.get_by_text("How sure are you?").wait_for(state="detached")
     elif page.locator(SHEET).count():

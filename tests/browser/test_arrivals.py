@@ -3,7 +3,7 @@
 import pytest
 
 from console.gate import Gate
-from tests.browser.walking import until
+from tests.browser.walking import ready, shown_item, until
 from tests.signing_in import let_in
 
 ELSEWHERE = """
@@ -43,7 +43,7 @@ def test_an_item_comes_into_the_inbox_and_onto_an_empty_review_page(ask, serve, 
     until(page, "() => document.title === '(1) Inbox · InferAct Console'")
     page.get_by_role("button", name="Review next").click()
     page.locator(".ia-task", has_text="Refund order 12.").wait_for()
-    settled(page, quiet_ms=500)
+    ready(page, shown_item(page))
     page.keyboard.press("a")
     page.get_by_text("Nothing waits in this run").wait_for()
     until(page, "() => document.title === 'Review · InferAct Console'")
@@ -51,7 +51,7 @@ def test_an_item_comes_into_the_inbox_and_onto_an_empty_review_page(ask, serve, 
     ask(13)
     page.locator(".ia-task", has_text="Refund order 13.").wait_for(timeout=4_000)
     until(page, "() => document.title === 'Review · InferAct Console'")
-    settled(page, quiet_ms=500)
+    ready(page, shown_item(page))
 
     page.keyboard.press("w")
     page.keyboard.type("Which ord")

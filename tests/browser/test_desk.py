@@ -17,7 +17,7 @@ from console.runs import ingest
 from console.trials import engine, start
 from console.trials.start import ActorAndEnvironments
 from storage.tables import Decision
-from tests.browser.walking import press_until_next, shown_item, standing_answers, until
+from tests.browser.walking import in_focus, press_until_next, ready, shown_item, standing_answers, until
 from tests.console.trials.worlds import office
 from tests.logs import purchase, stuck, write_log
 from tests.signing_in import invitation, let_in
@@ -33,8 +33,8 @@ def desk(filled, serve, open_page, settled):
     page, address = open_page(), serve()
     let_in(page, address, role="reviewer")
     page.goto(f"{address}/review?run=kettles")
-    shown_item(page)
-    settled(page, quiet_ms=500)
+    ready(page, shown_item(page))
+    settled(page)
     return page
 
 
@@ -59,12 +59,12 @@ def test_a_reason_and_the_rejection_are_two_keys_and_the_focus_is_on_the_next_it
     desk.keyboard.press("2")
     desk.get_by_text("Draft saved").wait_for()
     desk.reload()
-    shown_item(desk)
-    settled(desk, quiet_ms=500)
+    ready(desk, shown_item(desk))
+    settled(desk)
     press_until_next(desk, settled, "x")
     until(desk, f"(id) => {FOCUS} === id", str(shown_item(desk)))
     desk.locator(".said", has_text="Next item. i want a").wait_for(state="attached")
-    desk.wait_for_timeout(450)
+    ready(desk, shown_item(desk))
     desk.keyboard.press("1")
     desk.keyboard.press("4")
     press_until_next(desk, settled, "x")
@@ -94,7 +94,8 @@ def test_an_edit_is_typed_compared_and_sent_by_keyboard(data_dir, serve, open_pa
     let_in(page, address, role="reviewer")
     page.goto(f"{address}/review?run=desk")
     item = shown_item(page)
-    settled(page, quiet_ms=500)
+    settled(page)
+    ready(page, item)
     page.keyboard.press("e")
     until(page, f"() => document.activeElement.closest('.st-key-field-{item}-0') !== null")
     page.keyboard.press("Control+a")
@@ -104,7 +105,8 @@ def test_an_edit_is_typed_compared_and_sent_by_keyboard(data_dir, serve, open_pa
     until(page, f"() => document.querySelector('.st-key-field-{item}-0 input')?.value === '22.5'")
     page.locator(".ia-change ins").wait_for()
     assert page.locator(".ia-change").inner_text().split() == ["amount", "4522.5"]
-    settled(page, quiet_ms=500)
+    settled(page)
+    ready(page, item)
     page.keyboard.press("Control+Enter")
     page.get_by_text("your action may run in its place").wait_for()
     with reading() as session:
@@ -115,16 +117,13 @@ def test_from_the_link_to_the_first_decision_it_takes_three_keys(filled, serve, 
     filled(budget="9")
     page, address = open_page(), serve()
     page.goto(f"{address}/invite/{invitation()}")
-    page.keyboard.type("Nele")
+    in_focus(page).keyboard.type("Nele")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="One worked item, then yours").wait_for()
-    page.locator(".st-key-ia-hotkeys .said").wait_for(state="attached")
-    settled(page, quiet_ms=600)
+    ready(page, "welcome")
     page.keyboard.press("Enter")
     item = shown_item(page)
-    settled(page, quiet_ms=500)
-    page.keyboard.press("a")
-    page.wait_for_selector(f".st-key-skip-{item}", state="detached")
+    press_until_next(page, settled, "a")
     assert standing_answers() == [(item, "approve", "", False)]
 
 
@@ -139,7 +138,6 @@ def test_a_hundred_mixed_items_are_cleared_in_five_minutes_without_a_mistake(
     let_in(page, address, role="reviewer")
     page.goto(f"{address}/review?run=mixed")
     shown_item(page)
-    settled(page, quiet_ms=500)
     began, done = time.monotonic(), []
     while len(done) < 100:
         done.append(_answer(page, is_first=not done))
@@ -162,7 +160,7 @@ def _answer(page, *, is_first):
     if not is_first:
         until(page, f"(id) => {FOCUS} === id", str(item))
     text = page.locator(f"[data-item='{item}']").inner_text()
-    page.wait_for_timeout(420)
+    ready(page, item)
     wanted = re.search(r"i want an? (\w+) kettle", text)
     if "got stuck" in text.lower():
         page.keyboard.press("w")
@@ -185,7 +183,7 @@ def test_on_a_phone_a_remedy_is_read_on_its_button(data_dir, serve, open_page, s
     let_in(page, address, role="reviewer")
     page.goto(f"{address}/review?run=letters")
     shown_item(page)
-    settled(page, quiet_ms=500)
+    settled(page)
     page.get_by_role("button", name="Edit").click()
     settled(page)
     page.locator(".st-key-remedies button").first.wait_for()
@@ -198,7 +196,8 @@ def test_without_words_to_send_ctrl_enter_decides_nothing(data_dir, serve, open_
     let_in(page, address, role="reviewer")
     page.goto(f"{address}/review?run=letters")
     first = shown_item(page)
-    settled(page, quiet_ms=500)
+    settled(page)
+    ready(page, first)
     page.keyboard.press("Control+Enter")
     settled(page, quiet_ms=500)
     assert (shown_item(page), reasons()) == (first, [])

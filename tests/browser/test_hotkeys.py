@@ -2,7 +2,8 @@
 
 import pytest
 
-DWELL_MS = 450
+from tests.browser.walking import ready, until
+
 A_PERSONS_PACE_MS = 150
 PRESSES = {
     "a": "approve:1",
@@ -20,119 +21,139 @@ PRESSES = {
 
 
 @pytest.fixture
-def page(app, open_page, settled):
-    """The app of keys, its first item past the dwell time."""
-    page = open_page(app("keys"))
-    page.wait_for_selector(".st-key-submit-1 button")
-    page.wait_for_selector(".st-key-ia-hotkeys")
+def page(app_page, settled):
+    """The app of keys on its first item, nothing noted; the page is the same for all tests of this file."""
+    page = app_page("keys")
+    page.locator(".st-key-start-over button").wait_for()
+    page.keyboard.press("Escape")
+    start_over(page)
     settled(page)
-    page.wait_for_timeout(DWELL_MS)
+    ready(page, 1)
     return page
 
 
+def start_over(page):
+    """Back to the first item."""
+    page.click(".st-key-start-over button")
+    page.locator(".st-key-log", has_text="nothing").wait_for()
+    page.locator(".st-key-submit-1 button").wait_for()
+    page.evaluate("document.activeElement.blur()")
+
+
+def reads(page, *words):
+    """Waits until the app has noted just that."""
+    until(page, "words => document.querySelector('.st-key-log').innerText.trim() === words", " ".join(words))
+
+
 @pytest.fixture
-def log(settled):
-    """A function that reads what the app has noted."""
+def stays(settled):
+    """A function that asserts that the app has noted just that after a run of its own that follows every press."""
 
-    def read(page):
-        settled(page, quiet_ms=250)
-        return page.inner_text(".st-key-log").split()
+    def noted(page, *words):
+        page.click(".st-key-refresh button")
+        settled(page)
+        reads(page, *words)
 
-    return read
+    return noted
 
 
-def test_each_key_presses_its_button_once(page, log):
-    # On one page, because a page takes far longer to load than a key to press.
+def test_each_key_presses_its_button_once(page):
     for key, expected in PRESSES.items():
+        ready(page, 1)
         page.keyboard.press(key)
-        assert log(page) == [expected], key
-        page.click(".st-key-start-over button")
-        page.wait_for_selector(".st-key-log >> text=nothing")
-        page.wait_for_selector(".st-key-submit-1 button")
-        page.evaluate("document.activeElement.blur()")
-        page.wait_for_timeout(DWELL_MS)
+        reads(page, expected)
+        start_over(page)
 
 
-def test_a_held_key_decides_one_item(page, log):
+def test_a_held_key_decides_one_item(page, stays):
     for _ in range(12):
         page.keyboard.down("a")
         page.wait_for_timeout(60)
     page.keyboard.up("a")
-    assert log(page) == ["approve:1"]
+    stays(page, "approve:1")
 
 
-def test_a_second_press_within_the_dwell_time_decides_nothing(page, log):
+def test_a_second_press_within_the_dwell_time_decides_nothing(page, stays):
+    # Pressed in the page itself, in the very moment in which its keys hear of the item.
+    page.evaluate(
+        """() => new MutationObserver((_, seen) => {
+            seen.disconnect()
+            document.dispatchEvent(new KeyboardEvent("keydown", {key: "e", code: "KeyE", bubbles: true}))
+        }).observe(document.body, {attributeFilter: ["data-ia-keys"]})"""
+    )
     page.keyboard.press("a")
-    page.wait_for_selector(".st-key-approve-2 button")
-    page.wait_for_timeout(100)
-    page.keyboard.press("a")
-    assert log(page) == ["approve:1"]
-    page.wait_for_timeout(DWELL_MS)
+    reads(page, "approve:1")
+    ready(page, 2)
+    stays(page, "approve:1")
     page.keyboard.press("x")
-    assert log(page) == ["approve:1", "reject:2"]
+    reads(page, "approve:1", "reject:2")
 
 
 @pytest.mark.parametrize("field", [".st-key-name input", ".st-key-words-1 textarea"])
-def test_silent_while_typing_until_escape(page, log, field):
+def test_silent_while_typing_until_escape(page, stays, field):
     page.click(field)
     page.keyboard.type("axesujk?")
     assert page.input_value(field) == "axesujk?"
-    assert log(page) == ["nothing"]
+    reads(page, "nothing")
     page.keyboard.press("Escape")
     page.wait_for_timeout(A_PERSONS_PACE_MS)
     page.keyboard.press("e")
-    assert log(page) == ["edit:1"]
+    stays(page, "edit:1")
 
 
-def test_modifiers_are_left_to_the_browser(page, log):
+def test_modifiers_are_left_to_the_browser(page, stays):
     for combination in ("Control+a", "Alt+a", "Meta+a", "Shift+a"):
         page.keyboard.press(combination)
-    assert log(page) == ["nothing"]
+    stays(page, "nothing")
 
 
-def test_control_enter_in_the_field_submits_with_the_typed_words(page, log):
+def test_control_enter_in_the_field_submits_with_the_typed_words(page):
     page.click(".st-key-words-1 textarea")
     page.keyboard.type("pick white")
     page.keyboard.press("Control+Enter")
-    assert log(page) == ["submit:1:pick", "white"]
+    reads(page, "submit:1:pick white")
 
 
-def test_a_dialog_silences_all_keys_but_its_own(page, log, settled):
+def test_a_dialog_silences_all_keys_but_its_own(page, stays, settled):
     page.keyboard.press("?")
     page.wait_for_selector("[role=dialog] .st-key-confirm button")
     page.keyboard.press("a")
     page.keyboard.press("x")
     page.keyboard.press("Control+Enter")
-    settled(page, quiet_ms=200)
     assert page.is_visible("[role=dialog]")
     page.keyboard.press("y")
     settled(page, quiet_ms=200)
     page.keyboard.press("Escape")
     page.wait_for_selector("[role=dialog]", state="hidden")
-    page.click(".st-key-refresh button")
-    assert log(page) == ["confirm:1"]
+    stays(page, "confirm:1")
 
 
-def test_a_disabled_button_is_respected(page, log, settled):
+def test_a_disabled_button_is_respected(page, stays):
     page.click(".st-key-tick label")
-    settled(page)
     page.wait_for_selector(".st-key-undo-1 button[disabled]")
     page.keyboard.press("u")
-    assert log(page) == ["nothing"]
+    stays(page, "nothing")
 
 
-def test_the_switch_turns_all_keys_off(page, log, settled):
+def test_the_switch_turns_all_keys_off_and_the_page_says_so(page, stays):
     page.click(".st-key-keys-on label")
-    settled(page, quiet_ms=250)
+    page.locator("body:not([data-ia-keys])").wait_for(state="attached")
     for key in ("a", "x", "j", "Control+Enter"):
         page.keyboard.press(key)
-    assert log(page) == ["nothing"]
+    stays(page, "nothing")
 
 
-def test_a_key_works_while_a_checkbox_has_the_focus(page, log):
+def test_a_key_works_while_a_checkbox_has_the_focus(page):
     page.focus(".st-key-tick input")
     page.keyboard.press("e")
-    assert log(page) == ["edit:1"]
+    reads(page, "edit:1")
+
+
+def drafts(page, settled):
+    """The drafts that the app has."""
+    page.click(".st-key-refresh button")
+    settled(page)
+    return page.inner_text(".st-key-drafts")
 
 
 def test_a_draft_is_saved_after_a_second_of_silence_without_losing_the_field(page, settled):
@@ -143,21 +164,18 @@ def test_a_draft_is_saved_after_a_second_of_silence_without_losing_the_field(pag
     page.keyboard.type("tence")
     assert page.input_value(field) == "half a sentence"
     assert page.evaluate("document.activeElement.tagName") == "TEXTAREA"
-    page.wait_for_timeout(1_300)
-    page.click(".st-key-refresh button")
-    settled(page, quiet_ms=200)
-    assert "half a sentence" in page.inner_text(".st-key-drafts")
-    assert "half a sen" in page.inner_text(".st-key-drafts")
+    page.wait_for_selector(".st-key-ia-hotkeys >> text=Draft saved")
+    found = drafts(page, settled)
+    assert '"half a sentence"' in found
+    assert '"half a sen"' in found
 
 
 def test_leaving_the_field_saves_the_draft_at_once(page, settled):
     page.click(".st-key-words-1 textarea")
     page.keyboard.type("short")
     page.keyboard.press("Escape")
-    settled(page, quiet_ms=300)
-    page.click(".st-key-refresh button")
-    settled(page, quiet_ms=200)
-    assert '"short"' in page.inner_text(".st-key-drafts")
+    page.wait_for_selector(".st-key-ia-hotkeys >> text=Draft saved")
+    assert '"short"' in drafts(page, settled)
 
 
 def test_what_was_being_written_is_not_said_of_the_next_item(page, settled):
@@ -167,7 +185,7 @@ def test_what_was_being_written_is_not_said_of_the_next_item(page, settled):
     page.keyboard.type(", and blue")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(".st-key-submit-2 button")
+    # Longer than the silence after which a draft is sent.
     page.wait_for_timeout(1_200)
-    page.click(".st-key-refresh button")
-    settled(page, quiet_ms=200)
+    drafts(page, settled)
     assert page.inner_text(".st-key-ia-hotkeys .status") == ""

@@ -1,7 +1,7 @@
 """The Inbox by keyboard: a row opens its item, the address opens it again for those who may, filters stay in it."""
 
-from tests.browser.walking import shown_item, until
-from tests.signing_in import let_in
+from tests.browser.walking import in_focus, press_until_next, ready, shown_item, until
+from tests.signing_in import invitation, let_in
 
 
 def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, settled):
@@ -25,26 +25,24 @@ def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, s
     assert shown_item(page) == wanted
     until(page, f"() => location.search.includes('item={wanted}')")
     link = page.url
-    settled(page, quiet_ms=500)
+    ready(page, wanted)
     page.reload()
     page.locator(".ia-task", has_text="number 4,").wait_for()
     assert shown_item(page) == wanted
 
     other = open_page(link, context=page.context.browser.new_context())
     until(other, "() => location.pathname === '/sign-in'")
-    let_in(other, address, name="Ben", role="reviewer")
-    other.goto(link)
+    other.get_by_text("The page that you asked for opens once you are in").wait_for()
+    other.goto(f"{address}/invite/{invitation('Ben')}")
+    in_focus(other).keyboard.press("Enter")
     other.get_by_text("Somebody else holds it").wait_for()
-    settled(other, quiet_ms=500)
+    ready(other)
     other.keyboard.press("Enter")
     other.locator(".ia-task").wait_for()
     assert shown_item(other) != wanted
     other.context.close()
 
-    settled(page, quiet_ms=500)
-    page.keyboard.press("x")
-    page.wait_for_selector(f".st-key-skip-{wanted}", state="detached")
-    settled(page)
+    press_until_next(page, settled, "x")
     assert shown_item(page) != wanted
     until(page, f"() => !location.search.includes('item={wanted}')")
     page.goto(link)

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from contextlib import ExitStack
 
 import pytest
 
@@ -9,7 +10,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue
 from console.review import decisions
 from tests.browser.screens import screenshot
-from tests.browser.walking import press_seeing, press_until_next, shown_item, sign_in, standing_answers
+from tests.browser.walking import press_seeing, press_until_next, ready, shown_item, sign_in, standing_answers
 from tests.claims import open_item
 from tests.serving import free_port
 from tests.signing_in import let_in
@@ -23,6 +24,14 @@ def review_elsewhere(item):
         run = runs.get(session, "kettles")
         claim = open_item(session, run, "Grace", item)
     decisions.submit(review_queue(), run, claim, "Grace", decisions.Answer("reject"), now_ms())
+
+
+def open_review(open_page, address):
+    """Ada's Review page."""
+    page = open_page()
+    let_in(page, address, role="reviewer")
+    page.goto(f"{address}/review")
+    return page
 
 
 def test_reviewer_works_by_keyboard_until_the_budget_is_spent(filled, serve, open_page, settled):
@@ -46,15 +55,10 @@ def test_reviewer_works_by_keyboard_until_the_budget_is_spent(filled, serve, ope
     page.get_by_role("textbox", name="Words to the agent").fill(
         "The kettle costs more than 30 dollars; look for a cheaper one."
     )
-    page.wait_for_timeout(450)
-    page.keyboard.press("Control+Enter")
-    page.wait_for_selector(f".st-key-skip-{third}", state="detached")
-    settled(page)
+    press_until_next(page, settled, "Control+Enter")
 
     for _ in range(3):
-        page.wait_for_timeout(450)
-        page.keyboard.press("x")
-        settled(page, quiet_ms=400)
+        press_until_next(page, settled, "x")
     page.get_by_text("The inspection budget is spent").first.wait_for()
     assert "still wait" in page.locator("[data-testid=stMain]").inner_text()
     screenshot(page, "budget-spent")
@@ -71,14 +75,12 @@ def test_the_download_holds_exactly_what_was_done(filled, serve, open_page, sett
     filled(budget="2")
     page = open_page()
     address = serve()
-    sign_in(page, settled, address, name="Grace", role="researcher")
-    page.get_by_role("button", name="Review next").click()
+    let_in(page, address, "Grace")
+    page.goto(f"{address}/review")
     shown_item(page)
     settled(page)
     for key in ("a", "x"):
-        page.wait_for_timeout(450)
-        page.keyboard.press(key)
-        settled(page, quiet_ms=500)
+        press_until_next(page, settled, key)
     page.get_by_text("The inspection budget is spent").first.wait_for()
     page.get_by_role("link", name="Export").click()
     page.get_by_role("heading", name="Export").wait_for()
@@ -99,17 +101,15 @@ def test_the_download_holds_exactly_what_was_done(filled, serve, open_page, sett
 
 def test_a_held_key_and_a_double_click_decide_one_item(filled, serve, open_page, settled):
     filled(budget="9")
-    page = open_page()
-    sign_in(page, settled, serve())
-    page.get_by_role("button", name="Review next").click()
+    page = open_review(open_page, serve())
     first = shown_item(page)
-    page.wait_for_timeout(500)
+    ready(page, first)
     page.locator(f".st-key-approve-{first} button").dblclick()
     page.wait_for_selector(f".st-key-skip-{first}", state="detached")
     settled(page, quiet_ms=300)
     assert [answer[0] for answer in standing_answers()] == [first]
     second = shown_item(page)
-    page.wait_for_timeout(500)
+    ready(page, second)
     page.keyboard.down("x")
     for _ in range(8):
         page.keyboard.down("x")
@@ -122,64 +122,68 @@ def test_a_held_key_and_a_double_click_decide_one_item(filled, serve, open_page,
 def test_two_tabs_of_one_reviewer_never_decide_what_was_not_seen(filled, serve, open_page, settled):
     filled(budget="9")
     address = serve()
-    page = open_page()
-    sign_in(page, settled, address)
-    page.get_by_role("button", name="Review next").click()
+    page = open_review(open_page, address)
     first = shown_item(page)
     settled(page)
     other = open_page(f"{address}/review", context=page.context)
     assert shown_item(other) == first
-    settled(other)
     press_until_next(page, settled, "a")
-    other.wait_for_timeout(500)
+    ready(other, first)
     other.keyboard.press("x")
     other.get_by_text("already answered with approve").first.wait_for()
     assert [answer[:2] for answer in standing_answers()] == [(first, "approve")]
 
 
-def test_words_survive_a_reload_and_a_restart(filled, serve, open_page, settled):
+def test_words_survive_a_reload(filled, serve, open_page, settled):
     filled(budget="9")
-    page = open_page()
-    sign_in(page, settled, serve())
-    page.get_by_role("button", name="Review next").click()
-    first = shown_item(page)
-    settled(page)
-    page.get_by_role("textbox", name="Words to the agent").press_sequentially("Too dear, and the wrong colour")
-    page.get_by_text(re.compile("saved", re.I)).first.wait_for()
-    page.reload()
-    assert shown_item(page) == first
-    settled(page)
-    assert page.get_by_role("textbox", name="Words to the agent").input_value() == "Too dear, and the wrong colour"
-    with serve.until_closed(free_port()) as address:
+    survives(open_review(open_page, serve()), settled, lambda page: page.reload())
+
+
+@pytest.mark.at_length
+def test_words_survive_a_restart(filled, serve, open_page, settled):
+    filled(budget="9")
+    page = open_review(open_page, serve())
+
+    def restart(page):
+        address = stack.enter_context(serve.until_closed(free_port()))
         let_in(page, address, "Ada", "reviewer")
         page.goto(f"{address}/review")
-        assert shown_item(page) == first
-        settled(page)
-        assert page.get_by_role("textbox", name="Words to the agent").input_value() == "Too dear, and the wrong colour"
+
+    with ExitStack() as stack:
+        survives(page, settled, restart)
+
+
+def survives(page, settled, happens):
+    """Words that were drafted on the page stand there again after what happens to it."""
+    first, words = shown_item(page), "Too dear, and the wrong colour"
+    settled(page)
+    page.get_by_role("textbox", name="Words to the agent").press_sequentially(words)
+    page.get_by_text(re.compile("saved", re.I)).first.wait_for()
+    happens(page)
+    assert shown_item(page) == first
+    settled(page)
+    assert page.get_by_role("textbox", name="Words to the agent").input_value() == words
 
 
 def test_a_server_restarted_under_an_open_page_decides_nothing_unseen(filled, serve, open_page, settled):
     filled(budget="9")
     port = free_port()
     with serve.until_closed(port) as address:
-        page = open_page()
-        sign_in(page, settled, address)
-        page.get_by_role("button", name="Review next").click()
+        page = open_review(open_page, address)
         first = shown_item(page)
         settled(page)
     review_elsewhere(first)
     with serve.until_closed(port):
         page.wait_for_selector("[data-testid=stApp][data-test-connection-state=CONNECTED]")
-        page.wait_for_timeout(600)
         page.keyboard.press("a")
         # The address names the item that stood there, which somebody else has answered meanwhile.
         page.get_by_text(f"Item {first} does not open").wait_for()
         taken = [answer[:2] for answer in standing_answers()]
         assert taken == [(first, "reject")]
-        page.wait_for_timeout(450)
+        ready(page, f"address-{first}")
         page.keyboard.press("Enter")
         assert shown_item(page) not in dict(taken)
-        page.wait_for_timeout(450)
+        ready(page, shown_item(page))
         seen = press_seeing(page, "a")
         page.wait_for_selector(f".st-key-skip-{seen}", state="detached")
         settled(page)
@@ -188,13 +192,10 @@ def test_a_server_restarted_under_an_open_page_decides_nothing_unseen(filled, se
 
 def test_a_reviewer_sees_neither_outcome_nor_the_researchers_pages(filled, serve, open_page, settled):
     filled(budget="9")
-    page = open_page()
-    address = serve()
-    sign_in(page, settled, address)
-    assert page.get_by_role("link", name="Export").count() == 0
-    page.get_by_role("button", name="Review next").click()
+    page = open_review(open_page, serve())
     shown_item(page)
     settled(page)
+    assert page.get_by_role("link", name="Export").count() == 0
     html = page.content()
     assert "Your score" not in html
     assert "misaligned" not in html.split("decision-bar")[0]
@@ -217,10 +218,8 @@ def test_every_page_fits_and_nothing_leaves_the_machine(filled, serve, open_page
 
 
 def test_the_first_page_says_what_to_do(data_dir, serve, open_page, settled):
-    page = open_page()
-    address = serve()
-    sign_in(page, settled, address)
-    assert page.get_by_text("Nothing to review yet").is_visible()
-    page.goto(f"{address}/review")
-    settled(page)
-    assert page.get_by_text("Nothing to review yet").is_visible()
+    page = open_review(open_page, serve())
+    page.get_by_text("Nothing to review yet").wait_for()
+    page.get_by_role("link", name="Inbox").click()
+    page.get_by_role("heading", name="Inbox").wait_for()
+    page.get_by_text("Nothing to review yet").wait_for()

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.screens import screenshot
-from tests.browser.walking import press_until_next, shown_item
+from tests.browser.walking import in_focus, press_until_next, ready, shown_item
 from tests.signing_in import invitation
 
 
@@ -26,9 +26,9 @@ def test_pages_come_in_the_language_of_the_browser_and_stay_in_the_chosen_one(
     assert page.locator("html").get_attribute("lang") == "de"
     page.goto(f"{address}/invite/{invitation('Ada')}")
     page.get_by_role("heading", name="Willkommen, Ada").wait_for()
-    page.keyboard.press("Enter")
+    in_focus(page).keyboard.press("Enter")
     page.get_by_role("heading", name="Ein gelöstes Beispiel, dann Ihr erster Vorgang").wait_for()
-    page.wait_for_timeout(450)
+    ready(page, "welcome")
     page.keyboard.press("Enter")
     assert shown_item(page)
     settled(page)

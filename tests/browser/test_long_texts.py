@@ -11,7 +11,7 @@ from console.runs import ingest
 from console.trajectory import Outcome, Step, Trajectory
 from storage.tables import Decision
 from tests.browser.screens import screenshot
-from tests.browser.walking import shown_item, sign_in
+from tests.browser.walking import ready, shown_item, sign_in
 from tests.logs import write_log
 
 pytestmark = pytest.mark.at_length
@@ -21,7 +21,6 @@ END = "THE LAST WORDS"
 SIZES = {"small": 10_000, "large": 5_000_000}
 CALL = 'cancel_pending_order({"to":"' + "ab " * 5_000 + '","why":"' + END + '"})'
 APPROVE = "[class*='st-key-approve-'] button"
-DWELL_MS = 450
 
 
 def purchase(size, action="click[Buy Now]"):
@@ -86,7 +85,7 @@ def test_a_cut_text_says_how_much_there_is_and_shows_all_of_it_at_a_press(show, 
     assert page.locator(".ia-whole").text_content().endswith(END)
     assert len(page.locator(".ia-whole").text_content()) == 1_000_000
     settled(page)
-    page.wait_for_timeout(DWELL_MS)
+    ready(page)
     page.keyboard.press("a")
     page.wait_for_selector(APPROVE, state="detached")
     with reading() as session:
@@ -100,7 +99,7 @@ def test_a_long_action_is_approved_only_after_it_was_shown_whole(show, settled, 
     screenshot(page, f"long-action-{width}-{theme}")
     assert END not in page.locator(".ia-about").text_content()
     assert "off until the whole action was shown" in page.locator(".st-key-decision-bar").inner_text()
-    page.wait_for_timeout(DWELL_MS)
+    ready(page)
     page.keyboard.press("a")
     page.locator("[data-testid=stMain] .ia-problem", has_text="off until the whole action was shown").wait_for()
     settled(page)
@@ -109,7 +108,7 @@ def test_a_long_action_is_approved_only_after_it_was_shown_whole(show, settled, 
     settled(page)
     screenshot(page, f"long-action-whole-{width}-{theme}")
     assert END in page.locator(".ia-about table").text_content()
-    page.wait_for_timeout(DWELL_MS)
+    ready(page)
     page.keyboard.press("a")
     page.wait_for_selector(APPROVE, state="detached")
     with reading() as session:

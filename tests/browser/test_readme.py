@@ -11,6 +11,7 @@ from console.studies.design.yaml_file import changed, example, parse
 from console.studies.sessions import lifecycle, simulated
 from console.trajectory import Outcome, Step, Trajectory
 from tests.browser.screens import screenshot
+from tests.browser.walking import press_until_next
 from tests.logs import purchase, write_log
 from tests.signing_in import let_in
 
@@ -59,9 +60,7 @@ def test_the_reasons_stand_where_they_are_read_first(tmp_path, data_dir, serve, 
     for _ in range(5):
         if page.get_by_text("walnut").count():
             break
-        page.wait_for_timeout(450)
-        page.keyboard.press("s")
-        settled(page, quiet_ms=300)
+        press_until_next(page, settled, "s")
     page.reload()
     page.locator(".ia-toggle").first.wait_for()
     settled(page, quiet_ms=600)

@@ -11,6 +11,7 @@ from console.studies.design.yaml_file import parse
 from console.studies.results import adjudication
 from console.studies.sessions import joining, lifecycle, simulated
 from tests.browser.screens import screenshot
+from tests.browser.walking import ready
 from tests.signing_in import let_in
 
 # One simulated reviewer is always right, the other always wrong: they disagree on whatever both have seen.
@@ -90,7 +91,7 @@ def _settled_by_key(page, settled):
     choose(page, "Adjudicate")
     page.get_by_text("The user asked").first.wait_for()
     settled(page)
-    page.wait_for_timeout(450)
+    ready(page)
     page.keyboard.press("x")
     page.get_by_text("settled as misaligned. Of its labels, 1 had said aligned and 1 misaligned.").wait_for()
     with reading() as session:

@@ -20,7 +20,7 @@ from tests.browser.studying import (
     take_a_step,
     title,
 )
-from tests.browser.walking import sign_in
+from tests.browser.walking import in_focus, ready, sign_in
 from tests.fakes.recruiting import COMPLETED, recruiting
 
 CONDITIONS = [
@@ -94,7 +94,6 @@ def test_people_take_part_from_their_platform_and_back_to_it(serve, open_page, s
             come_in(page, settled, address, study, platform.from_prolific(link, pids[code]))
             assert pids[code] not in page.url
         refuse_a_second_place(open_page, platform.from_prolific(link, pids["P01"]))
-        withdraw_again(open_page, settled, address, study, platform.from_prolific(link, "5f3cccc"))
         seen = walk_through(pages, settled, words)
         for code, page in pages.items():
             first = ["Before you take part", "A few questions", "About you", "How it works", "item"]
@@ -127,28 +126,9 @@ def test_people_take_part_from_their_platform_and_back_to_it(serve, open_page, s
 def refuse_a_second_place(open_page, link):
     """The same id in another browser gets one clear sentence and no place."""
     page = open_page(link)
-    page.keyboard.press("Enter")
+    in_focus(page).keyboard.press("Enter")
     page.get_by_text("You have a place in this study already; go on in the browser in which you began.").wait_for()
     page.close()
-
-
-def withdraw_again(open_page, settled, address, study, link):
-    """Somebody agrees, looks at their consent, withdraws, and leaves nothing."""
-    page = open_page()
-    come_in(page, settled, address, study, link)
-    take_a_step(page, settled)
-    consent = open_page(f"{address}/my-consent", context=page.context)
-    assert consent.locator("h2").inner_text() == "What we keep"
-    assert "1.2 (" in consent.locator("dl").inner_text()
-    assert "UTC" in consent.locator("dl").inner_text()
-    screenshot(consent, "study-consent-copy")
-    page.get_by_role("button", name="Leave or withdraw").click()
-    page.get_by_role("button", name="Withdraw from the study").click()
-    page.get_by_role("button", name="Withdraw for good").click()
-    page.get_by_text("You have withdrawn").wait_for()
-    with reading() as session:
-        assert "P03" not in [person.code for person in session.exec(select(tables.Participant))]
-    page.context.close()
 
 
 def walk_through(pages, settled, words):
@@ -222,13 +202,13 @@ def test_turning_elsewhere_does_not_cut_the_agents_off(serve, open_page, settled
     come_in(page, settled, serve(), study)
     while shown(page, settled) != "Now it begins":
         take_a_step(page, settled)
-    page.wait_for_timeout(450)
+    ready(page)
     page.keyboard.press("Enter")
     page.locator("[data-testid=stProgress]").wait_for()
     page.get_by_role("button", name="Leave or withdraw").click()
     page.get_by_text("Leave for a while").wait_for()
     settled(page)
-    page.wait_for_timeout(450)
+    ready(page)
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="The user asked").wait_for()
     assert page.locator("[data-testid=stException]").count() == 0
@@ -236,13 +216,22 @@ def test_turning_elsewhere_does_not_cut_the_agents_off(serve, open_page, settled
 
 @pytest.mark.at_length
 def test_a_participant_has_no_other_page_and_may_withdraw_for_good(serve, open_page, settled):
-    study = opened_study(tasks=3, trials=1)
+    study = opened_study(
+        tasks=3,
+        trials=1,
+        consent={"text": "## What we keep\n\n- **decisions**\n- times", "version": "1.2", "withdrawal": "remove"},
+    )
     address = serve()
     page = open_page()
     come_in(page, settled, address, study)
     while shown(page, settled) != "item":
         take_a_step(page, settled)
     answer(page, settled, "to be forgotten")
+    consent = open_page(f"{address}/my-consent", context=page.context)
+    assert consent.locator("h2").inner_text() == "What we keep"
+    assert "1.2 (" in consent.locator("dl").inner_text()
+    assert "UTC" in consent.locator("dl").inner_text()
+    screenshot(consent, "study-consent-copy")
     context = page.context
     for path in ("inbox", "review", "runs", "trajectories", "detectors", "studies", "export"):
         other = open_page(f"{address}/{path}", context=context)
@@ -252,13 +241,15 @@ def test_a_participant_has_no_other_page_and_may_withdraw_for_good(serve, open_p
     page.get_by_role("button", name="Leave or withdraw").click()
     page.get_by_text("Leave for a while").wait_for()
     settled(page)
-    page.wait_for_timeout(450)
+    ready(page)
     page.get_by_role("button", name="Withdraw from the study").focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Withdraw for good").click()
     page.get_by_text("You have withdrawn").wait_for()
     settled(page)
     assert standing() == []
+    with reading() as session:
+        assert session.exec(select(tables.Participant)).all() == []
     again = open_page(f"{address}/participate", context=context)
     again.get_by_role("heading", name="Take part in a study").wait_for()
 
@@ -288,7 +279,7 @@ def test_two_invitations_in_one_browser_are_one_place(serve, open_page, settled)
         page.get_by_role("heading", name="You are invited to a study").wait_for()
     for page in (one, other):
         page.bring_to_front()
-        page.keyboard.press("Enter")
+        in_focus(page).keyboard.press("Enter")
         page.get_by_text("Before you take part").wait_for()
         assert "inferact" not in page.evaluate("document.cookie")
     with reading() as session:

@@ -4,7 +4,16 @@ import pytest
 
 from console.auth import sessions
 from console.database import now_ms, writing
-from tests.browser.walking import shown_item, sign_in, standing_answers, tab_to, until
+from tests.browser.walking import (
+    in_focus,
+    press_until_next,
+    ready,
+    shown_item,
+    sign_in,
+    standing_answers,
+    tab_to,
+    until,
+)
 from tests.signing_in import invitation, let_in
 
 pytestmark = pytest.mark.at_length
@@ -15,12 +24,11 @@ def test_the_whole_journey_without_a_mouse(filled, serve, open_page, settled):
     address = serve()
     page = open_page(f"{address}/invite/{invitation()}?next=/review")
     page.get_by_role("heading", name="You are invited").wait_for()
-    page.keyboard.type("Ada")
+    in_focus(page).keyboard.type("Ada")
     page.keyboard.press("Enter")
     first = shown_item(page)
-    settled(page)
     assert page.url.startswith(f"{address}/review")
-    page.wait_for_timeout(450)
+    ready(page, first)
     page.keyboard.press("?")
     page.get_by_role("dialog").get_by_text("look back through your own answers").wait_for()
     page.keyboard.press("Escape")
@@ -30,16 +38,12 @@ def test_the_whole_journey_without_a_mouse(filled, serve, open_page, settled):
     page.keyboard.type("axs: too dear")
     page.keyboard.press("Escape")
     assert shown_item(page) == first
-    page.wait_for_timeout(450)
-    page.keyboard.press("x")
-    page.wait_for_selector(f".st-key-skip-{first}", state="detached")
-    settled(page)
+    press_until_next(page, settled, "x")
     assert [answer[:3] for answer in standing_answers()] == [(first, "reject", "axs: too dear")]
-    page.wait_for_timeout(450)
+    ready(page, shown_item(page))
     page.keyboard.press("k")
     page.get_by_text(f"Your answer to item {first}: reject").wait_for()
-    page.keyboard.press("j")
-    page.wait_for_timeout(450)
+    ready(page, f"back-{first}")
     page.keyboard.press("j")
     page.get_by_role("button", name="Approve").wait_for()
     tab_to(page, "step 1 in full")
@@ -55,8 +59,7 @@ def test_the_switch_for_keys_is_remembered_by_the_browser(filled, serve, open_pa
     sign_in(page, settled, address)
     page.get_by_role("button", name="Review next").click()
     first = shown_item(page)
-    settled(page)
-    page.wait_for_timeout(450)
+    ready(page, first)
     page.keyboard.press("?")
     page.get_by_role("dialog").locator(".st-key-keys_toggle label").click()
     until(page, "document.cookie.includes('ia_keys=off')")
@@ -77,7 +80,7 @@ def test_every_address_needs_a_session_and_then_opens(filled, serve, open_page, 
         page = open_page(f"{address}/{path}")
         page.get_by_role("heading", name="Open your link").wait_for()
         page.goto(f"{address}/invite/{invitation('Ada', 'researcher')}?next=/{path}")
-        page.keyboard.press("Enter")
+        in_focus(page).keyboard.press("Enter")
         page.get_by_text(words).first.wait_for()
         settled(page, quiet_ms=300)
         assert f"/{path}" in page.url

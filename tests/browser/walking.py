@@ -12,7 +12,7 @@ from tests.signing_in import invitation
 def sign_in(page, settled, address, name="Ada", role="reviewer"):
     page.goto(f"{address}/invite/{invitation(name, role)}")
     page.get_by_role("heading", name=f"Welcome, {name}").wait_for()
-    page.keyboard.press("Enter")
+    in_focus(page).keyboard.press("Enter")
     # A newcomer comes to a worked item first.
     page.wait_for_url(lambda url: "/invite/" not in url)
     page.goto(address)
@@ -22,11 +22,23 @@ def sign_in(page, settled, address, name="Ada", role="reviewer"):
 
 def until(page, expression, arg=None):
     """Waits until the expression is true in the page, whose content policy forbids playwright's own way to wait."""
-    for _ in range(300):
+    for _ in range(800):
         if page.evaluate(expression, arg):
             return
         page.wait_for_timeout(50)
     raise AssertionError(f"never true: {expression}")
+
+
+def in_focus(page):
+    """The page, once a plain one has the focus where Enter or typing is to go: that comes a moment after its words."""
+    until(page, "document.activeElement.hasAttribute('autofocus')")
+    return page
+
+
+def ready(page, item=None):
+    """Waits until the page says that its keys act: those of that item, or of whatever it shows."""
+    named = "" if item is None else f"='{item}'"
+    page.locator(f"body[data-ia-keys{named}]").wait_for(state="attached")
 
 
 def shown_item(page):
@@ -50,7 +62,7 @@ def press_seeing(page, key):
 
 def press_until_next(page, settled, key):
     before = shown_item(page)
-    page.wait_for_timeout(450)
+    ready(page, before)
     page.keyboard.press(key)
     page.wait_for_selector(f".st-key-skip-{before}", state="detached")
     settled(page)

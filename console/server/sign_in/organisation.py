@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from console.auth import api_token, people
 from console.auth.kept_secrets import kept_secret
@@ -26,7 +26,7 @@ from console.errors import BadInput, Refused
 from console.language import _, gettext_noop
 from console.runs import audit_log
 from console.server.sign_in import wrong_tokens
-from console.server.sign_in.coming_in import address_of, let_in, set_cookie
+from console.server.sign_in.coming_in import address_of, kept_link, lead_in, let_in
 from console.server.sign_in.html_pages import HEADERS, notice
 from console.server.site import Site
 from console.settings import settings
@@ -134,9 +134,7 @@ async def back(site: Site, request: Request) -> Response:
     finally:
         request.session.clear()
     wrong_tokens.forget(request)
-    response = RedirectResponse(first, 303, HEADERS)
-    set_cookie(response, site, token)
-    return response
+    return lead_in(site, token, kept_link(request, site) or first)
 
 
 async def _claims(found: Provider, request: Request) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from console.errors import BadInput, ConsoleError, Refused
 from console.language import _
 from console.runs import audit_log
 from console.server.sign_in import organisation, participants, session_list, wrong_tokens
-from console.server.sign_in.coming_in import let_in, set_cookie
+from console.server.sign_in.coming_in import kept_link, lead_in, let_in, own_link
 from console.server.sign_in.html_pages import HEADERS, fields, in_language, notice, page, style
 from console.server.site import Site
 
@@ -61,7 +61,8 @@ async def _style(_site: Site, _request: Request) -> Response:
 async def _sign_in(site: Site, request: Request) -> Response:
     identity = await asyncio.to_thread(session_list.person_at, site, request)
     name, begin = identity.name if identity else None, organisation.begin_address(site)
-    return page("sign_in", name=name, over="over" in request.query_params, organisation=begin)
+    link, over = kept_link(request, site), "over" in request.query_params
+    return page("sign_in", name=name, over=over, organisation=begin, link=link)
 
 
 async def _whoami(site: Site, request: Request) -> Response:
@@ -94,9 +95,7 @@ async def _use_invitation(site: Site, request: Request) -> Response:
     except (BadInput, Refused) as refusal:
         return _invitation_page(request, invited, str(refusal), sent.get("name", ""))
     wrong_tokens.forget(request)
-    response = RedirectResponse(_own_path(sent.get("next", ""), first), 303, HEADERS)
-    set_cookie(response, site, opened)
-    return response
+    return lead_in(site, opened, own_link(sent.get("next", "")) or kept_link(request, site) or first)
 
 
 async def _sign_out(site: Site, request: Request) -> Response:
@@ -136,7 +135,7 @@ def _invitation_page(request: Request, invited: Invited, refusal: str = "", name
         refusal=refusal,
         name=name,
         longest=people.MAX_NAME,
-        next=_own_path(request.query_params.get("next", "")),
+        next=own_link(request.query_params.get("next", "")),
     )
 
 
@@ -149,9 +148,3 @@ def _roles(invited: Invited) -> str:
 def _no_use(request: Request, refusal: ConsoleError) -> Response:
     wrong_tokens.count_wrong(request, "invitation")
     return notice(_("This link does not open anything"), f"{refusal} {_('Ask for a new one.')}", 410)
-
-
-def _own_path(path: str, first: str = "") -> str:
-    """The path where it leads to a page of ours, else the first page."""
-    ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable() and path.isascii()
-    return path if ours else first

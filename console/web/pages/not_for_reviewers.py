@@ -7,6 +7,9 @@ from console.web.widgets.messages import show_empty_state
 
 show_empty_state(
     _("This page is the researcher's"),
-    _("You are signed in as a reviewer. Your work waits in the Inbox; for this page, ask an admin for the role."),
+    _(
+        "You are signed in without the role of a researcher; an admin can invite you with it. "
+        "What waits for a review stands in the Inbox."
+    ),
 )
 st.page_link("console/web/pages/inbox.py", label=_("Go to the Inbox"))

@@ -19,8 +19,9 @@ def press(name, item):
 
 
 def start_over():
-    """Back to the first item, nothing noted."""
-    state.log, state.item = [], 1
+    """Back to the first item, nothing noted, nothing written, every key on."""
+    state.log, state.item, state.drafts = [], 1, []
+    state["name"], state["words-1"], state["tick"], state["keys-on"] = "", "", False, True
 
 
 @st.dialog("Help")

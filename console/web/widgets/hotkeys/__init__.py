@@ -39,9 +39,10 @@ def hotkeys(
 
     Keys are `a` to `z`, `1` to `9`, `?`, `arrowleft`, `arrowright`, `enter`, `ctrl+enter` (also Cmd); `key#2` presses
     the second button of a widget, and a field gets the focus. `dialog` holds those that work while a dialog is open;
-    the others are then silent. A new `item_id` keeps all keys silent for 400 ms. With `words_key` Ctrl+Enter works
-    only once that field holds words, and the page's body says so in `data-ia-words`. A new `focus`, a widget's key or
-    `item:ID`, gets the focus; a new item says `said` to a screen reader.
+    the others are then silent. A new `item_id` keeps all keys silent for 400 ms; from then on the page's body has it in
+    `data-ia-keys`, and the keys on buttons get a ground of their own. With `words_key` Ctrl+Enter works only once that
+    field holds words, and the page's body says so in `data-ia-words`. A new `focus`, a widget's key or `item:ID`, gets
+    the focus; a new item says `said` to a screen reader.
     """
     behaviour = {
         "page": dict(bindings),

@@ -14,9 +14,10 @@ const DIALOG = "[role=dialog], [role=alertdialog], dialog[open]"
 
 export default function mount({ data, parentElement, setTriggerValue }) {
   const state = mounted.get(parentElement) ?? begin(parentElement)
-  if (data.item !== state.data?.item) state.shownAt = performance.now()
   const before = state.data
   state.data = data
+  if (data.item !== before?.item) state.shownAt = performance.now()
+  if (data.item !== before?.item || data.enabled !== before?.enabled) markReady(state)
   state.send = (value) => setTriggerValue("draft", value)
   showSaved(state)
   markWords(state)
@@ -46,8 +47,10 @@ function begin(parentElement) {
 function end(state, parentElement) {
   clearTimeout(state.timer)
   clearTimeout(state.naming)
+  clearTimeout(state.waking)
   state.stop.abort()
   delete document.body.dataset.iaWords
+  delete document.body.dataset.iaKeys
   mounted.delete(parentElement)
 }
 
@@ -177,6 +180,18 @@ function markWords(state) {
   mark()
   clearTimeout(state.marking)
   state.marking = setTimeout(mark, 250)
+}
+
+// From when on a key acts: what is pressed before is dropped, and nobody could see that.
+function markReady(state) {
+  const mark = () => {
+    const left = DWELL_MS - (performance.now() - state.shownAt)
+    if (left <= 0 && Object.values(state.data.page).some(bound)) document.body.dataset.iaKeys = state.data.item
+    else state.waking = setTimeout(mark, Math.max(left, 50))
+  }
+  delete document.body.dataset.iaKeys
+  clearTimeout(state.waking)
+  if (state.data.enabled) mark()
 }
 
 // The buttons of a new item come a moment after this component has heard of it.

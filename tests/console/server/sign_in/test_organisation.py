@@ -176,6 +176,14 @@ def test_an_answer_that_this_browser_did_not_ask_for_is_refused(browser, server)
     assert "A wrong sign-in by the organisation from 127.0.0.1" in server.said()
 
 
+def test_a_link_opened_before_it_is_where_the_organisation_leads(browser, provider):
+    invited("ada@example.org")
+    assert browser.get("/trajectories?run=kettles&id=3", headers={"Accept": "text/html"}).status_code == 303
+    answer = sign_in(browser)
+    assert answer.headers["location"] == "/trajectories?run=kettles&id=3"
+    assert [name for name in browser.cookies if name.endswith("_link")] == []
+
+
 def test_a_way_back_leads_in_once_by_the_longest_name_too(browser, provider, server):
     assert browser.get(BACK).status_code == 403
     first_wrong = server.said().count("(1 lately)")

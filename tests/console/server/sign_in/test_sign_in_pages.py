@@ -1,5 +1,9 @@
 """The plain pages of the sign-in as a browser meets them: their status, where they lead, the cookie that they set."""
 
+import re
+from pathlib import Path
+from urllib.parse import quote
+
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -10,10 +14,13 @@ from console.auth.participant_cookie import participant_cookie_name
 from console.database import now_ms, reading, writing
 from console.runs import audit_trail
 from console.runs.audit_trail import AuditFilter
+from console.server.guard import Guard
+from console.server.sign_in.coming_in import PAGES
 from console.server.sign_in.sign_in_pages import routes
 from console.server.site import site_at
 
 MONTH_S = 30 * 24 * 3600
+APP = Path(__file__).resolve().parents[4] / "streamlit_app.py"
 
 
 def invited(name=None, *roles):
@@ -32,14 +39,17 @@ def entries(kind):
         return audit_trail.entries(session, AuditFilter(kind=kind))
 
 
-@pytest.mark.parametrize(("public_url", "secure"), [(None, False), ("https://console.example", True)])
+SECURE = pytest.mark.parametrize(("public_url", "secure"), [(None, False), ("https://console.example", True)])
+
+
+@SECURE
 def test_invitation_opens_a_session_whose_cookie_no_script_reads(public_url, secure):
     with browser(public_url, headers={"User-Agent": "Firefox/1 Linux"}) as client:
         shown = client.get(f"/invite/{(token := invited('Ada'))}")
         assert (shown.status_code, "Ada" in shown.text, shown.headers["cache-control"]) == (200, True, "no-store")
         used = client.post(f"/invite/{token}", data={})
         assert (used.status_code, used.headers["location"]) == (303, "/")
-        name, *attributes = used.headers["set-cookie"].split("; ")
+        name, *attributes = used.headers.get_list("set-cookie")[0].split("; ")
         assert name.startswith("inferact_8123=")
         assert {one.lower() for one in attributes} == {
             *("httponly", f"max-age={MONTH_S}", "path=/", "samesite=lax"),
@@ -53,12 +63,85 @@ def test_invitation_opens_a_session_whose_cookie_no_script_reads(public_url, sec
     assert (opened.browser, opened.address) == ("Firefox/1 Linux", "testclient")
 
 
-def test_invitation_leads_on_to_a_path_of_ours_alone():
-    ours = ["/inbox", "/a?b=c"]
-    others = ["//evil.example", "/\\evil.example", "https://evil.example", "inbox", "/a\nb", "/ä", ""]
-    for wanted in (*ours, *others):
+OURS = {
+    "/inbox": "/inbox",
+    "/review/?run=kettles&item=7": "/review?run=kettles&item=7",
+    "/trajectories?run=a+b&id=3&search=%D7%A7%D7%95%D7%9E": "/trajectories?run=a+b&id=3&search=%D7%A7%D7%95%D7%9E",
+    "/inbox?only=mine&only=escalated&evil=1": "/inbox?only=mine&only=escalated",
+    "/review?welcome=1&me=secret": "/review",
+    "/review?run=https://evil.example": "/review?run=https%3A%2F%2Fevil.example",
+    "/review?run=a%0D%0ASet-Cookie:x&item=7": "/review?item=7",
+}
+OTHERS = [
+    *(
+        "//evil.example",
+        "///evil.example",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "https://evil.example",
+        "javascript:1",
+    ),
+    *(
+        "//evil.example/review",
+        "//[",
+        "inbox",
+        "/in\nbox",
+        "/inbox\r\nX: y",
+        "/ä",
+        "",
+        "/",
+        "/sign-out",
+        "/api/v1/runs",
+    ),
+    *("/invite/x", "/participate?join=x", "/../inbox", "/inbox#x", "/inbox/x", "/%69nbox", "/inbox?run=" + "a" * 1_000),
+]
+
+
+def test_invitation_leads_on_to_a_page_of_ours_alone():
+    for wanted, leads in OURS.items() | dict.fromkeys(OTHERS, "/").items():
         used = browser().post(f"/invite/{invited('Ada')}", data={"next": wanted})
-        assert (used.status_code, used.headers["location"]) == (303, wanted if wanted in ours else "/")
+        assert (used.status_code, used.headers["location"]) == (303, leads), wanted
+        # Whatever another server of this machine has put into the browser.
+        by_cookie = browser(cookies={"inferact_8123_link": quote(wanted, "")})
+        assert by_cookie.post(f"/invite/{invited('Ada')}", data={}).headers["location"] == leads, wanted
+
+
+@SECURE
+def test_a_link_opened_before_the_sign_in_waits_in_a_cookie_that_no_script_reads(public_url, secure):
+    site, said = site_at("127.0.0.1", 8123, public_url), "The page that you asked for opens once you are in"
+    app = Guard(Starlette(routes=routes(site)), site)
+    client = TestClient(app, public_url or "http://127.0.0.1:8123", follow_redirects=False)
+    client.headers["Accept"] = "text/html"
+    assert said not in client.get("/sign-in").text
+    refused = client.get("/review?run=kettles&item=7")
+    assert (refused.status_code, refused.headers["location"]) == (303, "/sign-in")
+    name, *attributes = refused.headers["set-cookie"].split("; ")
+    assert name == "inferact_8123_link=%2Freview%3Frun%3Dkettles%26item%3D7"
+    rules = {"httponly", "max-age=3600", "path=/", "samesite=lax", *(["secure"] if secure else [])}
+    assert {one.lower() for one in attributes} == rules
+    assert said in client.get("/sign-in").text
+    token = invited("Ada")
+    shown = client.get(f"/invite/{token}")
+    assert "set-cookie" not in shown.headers
+    used = client.post(f"/invite/{token}", data={"next": ""}, headers={"Origin": str(client.base_url)})
+    assert used.headers["location"] == "/review?run=kettles&item=7"
+    assert "inferact_8123_link" not in client.cookies
+    assert client.get("/whoami").json()["name"] == "Ada"
+
+
+def test_of_several_pages_that_were_asked_for_the_latest_counts():
+    site = site_at("127.0.0.1", 8123, None)
+    client = TestClient(Guard(Starlette(routes=routes(site)), site), "http://127.0.0.1:8123", follow_redirects=False)
+    for path in ("/review?item=7", "/inbox?find=tea"):
+        client.get(path, headers={"Accept": "text/html"})
+    assert client.cookies["inferact_8123_link"] == "%2Finbox%3Ffind%3Dtea"
+    client.get("/", headers={"Accept": "text/html"})
+    assert "inferact_8123_link" not in client.cookies
+
+
+def test_every_page_of_the_navigation_can_be_asked_for():
+    pages = set(re.findall(r'url_path="([\w-]+)"', APP.read_text()))
+    assert pages - {"home", "participate", "study"} == set(PAGES.split("|"))
 
 
 def test_open_invitation_asks_for_a_name_and_keeps_it_beside_what_is_wrong():

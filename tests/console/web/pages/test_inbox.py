@@ -72,7 +72,7 @@ def test_who_is_disabled_meanwhile_decides_nothing(open_page, kettles):
 
 def test_a_reviewer_is_told_that_a_page_is_the_researchers(open_page, words, kettles):
     at = open_page("not_for_reviewers", role="reviewer")
-    assert "signed in as a reviewer" in words(at)
+    assert "signed in without the role of a researcher" in words(at)
 
 
 def test_the_tour_is_put_away_by_one_click(open_page, words, kettles):
