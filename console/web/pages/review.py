@@ -52,6 +52,8 @@ with reading() as session:
     opened = earlier_answer or item_address.opened_claim(session, run, identity.name)
     claim = opened or decisions.next_item(queue, session, run, identity.name, now_ms(), settles=False)
     item_address.name_in_address(None if isinstance(claim, NoClaim) else claim.item_id)
+# What is counted is read anew: the claim was taken since the session began.
+with reading() as session:
     progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, identity.name))
     if not isinstance(claim, NoClaim):
         waiter = inbox.waiters(session, [claim.item_id]).get(claim.item_id)
