@@ -144,7 +144,7 @@ def _walked(rows: list[Any], run: tables.Run) -> list[tuple[Any, int]]:
 _OWN = aliased(tables.Slot)
 _TURN = case(
     (col(_OWN.status) == SlotStatus.CLAIMED, OfferOrder.HELD),
-    (col(_OWN.status).in_([SlotStatus.SKIPPED, SlotStatus.RELEASED]), OfferOrder.PUT_ASIDE),
+    (col(_OWN.status) == SlotStatus.SKIPPED, OfferOrder.PUT_ASIDE),
     else_=OfferOrder.FRESH,
 )
 

@@ -65,14 +65,17 @@ def revise(
 
 
 def undo(db: Transaction, *, item_id: int, reviewer: str, now_ms: int, lease_ms: int) -> Claim:
-    """Takes one's undelivered decision back and the claim up again, at no unit; raises AlreadyDelivered."""
+    """Takes one's undelivered decision back and the claim up again, at no unit, its words as a draft; raises AlreadyDelivered."""
     item, status, _ = locked_item(db, item_id)
     slot = own_slot(db, item_id, reviewer)
     if slot is None or slot.status != SlotStatus.DECIDED:
         raise QueueRefusal(f"There is no decision of yours on item {item_id} to undo.")
     if status in GONE:
         raise QueueRefusal(f"Item {item_id} was {status}; there is nothing left to undo.")
-    _supersede(db, _undelivered(db, slot.id), withdrawn_ms=now_ms)
+    current = _undelivered(db, slot.id)
+    _supersede(db, current, withdrawn_ms=now_ms)
+    words = {"feedback_text": current.feedback_text, "reason_codes": current.reason_codes, "edit": None}
+    db.run(sql.SAVE_DRAFT, item_id=item_id, reviewer=reviewer, now_ms=now_ms, **words)
     return _seat_again(db, item, slot, reviewer, now_ms, lease_ms)
 
 

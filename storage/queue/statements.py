@@ -79,13 +79,14 @@ ORDER BY s.claimed_ms DESC, s.id DESC LIMIT 1"""
 _FRESH = f"""
 SELECT {_ITEM} FROM item i
 WHERE i.run_id = :run_id AND i.trial = :trial AND i.open_slots > 0%s
-  AND NOT EXISTS (SELECT 1 FROM slot s WHERE s.item_id = i.id AND s.reviewer = :reviewer AND s.status <> 'lapsed')
+  AND NOT EXISTS (SELECT 1 FROM slot s WHERE s.item_id = i.id AND s.reviewer = :reviewer
+                  AND s.status NOT IN ('released', 'lapsed'))
 ORDER BY i.priority DESC, i.id LIMIT 1
 FOR UPDATE SKIP LOCKED"""
 
 _PUT_ASIDE = f"""
 SELECT {_ITEM} FROM slot s CROSS JOIN item i
-WHERE s.reviewer = :reviewer AND s.status IN ('skipped', 'released') AND i.id = s.item_id
+WHERE s.reviewer = :reviewer AND s.status = 'skipped' AND i.id = s.item_id
   AND i.run_id = :run_id AND i.trial = :trial AND i.open_slots > 0%s
 ORDER BY s.lease_until_ms, i.id LIMIT 1
 FOR UPDATE SKIP LOCKED"""

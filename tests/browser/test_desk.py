@@ -107,6 +107,9 @@ def test_an_edit_is_typed_compared_and_sent_by_keyboard(data_dir, serve, open_pa
     assert page.locator(".ia-change").inner_text().split() == ["amount", "4522.5"]
     settled(page)
     ready(page, item)
+    keys = "[...document.querySelectorAll('.st-key-decision-bar button code')]"
+    same = "getComputedStyle(key).color === getComputedStyle(key.closest('button')).color"
+    assert page.evaluate(f"{keys}.length && {keys}.every(key => {same})")
     page.keyboard.press("Control+Enter")
     page.get_by_text("your action may run in its place").wait_for()
     with reading() as session:

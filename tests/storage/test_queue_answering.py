@@ -7,7 +7,7 @@ from storage import tables
 from storage.check import check
 from storage.engine import reading
 from storage.errors import AlreadyDecided, AlreadyDelivered, NoSuchItem, NotYours, QueueRefusal
-from storage.queue import NoClaimReason
+from storage.queue import KeptDraft, NoClaimReason
 
 AT = {"run_id": 1, "trial": 0}
 LEASE, UNDO = 1_000, 100
@@ -158,11 +158,12 @@ def test_a_halted_item_takes_words_not_approval(url, stock, answer):
 
 
 def test_undo_keeps_the_unit_and_the_words(desk):
-    row = desk.decide(desk.claim(now_ms=3))
+    row = desk.decide(desk.claim(now_ms=3), reason_codes="over-limit")
     again = desk.undo(1, now_ms=20)
     assert (again.item_id, again.claimed_ms, again.lease_until_ms) == (1, 3, 1_020)
     assert desk.used() == 1
     assert desk.status() == "claimed"
+    assert desk.queue.draft(item_id=1, reviewer="ann") == KeptDraft("ask for the size", "over-limit")
     assert desk.due(10_000) == []
     second = desk.decide(again, now_ms=30, decision="approve")
     assert second.revision == 2

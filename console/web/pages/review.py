@@ -51,6 +51,8 @@ with reading() as session:
     earlier_answer = actions.earlier_claim(session, identity.name)
     opened = earlier_answer or item_address.opened_claim(session, run, identity.name)
     claim = opened or decisions.next_item(queue, session, run, identity.name, now_ms(), settles=False)
+# What is counted is read anew: the claim was taken since the session began.
+with reading() as session:
     progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, identity.name))
     if not isinstance(claim, NoClaim):
         waiter = inbox.waiters(session, [claim.item_id]).get(claim.item_id)
