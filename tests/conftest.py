@@ -3,7 +3,9 @@
 And how the run is laid out: which piece of work goes first, and what took longest.
 """
 
+import gc
 import os
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -39,6 +41,14 @@ sys.dont_write_bytecode = False
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
 
+# Garbage is looked for seldom, and not among the tens of thousands of things that stay: it took a fifth of the time.
+gc.set_threshold(50_000, 20, 100)
+
+# Six thousand small databases are made, written and removed; in memory that takes a tenth of what a disk takes.
+MEMORY = Path("/dev/shm")
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30 and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
 settings.register_profile("the house", max_examples=50, deadline=None)
 settings.load_profile("the house")
 
@@ -61,6 +71,11 @@ def shared_data():
         return path
 
     return find
+
+
+def pytest_collection_finish():
+    """Whatever the imports and the collection made stays; the search for garbage leaves it out."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

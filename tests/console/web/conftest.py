@@ -1,9 +1,11 @@
 """The whole application, driven without a browser, over a small real database."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from console.detection import batch
@@ -12,6 +14,9 @@ from tests.logs import purchase, stuck, write_log
 from tests.signing_in import signed_in
 
 ROOT = Path(__file__).resolve().parents[3]
+
+# At the start of each application Streamlit reads what every installed package says of itself, for a tenth of a second.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture
@@ -37,9 +42,7 @@ def open_page(data_dir):
             at.session_state["session"] = signed_in("Ada", role)
         for name, value in query.items():
             at.query_params[name] = value
-        at.run()
-        if page != "inbox":
-            at.switch_page(f"console/web/pages/{page}.py").run()
+        at.switch_page(f"console/web/pages/{page}.py").run()
         opened.append(at)
         return at
 

@@ -71,7 +71,7 @@ def test_who_is_disabled_meanwhile_decides_nothing(open_page, kettles):
 
 
 def test_a_reviewer_is_told_that_a_page_is_the_researchers(open_page, words, kettles):
-    at = open_page("not_for_reviewers", role="reviewer")
+    at = open_page("studies", role="reviewer")
     assert "signed in without the role of a researcher" in words(at)
 
 

@@ -55,7 +55,6 @@ def visit():
             at.session_state[name] = value
         for name, value in query.items():
             at.query_params[name] = value
-        at.run()
         at.switch_page("console/web/pages/participate.py").run()
         opened.append(at)
         return at
