@@ -65,7 +65,10 @@ def revise(
 
 
 def undo(db: Transaction, *, item_id: int, reviewer: str, now_ms: int, lease_ms: int) -> Claim:
-    """Takes one's undelivered decision back and the claim up again, at no unit, its words as a draft; raises AlreadyDelivered."""
+    """Takes one's undelivered decision back, its words as a draft, and the claim up again at no unit.
+
+    Raises AlreadyDelivered.
+    """
     item, status, _ = locked_item(db, item_id)
     slot = own_slot(db, item_id, reviewer)
     if slot is None or slot.status != SlotStatus.DECIDED:
