@@ -28,7 +28,7 @@ def empty_database(tmp_path_factory):
 def migrated(request, data_dir, empty_database):
     """Rooms whose tests nearly all have a database get a copy of an empty one: ten times as fast as making it."""
     if request.path.relative_to(HERE).parts[0] in ON_A_DATABASE:
-        data_dir.mkdir(exist_ok=True)
+        data_dir.mkdir(mode=0o700, exist_ok=True)
         shutil.copy(empty_database, data_dir / "console.db")
 
 
