@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from sqlalchemy import Engine, event
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.util import LRUCache
 
 from tests.at_home import at_home
 
@@ -48,6 +51,12 @@ gc.set_threshold(50_000, 20, 100)
 MEMORY = Path("/dev/shm")
 if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30 and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+# Every test has a database, so an engine, of its own: what SQLAlchemy compiled for one file does for every other.
+SQLiteDialect_pysqlite.__hash__ = lambda self: hash(type(self))
+SQLiteDialect_pysqlite.__eq__ = lambda self, other: type(self) is type(other)
+COMPILED = LRUCache(2_000)
+event.listen(Engine, "engine_connect", lambda connection: vars(connection.engine).update(_compiled_cache=COMPILED))
 
 settings.register_profile("the house", max_examples=50, deadline=None)
 settings.load_profile("the house")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass, field
 
 import pytest
 from sqlmodel import Session, select
 
+from console.studies.analysis import result_tables
 from console.studies.design import Design
+from console.studies.results import frames
 from console.trajectory import Outcome, Step, Trajectory
 from console.trajectory.checkpoints import digest
 from storage import tables
-from storage.engine import reading, writing
+from storage.engine import close, reading, writing
 from storage.migrations import migrate
+from tests.at_home import at_home
 
 NOON = 1_767_268_800_000
 MINUTE = 60_000
@@ -218,14 +222,24 @@ def _practice(writer, study, who):
     writer.decide(item, who.code, "aligned", kind="human" if who.kind == "human" else "rule")
 
 
+@pytest.fixture(scope="session")
+def study_file(tmp_path_factory):
+    """The file of a database with the study in it, number 1, for copying."""
+    folder = tmp_path_factory.mktemp("study")
+    made = f"sqlite:///{folder / 'console.db'}"
+    with at_home(folder):
+        migrate(made)
+        with writing(made) as session:
+            assert fill(session) == 1
+        close(made)
+    return folder / "console.db"
+
+
 @pytest.fixture
-def url(tmp_path):
+def url(study_file, tmp_path):
     """The URL of a database with the study in it, number 1."""
-    found = f"sqlite:///{tmp_path / 'console.db'}"
-    migrate(found)
-    with writing(found) as session:
-        assert fill(session) == 1
-    return found
+    shutil.copy(study_file, tmp_path / "console.db")
+    return f"sqlite:///{tmp_path / 'console.db'}"
 
 
 @pytest.fixture
@@ -237,3 +251,22 @@ def read(url):
             return function(session, *arguments, **named)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def read_tables(study_file):
+    """Every tidy table of the study, read once."""
+    with at_home(study_file.parent), reading(f"sqlite:///{study_file}") as session:
+        return frames(session, 1)
+
+
+@pytest.fixture(name="tables")
+def every_table(read_tables):
+    """Every tidy table of the study, to do with as one likes."""
+    return {name: frame.copy() for name, frame in read_tables.items()}
+
+
+@pytest.fixture(scope="session")
+def found(read_tables):
+    """Every table that the analyses make of them, to be read only."""
+    return result_tables({name: frame.copy() for name, frame in read_tables.items()})

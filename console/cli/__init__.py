@@ -6,6 +6,7 @@ import getpass
 import os
 import platform
 import sys
+from functools import cache
 from typing import Any
 
 import typer
@@ -89,10 +90,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run_command(arguments: list[str] | None = None) -> int:
     """The exit code of one command."""
-    command = typer.main.get_command(app)
     try:
         with acting(By(_user(), Door.CLI, platform.node())):
-            code = command.main(args=arguments, prog_name="inferact", standalone_mode=False)
+            code = _commands().main(args=arguments, prog_name="inferact", standalone_mode=False)
     except ConsoleError as refusal:
         return _refuse(str(refusal), refusal.exit_code)
     except StorageError as refusal:
@@ -108,6 +108,12 @@ def run_command(arguments: list[str] | None = None) -> int:
             raise
         return _refuse(*refused)
     return code if isinstance(code, int) else 0
+
+
+# Made once a process: every signature of every verb is read for it.
+@cache
+def _commands() -> Any:
+    return typer.main.get_command(app)
 
 
 def _user() -> str:

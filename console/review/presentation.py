@@ -103,7 +103,6 @@ class Block(StrEnum):
     CRITICAL = "The critical action"
     NO_ACTION = "No critical action"
     LAST_SEEN = "It saw last"
-    CUSTOMER = "The customer said"
     BELIEVES = "It seems to believe"
     FLAGGED = "Flagged by"
     DOUBTED = "Flagged"

@@ -12,7 +12,7 @@ from storage.migrations import migrate
 from tests.logs import purchase, stuck, write_log
 
 HERE = Path(__file__).parent
-ON_A_DATABASE = {"detection", "studies", "trials", "web"}
+ON_A_DATABASE = {"auth", "cli", "detection", "gate", "review", "runs", "studies", "trials", "web"}
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +28,8 @@ def empty_database(tmp_path_factory):
 def migrated(request, data_dir, empty_database):
     """Rooms whose tests nearly all have a database get a copy of an empty one: ten times as fast as making it."""
     if request.path.relative_to(HERE).parts[0] in ON_A_DATABASE:
-        data_dir.mkdir(exist_ok=True)
-        shutil.copyfile(empty_database, data_dir / "console.db")
+        data_dir.mkdir(mode=0o700, exist_ok=True)
+        shutil.copy(empty_database, data_dir / "console.db")
 
 
 @pytest.fixture

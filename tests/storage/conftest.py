@@ -1,5 +1,7 @@
 """A migrated database of its own for each test, and a short way to put work into it."""
 
+import shutil
+
 import pytest
 from sqlmodel import Session
 
@@ -11,11 +13,19 @@ from storage.queue import HALTED, NewItem, Queue
 RUN, TRIAL = 1, 0
 
 
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory):
+    """The file of a database in which nothing has happened."""
+    path = tmp_path_factory.mktemp("empty") / "console.db"
+    migrate(f"sqlite:///{path}")
+    close(f"sqlite:///{path}")
+    return path
+
+
 @pytest.fixture
-def url(tmp_path):
+def url(tmp_path, empty_database):
     """The URL of a fresh database."""
-    made = f"sqlite:///{tmp_path / 'console.db'}"
-    migrate(made)
+    made = f"sqlite:///{shutil.copy(empty_database, tmp_path / 'console.db')}"
     yield made
     close(made)
 

@@ -140,7 +140,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @initialize(reviews=st.integers(1, 2), cap=st.sampled_from([None, 1, 2, 4]))
     def begin(self, reviews, cap):
-        self.folder = Path(tempfile.mkdtemp())
+        self.folder = Path(tempfile.mkdtemp(dir=self.template))
         shutil.copy(self.template / f"{reviews}.db", self.folder / "console.db")
         self.url = f"sqlite:///{self.folder / 'console.db'}"
         self.queue, self.model, self.now, self.keys = Queue(self.url), Model(reviews, cap), 0, 0

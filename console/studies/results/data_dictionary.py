@@ -62,6 +62,12 @@ def typed(fields: Sequence[Field], cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({field.name: _series(field, cells[field.name]) for field in fields})
 
 
+def table_of(frame: str, rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+    """The table of that name, which no design's factors widen, with these rows."""
+    columns = fields(frame, ())
+    return typed(columns, pd.DataFrame(rows, columns=[field.name for field in columns], dtype=object))
+
+
 def _series(field: Field, values: Any) -> pd.Series[Any]:
     if field.kind is not ColumnKind.TIME:
         return pd.Series(values, dtype=_TYPES[field.kind])

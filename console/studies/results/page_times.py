@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 from sqlalchemy import or_
 from sqlmodel import Session, col, func, select
 
 from console.runs.current_decisions import is_current
 from console.studies.results.condition_runs import kind_of
-from console.studies.results.data_dictionary import fields, typed
+from console.studies.results.data_dictionary import table_of
 from storage import tables
 from storage.tables import ParticipantKind
 
@@ -44,7 +42,7 @@ def page_times(session: Session, study_id: int) -> pd.DataFrame:
         )
         for made, who, part, level in session.exec(statement)
     ]
-    return _table("page_times", rows)
+    return table_of("page_times", rows)
 
 
 def trace(session: Session, study_id: int) -> pd.DataFrame:
@@ -61,7 +59,7 @@ def trace(session: Session, study_id: int) -> pd.DataFrame:
         (one.item_id, name, who.code, kind_of(who), one.kind, one.detail, one.ms, one.lasted_ms, one.at_ms)
         for one, who in session.exec(statement)
     ]
-    return _table("trace", rows)
+    return table_of("trace", rows)
 
 
 def _spent(session: Session, study_id: int) -> dict[tuple[int | None, int, str], int]:
@@ -70,8 +68,3 @@ def _spent(session: Session, study_id: int) -> dict[tuple[int | None, int, str],
     key = (col(event.participant_id), col(event.item_id), col(event.kind))
     statement = select(*key, func.sum(event.lasted_ms)).where(event.study_id == study_id, event.lasted_ms > 0)
     return {(who, item, kind): int(spent) for who, item, kind, spent in session.exec(statement.group_by(*key))}
-
-
-def _table(name: str, rows: list[tuple[Any, ...]]) -> pd.DataFrame:
-    columns = fields(name, ())
-    return typed(columns, pd.DataFrame(rows, columns=[field.name for field in columns], dtype=object))

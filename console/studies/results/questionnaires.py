@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 from console.studies.design.instruments import keyed, score, scored_items
 from console.studies.design.model import Design, instruments_of
 from console.studies.results.condition_runs import kind_of
-from console.studies.results.data_dictionary import fields, typed
+from console.studies.results.data_dictionary import table_of
 from storage import tables
 
 
@@ -25,7 +25,7 @@ def questionnaires(session: Session, study_id: int) -> pd.DataFrame:
         item = scored.get(answer.item) if answer.answer else None
         points = keyed(instrument, item, answer.answer) if instrument and item else None
         rows.append((*head, answer.instrument, answer.item, answer.answer, points, answer.at_ms))
-    return _table("questionnaires", rows)
+    return table_of("questionnaires", rows)
 
 
 def scales(session: Session, study_id: int) -> pd.DataFrame:
@@ -34,7 +34,7 @@ def scales(session: Session, study_id: int) -> pd.DataFrame:
     for head, answer in _answers(session, study_id):
         if answer.instrument in known and answer.answer:
             sheets.setdefault((*head, answer.instrument), {})[answer.item] = answer.answer
-    return _table("scales", [(*head, score(known[head[-1]], given)) for head, given in sheets.items()])
+    return table_of("scales", [(*head, score(known[head[-1]], given)) for head, given in sheets.items()])
 
 
 def failed_items(session: Session, study_id: int) -> dict[str, int]:
@@ -67,8 +67,3 @@ def _answers(session: Session, study_id: int) -> Iterator[tuple[tuple[Any, ...],
 
 def _design(session: Session, study_id: int) -> Design:
     return Design.model_validate_json(session.get_one(tables.Study, study_id).design)
-
-
-def _table(name: str, rows: list[tuple[Any, ...]]) -> pd.DataFrame:
-    columns = fields(name, ())
-    return typed(columns, pd.DataFrame(rows, columns=[field.name for field in columns], dtype=object))

@@ -65,7 +65,7 @@ def test_policy_that_cannot_be_meant_is_named_with_its_line(inferact, tmp_path):
 
 
 def test_gate_of_before_has_its_patterns_as_rules_and_a_last_one_that_allows(inferact, data_dir):
-    data_dir.mkdir(parents=True, exist_ok=True)
+    (data_dir / "console.db").unlink()
     connection = sqlite3.connect(data_dir / "console.db")
     connection.executescript(EARLIER.read_text())
     connection.close()

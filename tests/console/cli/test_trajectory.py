@@ -41,7 +41,8 @@ def test_a_trial_that_no_run_has_is_refused(imported, trial):
 
 
 def test_a_folder_without_files_is_refused(tmp_path, capsys):
-    code = run_command(["trajectory", "import", str(tmp_path), "--run", "r", "--json"])
+    (tmp_path / "empty").mkdir()
+    code = run_command(["trajectory", "import", str(tmp_path / "empty"), "--run", "r", "--json"])
     assert code == 2
     assert "name the files in it" in capsys.readouterr().err
 

@@ -57,13 +57,6 @@ def scored_result(scores: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     return outcome, gold | ({"scores": dict(scores)} if scores else {})
 
 
-def gold_of(outcome: Outcome, label: Label | None, **told: Any) -> tuple[Outcome, dict[str, Any]]:
-    """(outcome, gold) with the label where there is one, and what else is told."""
-    return outcome, ({"label": str(label)} if label else {}) | {
-        name: value for name, value in told.items() if value is not None
-    }
-
-
 def _judged(name: str, value: object) -> tuple[Outcome, Label] | None:
     if name == "label":
         return _LABELS.get(value.strip().lower()) if isinstance(value, str) else None

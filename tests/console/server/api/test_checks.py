@@ -1,5 +1,6 @@
 """An agent asks over HTTP, a person decides in another process, the agent hears it and reports the result."""
 
+import csv
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,10 +9,12 @@ import pytest
 from sqlmodel import select
 
 from console import runs
+from console.cli import run_command
 from console.database import now_ms, reading, review_queue
 from console.review import decisions
 from console.runs import trajectory_list
 from storage import tables
+from tests.serving import new_agent
 
 
 def test_a_callers_patterns_and_a_new_run_name_open_nothing(api, question):
@@ -309,3 +312,12 @@ def test_a_wait_that_makes_no_sense_is_refused(api, question, wait):
     said = api.get(f"/checks/{check_id}?wait={wait}")
     assert said.status_code == 422
     assert "wait is" in said.json()["error"]
+
+
+def test_what_a_check_makes_is_recorded_as_the_agent_s(shared, api, module_data, question, tmp_path):
+    with shared.client_with(new_agent(module_data, "shopper")) as client:
+        assert client.post("/checks", json=question(run="shopped")).status_code == 202
+    out = tmp_path / "events.csv"
+    assert run_command(["export", "events", "--run", "shopped", "--out", str(out)]) == 0
+    made = next(csv.DictReader(out.read_text().splitlines()))
+    assert (made["kind"], made["actor"], made["door"], made["where"]) == ("run created", "shopper", "api", "127.0.0.1")

@@ -1,14 +1,5 @@
-"""The tidy tables of the study that the results' tests write."""
+"""The tidy tables of the study that the results' tests write, and what the analyses make of them."""
 
-import pytest
+from tests.study_rows import every_table, found, read, read_tables, study_file, url
 
-from console.studies.results import frames
-from tests.study_rows import read, url
-
-__all__ = ["read", "tables", "url"]
-
-
-@pytest.fixture
-def tables(read):
-    """Every tidy table of the study."""
-    return read(frames, 1)
+__all__ = ["every_table", "found", "read", "read_tables", "study_file", "url"]

@@ -3,10 +3,9 @@
 import pytest
 
 from console.studies.design.model import Design, TaskSource
-from console.studies.results import frames
-from tests.study_rows import read, url
+from tests.study_rows import every_table, found, read_tables, study_file
 
-__all__ = ["design", "read", "tables", "url"]
+__all__ = ["design", "every_table", "found", "read_tables", "study_file"]
 
 
 @pytest.fixture
@@ -22,9 +21,3 @@ def design():
         factors={"score": ("shown", "hidden")},
         instructions="Read </script><script>alert(1)</script> & decide.",
     )
-
-
-@pytest.fixture
-def tables(read):
-    """Every tidy table of the study."""
-    return read(frames, 1)

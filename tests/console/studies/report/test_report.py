@@ -3,6 +3,7 @@
 import hashlib
 import html
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -58,27 +59,25 @@ def test_the_same_report_comes_of_the_exported_csvs_alone(page, design, tables, 
     assert report.html(design, again, STAMP) == page
 
 
-def test_every_chart_drawn_from_the_csvs_is_the_same(tables, tmp_path):
+def test_every_chart_drawn_from_the_csvs_is_the_same(tables, found, tmp_path):
     csv_files.write(tables, tmp_path)
-    first, second = _charts(tables), _charts(csv_files.read(tmp_path))
+    first, second = _charts(found), _charts(result_tables(csv_files.read(tmp_path)))
     assert first == second
     assert {"study-success-people", "agreement", "time-over-session"} <= set(first)
 
 
-def _charts(frames):
-    there = result_tables(frames)
+def _charts(there):
     return {figure.id: figure.spec for each in ANALYSES.values() for figure in figures(each, there)}
 
 
-def test_every_table_that_has_rows_stands_in_the_report(page, tables):
-    page = html.unescape(without_plotly(page))
-    there = result_tables(tables)
+def test_every_table_that_has_rows_stands_in_the_report(page, found):
+    page, there = html.unescape(without_plotly(page)), found
     parts = [part for each in ANALYSES.values() for part in each.parts]
     assert all(f"<figcaption>{part.title}" in page for part in parts if len(part.laid_out(there[part.table])))
 
 
-def test_every_part_says_what_its_numbers_say(page, tables):
-    there = result_tables(tables)
+def test_every_part_says_what_its_numbers_say(page, found):
+    there = found
     page = html.unescape(without_plotly(page))
     told = [
         sentence
@@ -127,15 +126,23 @@ BESIDE = {
 }
 
 
-def test_a_folder_has_the_report_the_tables_and_what_computes_them(design, tables, tmp_path):
-    written = report.write(design, tables, STAMP, tmp_path / "out")
-    names = {str(path.relative_to(tmp_path / "out")) for path in written}
-    computed = {f"tables/{name}.csv" for name in report.report_tables(design, tables)}
+@pytest.fixture
+def folder(written, design, tables, tmp_path_factory):
+    """The files of the study's report in a folder of their own, its page first."""
+    if "files" not in written:
+        written["files"] = report.write(design, tables, STAMP, tmp_path_factory.mktemp("report") / "out")
+    return written["files"]
+
+
+def test_a_folder_has_the_report_the_tables_and_what_computes_them(folder, computed, tables):
+    written, out = folder, folder[0].parent
+    names = {str(path.relative_to(out)) for path in written}
+    computed = {f"tables/{name}.csv" for name in computed}
     assert written[0].name == "report.html"
     assert names == BESIDE | computed | {f"{name}.csv" for name in tables}
-    sums = dict(reversed(line.split("  ")) for line in (tmp_path / "out/checksums.sha256").read_text().splitlines())
+    sums = dict(reversed(line.split("  ")) for line in (out / "checksums.sha256").read_text().splitlines())
     assert sums == {
-        str(path.relative_to(tmp_path / "out")): hashlib.sha256(path.read_bytes()).hexdigest()
+        str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in written
         if path.name != "checksums.sha256"
     }
@@ -177,11 +184,11 @@ def test_a_zip_has_the_same(design, tables, tmp_path):
         assert set(packed.read("checksums.sha256").decode().split()) >= {"report.html", "tables/contrasts.csv"}
 
 
-def test_the_script_beside_it_computes_the_same_numbers(design, tables, tmp_path):
-    report.write(design, tables, STAMP, tmp_path)
+def test_the_script_beside_it_computes_the_same_numbers(folder, computed, tmp_path):
+    shutil.copytree(folder[0].parent, tmp_path, dirs_exist_ok=True)
     ran = subprocess.run([sys.executable, "analysis.py"], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.count("same  ") == len(report.report_tables(design, tables))
+    assert ran.stdout.count("same  ") == len(computed)
     changed = (tmp_path / "tables/success.csv").read_text().replace("0.75", "0.76")
     (tmp_path / "tables/success.csv").write_text(changed)
     again = subprocess.run([sys.executable, "analysis.py"], cwd=tmp_path, capture_output=True, text=True)
