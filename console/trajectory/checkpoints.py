@@ -21,7 +21,9 @@ from console.trajectory import Outcome, Picture, Step, Trajectory
 
 _BRACKETED = re.compile(r"^\s*(?P<name>[\w.-]+)\s*\[(?P<argument>.*)\]\s*$", re.DOTALL)
 _CALLED = re.compile(r"^\s*(?P<name>[\w.-]+)\((?P<arguments>.*)\)\s*$", re.DOTALL)
-_NAMED_ODDLY = re.compile(r"^\s*(?P<name>[^\s()\[\]{}][^()\[\]{}\n]*?)\s*\((?P<arguments>\{.*\})\)\s*$", re.DOTALL)
+_NAMED_ODDLY = re.compile(
+    r"^\s*+(?P<name>[^\s()\[\]{}](?:[^()\[\]{}\n]*[^\s()\[\]{}])?+)\s*+\((?P<arguments>\{.*\})\)\s*$", re.DOTALL
+)
 _WORD = re.compile(r"[a-z]{2,}")
 _THOUGHT_ACTION = re.compile(r"^\s*(?:>\s*)?think\s*(?:\[|:)", re.IGNORECASE)
 

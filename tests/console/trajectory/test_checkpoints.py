@@ -226,3 +226,10 @@ def test_a_glob_matches_what_its_signs_say(glob, text):
 def test_a_glob_of_many_stars_takes_no_longer_than_the_text_is():
     assert not is_critical("a" * 100_000, ["*a" * 20 + "*b"])
     assert is_critical("a" * 100_000 + "b", ["*a" * 20 + "*b"])
+
+
+def test_an_action_of_many_blanks_takes_no_longer_than_it_is():
+    blanks = " " * 200_000
+    assert calls(f"a{blanks}b") == [Call("a", {"argument": "b"})]
+    assert calls(f'pay now{blanks}({{"bill":1}})') == [Call("pay now", {"bill": 1})]
+    assert calls(f"a b{blanks}\n{blanks}(") == [Call("a", {"argument": f"b{blanks}\n{blanks}("})]

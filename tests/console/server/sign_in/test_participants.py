@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
-from console.auth.participant_cookie import outside_id_of, participant_cookie_name, secret_of
+from console.auth.participant_cookie import outside_id_of, participant_cookie, participant_cookie_name, secret_of
 from console.database import reading
 from console.server.guard import Guard
 from console.server.sign_in.sign_in_pages import routes
@@ -140,3 +140,14 @@ def test_consent_is_looked_at_here_and_saved_with_its_style_in_it(browser):
     assert " UTC</dd>" in saved.text
     for no_item in (b'{"item": 1, "events": []}', b"no json", b"[]"):
         assert client.post("/page-events", content=no_item).status_code == 403
+
+
+def test_cookie_leads_back_for_thirty_days(monkeypatch):
+    made = time.time()
+    cookie = participant_cookie("secret", "5f1b2c")
+    for age_s, secret in ((0, "secret"), (30 * 86_400, "secret"), (30 * 86_400 + 2, None)):
+        monkeypatch.setattr(time, "time", lambda now=made + age_s: now)
+        assert secret_of(cookie) == secret
+        assert outside_id_of(cookie) == ("5f1b2c" if secret else "")
+    for none in (None, "", "made-up", cookie[:-1]):
+        assert (secret_of(none), outside_id_of(none)) == (None, "")
