@@ -2,6 +2,7 @@
 
 import hashlib
 import html
+import io
 import re
 import subprocess
 import sys
@@ -11,9 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from console.analysis.charts import CHARTS
+from console.runs.export.formats import as_csv
 from console.studies import report
 from console.studies.analysis import ANALYSES, result_tables
-from console.studies.analysis.parts import sentences
+from console.studies.analysis.parts import charts, sentences
 from console.studies.design import Design
 from console.studies.report import ReportStamp
 from console.studies.report.bundle import materials
@@ -232,6 +235,49 @@ def stands_in(cell, values):
         if not (np.abs(np.concatenate([values, 100 * values]) - float(text)) <= near).any() and text != "0.001":
             return False
     return True
+
+
+PLACES = {("study-success", "x"): 0.1, ("agreement", "y"): np.inf}
+"""How far a chart sets something aside of its number, so that no mark hides another; rows of one are at any place."""
+
+
+def test_every_number_of_a_chart_is_one_of_the_bundles_tables(computed):
+    """Or the sum, difference or middle of two that stand in one row: ends of a spread, middles of a bin."""
+    seen = {}
+    for each in ANALYSES.values():
+        for part in each.parts:
+            stored = pd.read_csv(io.BytesIO(as_csv(computed[part.table])))
+            numbers = within_a_row(stored.select_dtypes("number").to_numpy(float))
+            for _, rows in charts(part, each.first(computed[part.table])):
+                for axis, value in drawn(CHARTS[part.chart](rows)):
+                    away = np.abs(numbers - value).min(initial=np.inf)
+                    assert away <= PLACES.get((part.chart, axis), 1e-9), (part.chart, axis, value)
+                    seen[part.chart] = seen.get(part.chart, 0) + 1
+    assert {"contrast-forest", "study-success", "agreement", "time-over-session"} <= seen.keys()
+    assert sum(seen.values()) > 100
+
+
+def within_a_row(values):
+    """The numbers of each row, and the sums, differences and middles of two of them."""
+    one, other = values[:, :, None], values[:, None, :]
+    found = np.concatenate([each.ravel() for each in (values, one + other, one - other, (one + other) / 2)])
+    return found[~np.isnan(found)]
+
+
+def drawn(figure):
+    """Every number that is drawn, with its axis: places of marks and both ends of their bars."""
+    for trace in figure.data:
+        for axis in "xy":
+            places = pd.to_numeric(
+                pd.Series([*(trace[axis] if trace[axis] is not None else ())], dtype=object), "coerce"
+            )
+            bars = trace[f"error_{axis}"]
+            up = np.array(bars.array if bars.array is not None else [], float)
+            down = np.array(bars.arrayminus, float) if bars.arrayminus is not None else up
+            ends = [places + up, places - down] if up.size else []
+            for value in np.concatenate([np.asarray(one, float) for one in (places, *ends)]):
+                if not np.isnan(value):
+                    yield axis, value
 
 
 def test_the_plan_comes_first_in_its_own_words(page, tables):
