@@ -15,7 +15,10 @@ from console.analysis.charts.style import (
     series_styles,
 )
 
-_APART = 0.05
+_APART, _WIDEST = 0.05, 0.4
+"""How far lines stand beside each other, and all of them together at most, in trials."""
+_MOST_BANDS = 6
+"""More bands than that hide each other; whiskers stay, and the table has the SD."""
 
 
 def study_success(frame: pd.DataFrame) -> go.Figure:
@@ -25,10 +28,12 @@ def study_success(frame: pd.DataFrame) -> go.Figure:
     """
     figure = go.Figure()
     drawn = series_styles(frame["condition"])
+    apart = min(_APART, _WIDEST / len(drawn)) if drawn else 0.0
     for place, (name, style) in enumerate(drawn.items()):
         line = frame[frame["condition"] == name].sort_values("trial")
-        x = (line["trial"].astype(float) + _APART * (place - (len(drawn) - 1) / 2)).to_list()
-        figure.add_trace(_band(line, x, name, style))
+        x = (line["trial"].astype(float) + apart * (place - (len(drawn) - 1) / 2)).to_list()
+        if len(drawn) <= _MOST_BANDS:
+            figure.add_trace(_band(line, x, name, style))
         figure.add_trace(_line(line, x, name, style))
     figure.update_yaxes(**SHARE)
     figure.update_xaxes(dtick=1)

@@ -140,7 +140,7 @@ def _figure(value: float, error: float, df: int, count: int, level: float, metho
         return Estimate(value, n=count, note=note), ""
     if error <= _NONE:
         exact = 0.0 if abs(value) <= _NONE else value
-        note = "All differ by the same, so there is no interval and no test."
+        note = "Nothing varies from participant to participant beside it, so there is no interval and no test."
         return Estimate(exact, n=count, note=note), method
     return of_t(value, error, df, count, level), f"{method}, t with {df} df"
 

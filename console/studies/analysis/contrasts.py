@@ -107,7 +107,8 @@ def of_planned(shown: pd.DataFrame) -> str:
         return "What simulated reviewers show beside people is exploratory; it answers nothing that was asked."
     if first.empty:
         return "Nothing is compared, or no condition is over yet."
-    return "\n".join(_answer(row, len(first)) for row in first.to_dict("records"))
+    tests = int(first["p"].notna().sum())
+    return "\n".join(_answer(row, tests) for row in first.to_dict("records"))
 
 
 def _answer(row: Mapping[Hashable, Any], tests: int) -> str:

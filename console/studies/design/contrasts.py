@@ -69,7 +69,8 @@ def _effects(design: Design) -> Iterator[tuple[str, dict[str, float], str]]:
             weights = _main_effect(arms, factor, levels[0], level)
             if weights:
                 title = f"{FACTORS[factor].title[0].lower()}{FACTORS[factor].title[1:]}"
-                yield f"{factor}: {level} - {levels[0]}", weights, f"Does {title} ({level} against {levels[0]}) change"
+                asks = f"Does {level} in place of {levels[0]} ({title}) change"
+                yield f"{factor}: {level} - {levels[0]}", weights, asks
     for factors in design.estimands.interactions:
         yield from _interaction(arms, factors, varied(design))
 

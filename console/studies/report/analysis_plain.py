@@ -90,7 +90,7 @@ class Cells:
         df = len(self.means) - len(groups)
         variance = sum(((group - group.mean()) ** 2).sum() for group in groups) / max(df, 1)
         error = (variance * sum(wanted[name] ** 2 / self.means[name].count() for name in wanted.index)) ** 0.5
-        value = sum(self.means[name].mean() * wanted[name] for name in wanted.index)
+        value = self.means.mean()[wanted.index].to_numpy() @ wanted.to_numpy()
         return figure(float(value), float(error), df, len(self.means))
 
 

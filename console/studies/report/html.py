@@ -21,7 +21,7 @@ from console.runs.export.formats.columns import iso
 from console.studies.analysis import ANALYSES, result_tables
 from console.studies.analysis.format import TextTable, text_table
 from console.studies.analysis.frames import Frames
-from console.studies.analysis.parts import Analysis, charts, sentences
+from console.studies.analysis.parts import Analysis, ResultPart, charts, sentences
 from console.studies.design import Design
 from console.studies.design.yaml_file import dump
 from console.studies.report import methods, opening
@@ -102,8 +102,22 @@ def _section(analysis: Analysis, tables: Frames) -> dict[str, Any]:
         "source": analysis.source,
         "sentences": list(_sentences(analysis, tables)),
         "figures": list(figures(analysis, tables)),
-        "tables": [(part.title, part.about, text_table(grid, part.columns)) for part, grid in grids if len(grid)],
+        "tables": [
+            (part.title, _about(part, len(grid)), text_table(grid.head(_MOST_ROWS), part.columns))
+            for part, grid in grids
+            if len(grid)
+        ],
     }
+
+
+_MOST_ROWS = 60
+"""Every two of fourteen conditions fill some forty pages of A4, which nobody reads."""
+
+
+def _about(part: ResultPart, rows: int) -> str:
+    """What a table shows, and where the rest of it stands."""
+    cut = f"The first {_MOST_ROWS} of {rows:,} rows; tables/{part.table}.csv has all of its numbers."
+    return " ".join(filter(None, [part.about, cut if rows > _MOST_ROWS else ""]))
 
 
 def said(design: Design, frames: Frames, tables: Frames) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 from statsmodels.formula.api import ols
 
-from console.studies.analysis.contrasts import planned
+from console.studies.analysis.contrasts import of_planned, planned
 from console.studies.design import Design
 from console.studies.design.contrasts import plan_rows
 from tests.answered import study
@@ -51,6 +51,14 @@ def test_within_participants_it_is_statsmodels_least_squares_of_their_difference
     p = fit.pvalues["Intercept"]
     assert found == pytest.approx([fit.params["Intercept"], low, high, p, p], abs=1e-9)
     assert (row["contrast"], row["n"]) == ("score: shown - hidden", 8)
+
+
+def test_a_contrast_without_a_test_is_none_of_those_that_are_corrected_together():
+    shown = planned(frames(8))
+    untested = shown.assign(low=None, high=None, p=None, p_adjusted=None, note="Nothing varies.")
+    told = of_planned(pd.concat([shown, shown.assign(contrast="other"), untested], ignore_index=True))
+    assert told.count("corrected over 2 tests") == 2
+    assert "It cannot be told. Nothing varies. What was seen is" in told
 
 
 def test_between_participants_it_is_scipys_pooled_t_test():

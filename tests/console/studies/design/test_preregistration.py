@@ -26,7 +26,7 @@ def test_everything_that_was_settled_is_there(pilot):
         "| human | tasks at position | 0 | 2 | no |",
         "each condition directly follows each other one equally often (Williams design)",
         "Inspections per participant, condition and trial: 50% of",
-        "Does detector that flags and ranks (random against rules) change the share of tasks solved by the last trial?",
+        "Does random in place of rules (detector that flags and ranks) change the share of tasks solved",
         "Does the effect of detector (random) depend on score (hidden) in the share of tasks solved by the last trial?",
         "the last trial is trial 3",
         "one family of 3 contrasts, two-sided at 0.05, p-values corrected by Holm: detector: random - rules; ",

@@ -2,6 +2,7 @@
 
 import hashlib
 import html
+import io
 import re
 import shutil
 import subprocess
@@ -12,9 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from console.analysis.charts import CHARTS
+from console.runs.export.formats import as_csv
 from console.studies import report
 from console.studies.analysis import ANALYSES, result_tables
-from console.studies.analysis.parts import sentences
+from console.studies.analysis.parts import charts, sentences
 from console.studies.design import Design
 from console.studies.report import ReportStamp
 from console.studies.report.bundle import materials
@@ -241,9 +244,55 @@ def stands_in(cell, values):
     return True
 
 
+SCALES = {("budget-burn-down", "x"): (1.0, 60.0, 1 / 60)}
+"""A chart of minutes may have seconds or hours instead."""
+PLACES = {("study-success", "x"): 0.1, ("agreement", "y"): np.inf}
+"""How far a chart sets something aside of its number, so that no mark hides another; rows of one are at any place."""
+
+
+def test_every_number_of_a_chart_is_one_of_the_bundles_tables(computed):
+    """Or the sum, difference or middle of two that stand in one row: ends of a spread, middles of a bin."""
+    seen = {}
+    for each in ANALYSES.values():
+        for part in each.parts:
+            stored = pd.read_csv(io.BytesIO(as_csv(computed[part.table])))
+            numbers = within_a_row(stored.select_dtypes("number").to_numpy(float))
+            for _, rows in charts(part, each.first(computed[part.table])):
+                for axis, value in drawn(CHARTS[part.chart](rows)):
+                    scales = np.array(SCALES.get((part.chart, axis), (1.0,)))
+                    away = np.abs(np.outer(scales, numbers) - value).min(initial=np.inf)
+                    assert away <= PLACES.get((part.chart, axis), 1e-9), (part.chart, axis, value)
+                    seen[part.chart] = seen.get(part.chart, 0) + 1
+    assert {"contrast-forest", "study-success", "agreement", "time-over-session"} <= seen.keys()
+    assert sum(seen.values()) > 100
+
+
+def within_a_row(values):
+    """The numbers of each row, and the sums, differences and middles of two of them."""
+    one, other = values[:, :, None], values[:, None, :]
+    found = np.concatenate([each.ravel() for each in (values, one + other, one - other, (one + other) / 2)])
+    return found[~np.isnan(found)]
+
+
+def drawn(figure):
+    """Every number that is drawn, with its axis: places of marks and both ends of their bars."""
+    for trace in figure.data:
+        for axis in "xy":
+            places = pd.to_numeric(
+                pd.Series([*(trace[axis] if trace[axis] is not None else ())], dtype=object), "coerce"
+            )
+            bars = trace[f"error_{axis}"]
+            up = np.array(bars.array if bars.array is not None else [], float)
+            down = np.array(bars.arrayminus, float) if bars.arrayminus is not None else up
+            ends = [places + up, places - down] if up.size else []
+            for value in np.concatenate([np.asarray(one, float) for one in (places, *ends)]):
+                if not np.isnan(value):
+                    yield axis, value
+
+
 def test_the_plan_comes_first_in_its_own_words(page, tables):
     page = html.unescape(without_plotly(page))
-    asked = "Does detector's score (hidden against shown) change the share of tasks solved by the last trial?"
+    asked = "Does hidden in place of shown (detector's score) change the share of tasks solved by the last trial?"
     assert page.index(asked) < page.index('id="flow"') < page.index('id="deviations"') < page.index('id="part-1"')
     assert "score: hidden - shown" in page
 

@@ -263,7 +263,7 @@ def test_a_browser_cannot_tell_seeded_items_and_a_planted_leak_is_found(study):
 
 
 @pytest.mark.at_length
-@pytest.mark.timeout(3_600)
+@pytest.mark.timeout(14_400)
 def test_nor_can_it_with_two_hundred_participants(study):
     look_at_seeded(lambda: seeded_rows(study, studies=26, people=8))
 
@@ -308,6 +308,6 @@ def test_a_browser_cannot_tell_a_blind_condition_and_a_planted_leak_is_found(stu
 
 
 @pytest.mark.at_length
-@pytest.mark.timeout(3_600)
+@pytest.mark.timeout(14_400)
 def test_nor_can_it_tell_the_condition_with_two_hundred_participants(study):
     look_at_blind(lambda: blind_rows(study, studies=26, people=8))

@@ -21,6 +21,7 @@ from tests.console.web.conftest import ROOT
 from tests.logs import purchase, write_log
 from tests.signing_in import signed_in
 
+BACK = "https://lab.example/back"
 QUESTION = "How old? ![x](http://elsewhere/) <b>"
 
 
@@ -289,7 +290,7 @@ def test_a_paused_study_waits_and_goes_on_where_it_was(visit, words, study):
 
 
 def test_withdrawing_asks_twice_and_leaves_nothing(visit, words, study):
-    person, state = at_work(study())
+    person, state = at_work(study(recruiting={"return_url": BACK, "hosts": ["lab.example"]}))
     at = click(visit(state), "leave")
     assert f"?me={person.secret}" in " ".join(found.value for found in at.code)
     click(at, "withdraw")
@@ -298,6 +299,7 @@ def test_withdrawing_asks_twice_and_leaves_nothing(visit, words, study):
     for key in ("leave", "withdraw", "withdraw-for-good"):
         click(at, key)
     assert "You have withdrawn" in words(at)
+    assert f'href="{BACK}"' in words(at)
     assert "You have withdrawn" in words(visit(state))
     assert "enter the code" in words(visit())
 
