@@ -18,7 +18,7 @@ from storage.tables import ItemStatus, SlotStatus
 
 
 def my_decisions(session: Session, run: tables.Run, reviewer: str) -> tuple[int, float | None]:
-    """(number of this reviewer's answers in the run, mean seconds from claim to answer or None)."""
+    """(number of this reviewer's answers in the run, mean seconds from claim to answer; None below half a second)."""
     decision, item = tables.Decision, tables.Item
     statement = (
         select(func.count(), func.avg(decision.decided_ms - decision.claimed_ms))
@@ -27,7 +27,7 @@ def my_decisions(session: Session, run: tables.Run, reviewer: str) -> tuple[int,
         .where(item.run_id == run.id, decision.reviewer == reviewer, is_current())
     )
     count, mean = session.exec(statement).one()
-    return count, float(mean) / 1_000 if mean is not None else None
+    return count, float(mean) / 1_000 if mean and mean >= 500 else None
 
 
 def listing(session: Session, run: tables.Run, limit: int | None = None) -> list[dict[str, Any]]:

@@ -112,7 +112,7 @@ with go:
 
 if mine:
     reviewed = _("You have reviewed {count} here.")
-    if seconds is not None and seconds >= 0.5:
+    if seconds is not None:
         reviewed = _("You have reviewed {count} here, {seconds} s each.")
     st.caption(reviewed.format(count=mine, seconds=f"{seconds or 0:.0f}"))
 if tally:
