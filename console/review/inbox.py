@@ -41,9 +41,9 @@ _UNITS = select(func.sum(_budget.cap), func.sum(_budget.used)).where(_budget.run
 
 
 def my_decisions(session: Session, run: tables.Run, reviewer: str) -> tuple[int, float | None]:
-    """(number of this reviewer's answers in the run, mean seconds from claim to answer or None)."""
+    """(number of this reviewer's answers in the run, mean seconds from claim to answer; None below half a second)."""
     count, mean = session.exec(_MINE, params={"run": run.id, "reviewer": reviewer}).one()
-    return count, float(mean) / 1_000 if mean is not None else None
+    return count, float(mean) / 1_000 if mean and mean >= 500 else None
 
 
 def listing(session: Session, run: tables.Run, limit: int | None = None) -> list[dict[str, Any]]:

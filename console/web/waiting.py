@@ -23,13 +23,18 @@ _FILTERS = ("find", "detector", "environment", "only")
 
 
 def asked_for(detectors: list[str], environments: list[str], *, many: bool) -> WaitingFilter:
-    """The filters above the list; they are drawn where there is something to choose among, or something was chosen."""
+    """The filters above the list; they are drawn where there is something to choose among, or something was chosen.
+
+    On a phone a box opens them, which says how many are on.
+    """
     asked = {name: st.query_params.get_all(name) for name in _FILTERS}
     if not (many or any(asked.values())):
         return WaitingFilter()
     choices = {"detector": detectors, "environment": environments}
     drawn = [name for name, known in choices.items() if len(known) > 1 or asked[name]]
-    find, marks, *places = st.columns([4, 2, *(2 for _ in drawn)], vertical_alignment="bottom")
+    disclosure = st.container(key="ia-filters-shown")
+    with st.container(key="ia-filters"):
+        find, marks, *places = st.columns([4, 2, *(2 for _ in drawn)], vertical_alignment="bottom")
     with find:
         hint = _("words of the task, action or reason")
         text = st.text_input(_("Find"), key="find", bind="query-params", placeholder=hint)
@@ -46,6 +51,9 @@ def asked_for(detectors: list[str], environments: list[str], *, many: bool) -> W
             bind="query-params",
             format_func=lambda name: _(_ONLY[name]),
         )
+    on = bool(text) + sum(map(len, chosen.values())) + len(only)
+    words = _("Show the filters ({count} on)").format(count=digits(on)) if on else _("Show the filters")
+    disclosure.checkbox(words, key="filters-open")
     return WaitingFilter(
         text, chosen.get("detector", ()), chosen.get("environment", ()), "escalated" in only, "mine" in only
     )

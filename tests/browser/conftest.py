@@ -292,11 +292,11 @@ def _running(command, more, folder, port, **pipes):
             yield server
         finally:
             server.terminate()
-            server.communicate(timeout=10)
+            server.communicate(timeout=30)
 
 
 def _await_health(server, port, log):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while time.monotonic() < deadline:
         if server.poll() is not None:
             pytest.fail(f"the server ended at once: {Path(log).read_text()}")
@@ -305,4 +305,4 @@ def _await_health(server, port, log):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.05)
-    pytest.fail(f"the server was not ready within 30 s: {Path(log).read_text()}")
+    pytest.fail(f"the server was not ready within 90 s: {Path(log).read_text()}")

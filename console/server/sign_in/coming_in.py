@@ -54,17 +54,13 @@ def own_link(address: str) -> str:
     if not re.fullmatch(f"/({PAGES})/?", path):
         return ""
     known = [one for one in parse_qsl(query) if re.fullmatch(_PARAMETERS, one[0]) and one[1].isprintable()]
-    page = path.strip("/")
-    return f"/{page}?{urlencode(known)}" if known else f"/{page}"
+    return f"/{path.strip('/')}?{urlencode(known)}".removesuffix("?")
 
 
 def keep_link(request: Request, response: Response, site: Site) -> None:
     """Keeps the page that was asked for in the browser; the latest one counts."""
     link = own_link(f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path)
-    if link:
-        response.set_cookie(_link_cookie(site), quote(link, ""), max_age=_WAITS_S, **_rules(site))
-    else:
-        response.delete_cookie(_link_cookie(site), **_rules(site))
+    response.set_cookie(_link_cookie(site), quote(link, ""), max_age=_WAITS_S if link else 0, **_rules(site))
 
 
 def kept_link(request: Request, site: Site) -> str:

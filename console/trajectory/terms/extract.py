@@ -80,7 +80,7 @@ _PATTERNS: dict[str, str] = {
     r"(?:\s(?:a|an|the|any|to|be|want)){0,2}\s[\w'-]{2,30}",
     "name": rf"\b{_CAPITALISED}(?:\s(?:(?:of|the|de|la|van|von|&)\s){{0,2}}{_CAPITALISED}){{0,7}}",
     "attribute": r"\b[a-z]{3,24}[\s-](?:free|proof|resistant|friendly|certified)\b",
-    "word": r"\w[\w'’-]{0,60}",
+    "word": r"\w(?:[\w'’]|-(?!\d+[.,]\d)){0,60}",
 }
 _KINDS = {
     "quoted": TermKind.NAME,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from console.language import _, ngettext
 from console.review.long_texts import CAP, capped
@@ -94,7 +95,11 @@ def _acted(action: str) -> str:
 
 def _called(call: Call) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{plain(name)}</th><td>{change or folded(as_words(value), (), "ia-value")}</td></tr>'
+        f'<tr><th scope="row">{plain(name)}</th><td>{change or _argument(value)}</td></tr>'
         for name, change, value in arguments_with_changes(call.arguments)
     )
     return f'<code>{plain(call.name)}</code><table class="ia-arguments">{rows}</table>'
+
+
+def _argument(value: Any) -> str:
+    return folded(as_words(value), (), "ia-value" if isinstance(value, str) else "ia-value ia-json")

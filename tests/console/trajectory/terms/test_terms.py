@@ -22,6 +22,12 @@ def found(instruction, text):
     return [text[start:end] for start, end in occurrences(terms(instruction)[0], text)]
 
 
+def test_a_hyphen_before_an_amount_belongs_to_neither():
+    # As Hebrew writes "than 30.00".
+    assert [term.text for term in terms("נמוך מ-30.00 דולר")][-2:] == ["30.00", "דולר"]
+    assert [term.text for term in terms("a wi-fi 6e lamp")] == ["wi-fi", "6e", "lamp"]
+
+
 def test_an_instruction_is_read_in_order_without_function_words():
     assert stated("i want white blackout shades, 66 x 66 inches, and price lower than 30.00 dollars") == [
         ("white", TermKind.ATTRIBUTE, "white"),

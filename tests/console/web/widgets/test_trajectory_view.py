@@ -295,3 +295,10 @@ def test_names_in_a_detectors_sentence_are_in_code_and_stay_text(parse):
     assert ("amount", "code") in [(data, tag) for data, _, tag in page.texts]
     assert "amount: 80 & <b> stand nowhere." in page.text
     assert ("<b>", "code") in [(data, tag) for data, _, tag in page.texts]
+
+
+def test_an_argument_in_json_reads_from_the_left_whatever_stands_in_it():
+    call = 'refund({"lines": ["קומקום", "غلاية"], "to": "דוד"})'
+    record = Trajectory("t", "tau-bench", "refund it", (Step("", call, ""),), outcome=Outcome.FAILED)
+    html = presentation_html(record_presentation(record))
+    assert re.findall(r'<pre class="ia-value( ia-json)?">', html) == [" ia-json", ""]
