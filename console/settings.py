@@ -23,7 +23,7 @@ class Settings(BaseSettings):
     database_url: str = ""
     """SQLAlchemy URL; by default `console.db` in the data directory."""
     host: str = "127.0.0.1"
-    port: int = 8501
+    port: int = Field(default=8501, ge=1, le=65_535)
     public_url: str | None = None
     """The address that people type where it is not the machine's own, such as https://console.example."""
     language: str | None = None

@@ -35,7 +35,7 @@ def demo(
     fresh: Annotated[bool, typer.Option("--fresh", help="Run the agents anew; what is there already is kept.")] = False,
     browser: Annotated[bool, typer.Option(help="Open the inbox in a browser.")] = True,
     host: Annotated[str | None, typer.Option(help="Where to listen.")] = None,
-    port: Annotated[int | None, typer.Option(help="The port.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port.", min=1, max=65_535)] = None,
     public_url: PublicUrl = None,
     as_json: Json = False,
 ) -> None:

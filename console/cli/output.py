@@ -45,7 +45,8 @@ def refusal(failure: BaseException) -> tuple[str, int] | None:
     match failure:
         case ValidationError(title=Settings.__name__):
             name = "_".join(["INFERACT", *(str(part).upper() for part in failure.errors()[0]["loc"])])
-            return f"The setting {name} cannot be used: {failure.errors()[0]['msg']}.", 2
+            why = str(failure.errors()[0]["msg"]).removeprefix("Value error, ").rstrip(".")
+            return f"The setting {name} cannot be used: {why}.", 2
         case ArgumentError() | NoSuchModuleError():
             return "INFERACT_DATABASE_URL names no known kind of database; use sqlite:///FILE or postgresql://...", 2
         case ModuleNotFoundError(name="psycopg" | "psycopg2"):

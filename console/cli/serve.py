@@ -23,7 +23,7 @@ _PRINTED_DAYS = 1
 
 def serve_console(
     host: Annotated[str | None, typer.Option(help="Where to listen.")] = None,
-    port: Annotated[int | None, typer.Option(help="The port.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port.", min=1, max=65_535)] = None,
     public_url: PublicUrl = None,
     invite: Annotated[str | None, typer.Option(help="Print a link that opens the console for that person.")] = None,
     role: Annotated[str | None, typer.Option(help="With --invite: reviewer, researcher, admin, by commas.")] = None,

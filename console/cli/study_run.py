@@ -132,7 +132,8 @@ def simulate_participants(
     if as_json:
         emit_json(asdict(tally))
         return
-    say(f"{tally.participants} participants finished {tally.conditions} conditions with {tally.decisions} decisions.")
+    done = f"participants {tally.participants}, conditions {tally.conditions}, decisions {tally.decisions}"
+    say(f"Finished: {done}, those on items of known answer among them.")
     say(f"See: inferact study results {name}, or write: inferact study report {name} --out {name}-report")
 
 

@@ -155,15 +155,16 @@ def _aftermath(
     told: bool,
 ) -> Aftermath:
     body = from_json(session.get_one(tables.TrajectoryBody, record.id).body)
-    bare = Aftermath(
-        row,
-        instruction,
-        item.trial,
-        checkpoint_at(body, item.step, CheckpointKind(item.kind)).action,
-        words_to_agent(row),
-    )
+    action = checkpoint_at(body, item.step, CheckpointKind(item.kind)).action
+    # Where a person's action ran, the agent's own stands beside it.
+    replaced = next((step.extra.get("instead_of") for step in body.steps[item.step : item.step + 1]), None)
+    bare = Aftermath(row, instruction, item.trial, str(replaced or action), words_to_agent(row))
     following = _following(session, record)
     state = _state(session, run, row, following)
+    if not state and following is None and replaced and row.decision == DecisionKind.EDIT:
+        solved = told and record.outcome == Outcome.SUCCEEDED
+        went_on = _("The agent went on with your action.")
+        return replace(bare, state=_("The agent went on with your action and solved the task.") if solved else went_on)
     if state or following is None:
         return replace(bare, state=state or _not_yet(run, row, item))
     if not told:

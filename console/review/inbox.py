@@ -199,9 +199,9 @@ def has_answered(session: Session, reviewer: str) -> bool:
     return session.exec(select(decision.id).where(decision.reviewer == reviewer).limit(1)).first() is not None
 
 
-def has_items(session: Session, run: tables.Run) -> bool:
-    """Whether anything of the run was ever in the queue."""
-    return session.exec(select(tables.Item.id).where(tables.Item.run_id == run.id).limit(1)).first() is not None
+def item_statuses(session: Session, run: tables.Run) -> set[str]:
+    """How what was ever in the run's queue stands; empty where nothing was."""
+    return set(session.exec(select(tables.Item.status).where(tables.Item.run_id == run.id).distinct()))
 
 
 def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:

@@ -215,6 +215,8 @@ class Candidates:
     @property
     def share(self) -> str:
         """Which part of the log was looked at, in words."""
+        if self.seen == self.total == 1:
+            return "The one trajectory was looked at."
         if self.seen == self.total:
             return f"All {self.total:,} trajectories were looked at."
         return f"{self.seen:,} of {self.total:,} trajectories were looked at, spread over the log."

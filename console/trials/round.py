@@ -69,10 +69,14 @@ class Advance:
 
     def in_words(self, at_ms: int) -> str:
         """What was done, and what waits at `at_ms` (ms since 1970) until it can no longer be taken back."""
-        parts = [f"{self.delivered} decisions delivered", f"{self.revealed} tasks got their next trial"]
-        parts += [f"{self.carried_over} solved ones were carried over"] if self.carried_over else []
+        delivered = "1 decision" if self.delivered == 1 else f"{self.delivered} decisions"
+        revealed = "1 task got its" if self.revealed == 1 else f"{self.revealed} tasks got their"
+        parts = [f"{delivered} delivered", f"{revealed} next trial"]
+        carried = "1 solved one was" if self.carried_over == 1 else f"{self.carried_over} solved ones were"
+        parts += [f"{carried} carried over"] if self.carried_over else []
         parts += [f"{self.unknown} trials ended because nobody knows whether their action ran"] if self.unknown else []
-        sentences = [f"{', '.join(parts)}, {self.queued} new items wait."]
+        waits = "1 new item waits" if self.queued == 1 else f"{self.queued} new items wait"
+        sentences = [f"{', '.join(parts)}, {waits}."]
         if self.due_ms is not None:
             sentences.append(_undo_window(self.undoable, self.due_ms, at_ms))
         if self.nothing_recorded:

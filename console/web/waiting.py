@@ -14,7 +14,7 @@ from console.web.widgets.markup import plain
 from console.web.widgets.messages import show_empty_state
 from console.web.widgets.status import age
 from storage import tables
-from storage.tables import RunKind
+from storage.tables import ItemStatus, RunKind
 
 REVIEW, RUNS = "console/web/pages/review.py", "console/web/pages/runs.py"
 _ONLY = {"escalated": gettext_noop("Passed on"), "mine": gettext_noop("Mine")}
@@ -118,7 +118,10 @@ def _why(session: Session, run: tables.Run, waiting: WaitingList, undecided: int
         return _("What is left is being reviewed by others; it comes back here if they put it down.")
     if may_judge:
         return _("Have it judged on Runs: what a detector flags comes here.")
-    if inbox.has_items(session, run):
+    found = inbox.item_statuses(session, run)
+    if found & {ItemStatus.EXPIRED, ItemStatus.CANCELLED}:
+        return _("What has no review waits no more: its time ran out or it was withdrawn.")
+    if found:
         return _("Everything that was to be reviewed has its review. What comes next shows here by itself.")
     return _("Nothing was to be reviewed so far. What is flagged or asked about shows here by itself.")
 

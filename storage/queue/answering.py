@@ -65,10 +65,7 @@ def revise(
 
 
 def undo(db: Transaction, *, item_id: int, reviewer: str, now_ms: int, lease_ms: int) -> Claim:
-    """Takes one's undelivered decision back, its words as a draft, and the claim up again at no unit.
-
-    Raises AlreadyDelivered.
-    """
+    """Takes one's undelivered decision back as a draft, and the claim up again at no unit; raises AlreadyDelivered."""
     item, status, _ = locked_item(db, item_id)
     slot = own_slot(db, item_id, reviewer)
     if slot is None or slot.status != SlotStatus.DECIDED:

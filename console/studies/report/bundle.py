@@ -122,8 +122,8 @@ def _readme(design: Design, frames: Frames, stamp: ReportStamp) -> str:
     ]
     mark = f"Fingerprint of the plan as it was registered (SHA-256): {stamp.fingerprint}" if stamp.fingerprint else ""
     apart = (
-        "plan.md shows the allocation as it is stored now; people who withdrew since have changed it, and with it the "
-        "fingerprint that stands there."
+        "plan.md shows the allocation as it is stored now; people who withdrew since, or simulated reviewers who took "
+        "places of people, have changed it, and with it the fingerprint that stands there."
         if stamp.fingerprint and stamp.plan and stamp.fingerprint not in stamp.plan
         else ""
     )

@@ -27,10 +27,25 @@ def refused(capsys, monkeypatch):
     return run
 
 
-def test_a_setting_of_the_wrong_kind_is_named(refused):
-    code, err = refused("run", "list", PORT="soon")
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"PORT": "soon"}, "INFERACT_PORT"),
+        ({"PORT": 99_999}, "INFERACT_PORT cannot be used: Input should be less than or equal to 65535."),
+        ({"LANGUAGE": "fr"}, "INFERACT_LANGUAGE cannot be used: no catalogue of that language; choose one of en, de."),
+    ],
+)
+def test_a_setting_of_the_wrong_kind_is_named(refused, settings, why):
+    code, err = refused("run", "list", **settings)
     assert code == 2
-    assert "INFERACT_PORT" in err
+    assert why in err
+
+
+@pytest.mark.parametrize("command", ["serve", "demo"])
+def test_a_port_that_no_machine_has_is_refused(refused, command):
+    code, err = refused(command, "--port", 99_999)
+    assert code == 2
+    assert "65535" in err
 
 
 def test_a_database_of_an_unknown_kind_is_refused(refused):

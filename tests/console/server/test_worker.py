@@ -76,7 +76,7 @@ def trials_of(run_name):
 def test_one_round_advances_a_run_whose_decisions_are_due(replay, answered, capsys):
     answered(replay)
     assert run_command(["worker", "--once"]) == 0
-    assert "again: 1 decisions delivered, 1 tasks got their next trial" in capsys.readouterr().out
+    assert "again: 1 decision delivered, 1 task got its next trial" in capsys.readouterr().out
     assert trials_of(replay) == [0, 1]
 
 
@@ -89,7 +89,7 @@ def test_the_line_of_a_round_names_what_can_still_be_taken_back(tmp_path, answer
     answered("slow")
     assert run_command(["worker", "--once"]) == 0
     line = capsys.readouterr().out
-    assert line.startswith("slow: 1 decisions delivered")
+    assert line.startswith("slow: 1 decision delivered")
     assert "1 decision can still be taken back; it is delivered from " in line
 
 
@@ -120,7 +120,7 @@ def test_a_run_that_another_process_works_on_is_left_alone(answered, capsys, cap
         assert run_command(["worker", "--once"]) == 0
     assert "being worked on by another process" in caplog.text
     assert run_command(["worker", "--once"]) == 0
-    assert "shop: 1 decisions delivered" in capsys.readouterr().out
+    assert "shop: 1 decision delivered" in capsys.readouterr().out
 
 
 def test_an_item_whose_agent_went_away_expires(capsys):
@@ -139,7 +139,7 @@ def test_an_item_whose_agent_went_away_expires(capsys):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_works_until_it_is_told_to_stop(replay, answered, worker, number):
     answered(replay)
-    assert "again: 1 decisions delivered" in worker.stdout.readline()
+    assert "again: 1 decision delivered" in worker.stdout.readline()
     worker.send_signal(number)
     said, _ = worker.communicate(timeout=15)
     assert worker.returncode == 0

@@ -87,3 +87,15 @@ def test_nothing_is_credited_to_words_that_no_retry_read(told, kind, said):
     (one,) = told.tell()[1].values()
     assert one.after is None
     assert said in one.state
+
+
+@pytest.mark.parametrize(("blind", "more"), [(False, " and solved the task."), (True, ".")])
+def test_after_an_edit_the_agent_went_on_instead_of_trying_again(start_run, answer, blind, more):
+    cast = players(sends_wrong_until_told)
+    start_run(cast, n=2, blind=blind, trials=2)
+    answer(lambda text, _: {"decision": "edit", "edited_action": "send 1"} if "1" in text else "reject")
+    engine.advance("run", actor_and_environments=cast)
+    with reading() as session:
+        found = aftermath.aftermaths(session, runs.get(session, "run"), "ann", unblinded=False, limit=10)
+    (edited,) = [one for one in found if one.decision.decision == "edit"]
+    assert (edited.action, edited.state) == ("send wrong", f"The agent went on with your action{more}")

@@ -22,6 +22,11 @@ def test_what_can_still_be_taken_back_is_said_with_its_time(undoable, due_ms, se
     assert re.fullmatch(f"0 decisions delivered, 0 tasks got their next trial, 0 new items wait. {sentence}", said)
 
 
+def test_one_of_each_is_said_as_one():
+    said = Advance(delivered=1, revealed=1, carried_over=1, queued=1).in_words(0)
+    assert said == "1 decision delivered, 1 task got its next trial, 1 solved one was carried over, 1 new item waits."
+
+
 def test_the_json_names_the_time_in_utc():
     document = Advance(undoable=1, due_ms=1_500).as_dict()
     assert (document["undoable"], document["due_at"]) == (1, "1970-01-01T00:00:01.500Z")

@@ -115,7 +115,9 @@ def test_an_empty_list_says_why_and_what_to_do(open_page, words, kettles, tmp_pa
     with reading() as session:
         waiting = waiting_list(session, runs.get(session, "kettles"), "Ada")
     review_queue().cancel(item_ids=[row.item.id for row in [*waiting.offered, *waiting.unread]], now_ms=now_ms())
-    assert "Everything that was to be reviewed has its review." in words(open_page("inbox", run="kettles"))
+    said = words(open_page("inbox", run="kettles"))
+    assert "What has no review waits no more: its time ran out or it was withdrawn." in said
+    assert "has its review" not in said
 
 
 def test_an_address_that_names_no_item_says_so(open_page, words, kettles):
