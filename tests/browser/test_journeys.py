@@ -165,6 +165,7 @@ def survives(page, settled, happens):
     assert page.get_by_role("textbox", name="Words to the agent").input_value() == words
 
 
+@pytest.mark.at_length
 def test_a_server_restarted_under_an_open_page_decides_nothing_unseen(filled, serve, open_page, settled):
     filled(budget="9")
     port = free_port()

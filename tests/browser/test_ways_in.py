@@ -34,7 +34,7 @@ def test_the_whole_journey_without_a_mouse(filled, serve, open_page, settled):
     page.keyboard.press("Escape")
     page.get_by_role("dialog").wait_for(state="detached")
     settled(page)
-    tab_to(page, "Words to the agent")
+    tab_to(page, "Words to the agent, kept with the record")
     page.keyboard.type("axs: too dear")
     page.keyboard.press("Escape")
     assert shown_item(page) == first
