@@ -42,7 +42,7 @@ def demo(
     """Let agents shop, answer and tidy up offline, then review what they were stopped at."""
     site = site_of(host, port, public_url)
     if not no_serve:
-        serve.refuse_taken_port(site.host, site.port)
+        serve.refuse_to_serve(site.host, site.port)
     name, known = _name(fresh)
     _fill(name, known)
     with reading() as session:

@@ -127,7 +127,7 @@ _WHY = {
 
 
 _HEADLINES = {
-    NoClaimReason.EMPTY: gettext_noop("All done here"),
+    NoClaimReason.EMPTY: gettext_noop("Nothing waits here"),
     NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget is spent"),
 }
 

@@ -56,8 +56,14 @@ def arguments(host: str, port: int) -> list[str]:
     return ["run", str(app_file()), *(f"--{name}={_text(value)}" for name, value in settings.items())]
 
 
-def refuse_taken_port(host: str, port: int) -> None:
-    """Raises Refused where something listens on the port already."""
+def refuse_to_serve(host: str, port: int) -> None:
+    """Raises Refused where something listens on the port already, BadInput for settings that cannot be used."""
+    # Neither is needed by the commands that only ask for an address.
+    from console.server import webhooks
+    from console.server.sign_in import organisation
+
+    webhooks.receiver()
+    organisation.provider()
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -79,17 +85,12 @@ def api_address(site: Site) -> str:
 
 
 def serve(site: Site) -> None:
-    """Runs the console and its HTTP API in this process until it is stopped; raises BadInput for bad settings."""
+    """Runs the console and its HTTP API in this process until it is stopped."""
     # These take half a second, which only this command should pay.
     import uvicorn
     from streamlit import config as streamlit_config
     from streamlit.web import bootstrap
 
-    from console.server import webhooks
-    from console.server.sign_in import organisation
-
-    webhooks.receiver()
-    organisation.provider()
     # What lies in the working or the home directory is somebody else's; the name is private, so a test holds it.
     streamlit_config.get_config_files = lambda file_name: []
     bootstrap.load_config_options(options(site))

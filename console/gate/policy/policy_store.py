@@ -24,7 +24,7 @@ from storage.tables import RunKind
 
 EVERYWHERE = "*"
 """Stands where a run's name stands, for the policy of every run that has none of its own."""
-BY_PATTERNS = "the agent's patterns"
+BY_PATTERNS = "the gate's patterns"
 """The author of a policy that nobody wrote: a run's first gate brought patterns alone."""
 
 BY_NOBODY = "the console's default"

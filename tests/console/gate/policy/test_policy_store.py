@@ -56,7 +56,7 @@ def test_a_run_begins_with_its_patterns_where_no_policy_is_there(url, shop):
         policy_store.begin(session, run, 5, ["pay*"])
         policy_store.begin(session, run, 6, ["other*"])
         (begun,) = policy_store.versions(session, run)
-        assert (begun.author, begun.version, begun.created_ms) == ("the agent's patterns", 1, 5)
+        assert (begun.author, begun.version, begun.created_ms) == ("the gate's patterns", 1, 5)
         assert policy_store.rule_on(begun, CheckFacts("pay[1]")).then is Then.JUDGE
         assert policy_store.rule_on(begun, CheckFacts("look[1]")).then is Then.ASK
 
