@@ -41,6 +41,12 @@ def test_a_setting_of_the_wrong_kind_is_named(refused, settings, why):
     assert why in err
 
 
+def test_what_cannot_be_served_is_refused_before_an_address_is_printed(refused):
+    code, err = refused("serve", WEBHOOK_URL="foo")
+    assert code == 2
+    assert "INFERACT_WEBHOOK_URL" in err
+
+
 @pytest.mark.parametrize("command", ["serve", "demo"])
 def test_a_port_that_no_machine_has_is_refused(refused, command):
     code, err = refused(command, "--port", 99_999)
