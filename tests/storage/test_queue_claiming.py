@@ -171,7 +171,7 @@ def test_a_cap_can_be_raised_but_not_put_under_what_is_used(desk):
         desk.open_budget(**AT, cap=1)
     budget_id = desk.open_budget(**AT, cap=2)
     assert claim(desk, "cem").reason is NoClaimReason.BUDGET_SPENT
-    assert desk.open_budget(**AT, cap=None) == budget_id
+    assert desk.open_budget(**AT, cap=None) == budget_id > 0
     assert desk.budget(**AT).left is None
     assert claim(desk, "cem").item_id == 3
 

@@ -345,6 +345,7 @@ def test_waiting_agent_shows_that_it_lives(make_gate, stored):
     assert waiting.look() is None
     (after,) = stored(tables.Ask)
     assert after.heartbeat_ms > before.heartbeat_ms
+    assert after.beats
 
 
 def test_decision_about_another_action_runs_nothing(make_gate, person, url):
