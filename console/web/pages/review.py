@@ -1,5 +1,7 @@
 """Review: one item, from what was asked to the decision; the next one comes by itself."""
 
+import time
+
 import streamlit as st
 
 from console.auth.identity import Role
@@ -104,7 +106,8 @@ else:
     heading, action = _(view.presentation.heading), view.presentation.action[:200]
     said = f"{_('Next item.')} {view.presentation.task[:300]} {heading}: {action}"
     decision_bar.bar(claim, run, view.draft, said=said)
+# What nobody waits for comes last, once the browser has drawn the item: told together, both would take longer.
+time.sleep(0.03)
 draw_further_steps()
-# What nobody waits for comes last.
 item_address.name_in_address(claim.item_id)
 watch_arrivals(_("Review"), run.id, None, redraws=False)
