@@ -37,7 +37,7 @@ DECIDE = numbered(
     sql.DECIDE,
     *("item_id", "slot_id", "reviewer", "annotator_kind", "decision", "label", "feedback_type", "feedback_text"),
     *("edited_action", "action_digest", "submit_key", "budget_cap", "budget_used", "claimed_ms", "now_ms"),
-    *("deliverable_ms", "door", "seen_digest"),
+    *("deliverable_ms", "door", "seen_digest", "reason_codes"),
 )
 STAND = numbered(sql.STAND, "item_id")
 DROP_DRAFT = numbered(sql.DROP_DRAFT, "item_id", "reviewer")
@@ -82,7 +82,7 @@ class Floor:
         run(ANSWERED, (slot_id, now_ms))
         cap, used = run(BUDGET_OF_SLOT, (slot_id,)).fetchall()[0]
         answer = ("human", "reject", "misaligned", "nl", "ask for the size", None, "digest", submit_key)
-        row = (item_id, slot_id, reviewer, *answer, cap, used, claimed_ms, now_ms, now_ms + 5_000, "browser", None)
+        row = (item_id, slot_id, reviewer, *answer, cap, used, claimed_ms, now_ms, now_ms + 5_000, "browser", None, "")
         run(DECIDE, row).fetchall()
         run(RECORD, (budget_id, item_id, slot_id, reviewer, "settle", "reject", 0, now_ms))
         run(STAND, (item_id,))
