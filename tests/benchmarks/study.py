@@ -58,7 +58,7 @@ def walk(address: str, code: str, words: str, others: tuple[str, ...]) -> Walk:
     """One participant from the link to the completion code, their tab closed once in the middle."""
     from playwright.sync_api import sync_playwright
 
-    from tests.browser.studying import ITEM, is_over, item_id, leave_by_enter, shown, take_a_step, title
+    from tests.browser.studying import ITEM, come_in, is_over, item_id, shown, take_a_step
 
     done = Walk()
     with sync_playwright() as playwright:
@@ -66,11 +66,7 @@ def walk(address: str, code: str, words: str, others: tuple[str, ...]) -> Walk:
         context = playwright.chromium.launch(executable_path=path, args=QUIET).new_context()
         page = context.new_page()
         page.set_default_timeout(120_000)
-        page.goto(f"{address}/participate?join={code}")
-        page.locator(".ia-stage-head h1").first.wait_for()
-        settled(page)
-        if title(page) == "You are invited to a study":
-            leave_by_enter(page, settled)
+        come_in(page, settled, address, None, f"{address}/participate?join={code}")
         while not is_over(stage := shown(page, settled)):
             if stage != "item":
                 hide_a_canary()
@@ -78,7 +74,7 @@ def walk(address: str, code: str, words: str, others: tuple[str, ...]) -> Walk:
             if stage == "item" and done.answers == 3 and "closed" not in done.stages:
                 page = close_and_come_back(context, page, address, done)
                 done.stages.append("closed")
-            key = "a" if page.locator(ITEM).count() and item_id(page) % 4 == 0 else "x"
+            key = "a" if page.locator(ITEM).count() and int(item_id(page), 16) % 4 == 0 else "x"
             done.stages.append(take_a_step(page, settled, words, key))
             done.answers += stage == "item"
         look(page, done, others)

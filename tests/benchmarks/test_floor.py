@@ -22,6 +22,16 @@ def test_it_claims_and_answers_as_the_queue_does(url, stock, answer):  # noqa: F
     with reading(url) as session:
         by_floor, by_queue = session.exec(select(tables.Decision).order_by(tables.Decision.id)).all()
         slots = session.exec(select(tables.Slot).order_by(tables.Slot.id)).all()
-    own = {"id", "item_id", "slot_id", "submit_key", "claimed_ms", "decided_ms", "deliverable_ms", "budget_used", "door"}
+    own = {
+        "id",
+        "item_id",
+        "slot_id",
+        "submit_key",
+        "claimed_ms",
+        "decided_ms",
+        "deliverable_ms",
+        "budget_used",
+        "door",
+    }
     assert by_floor.model_dump(exclude=own) == by_queue.model_dump(exclude=own)
     assert slots[0].status == slots[1].status == "decided"
