@@ -126,7 +126,7 @@ def over_http(data: Path, rounds: int) -> dict[str, float]:
     with serving(data) as server:
         with writing() as session:
             policy_store.save(session, None, "default: judge\nrules: [{tool: look, then: allow}]", "bench", now_ms())
-        # What a detector itself takes is no part of it, so the one that takes nothing judges.
+        # The agent's detector takes nothing; the console's own `rules`, which judge beside it, are part of it.
         Gate("open", "random", ["pay*"], threshold=1.0).open()
 
         def asked(action: str) -> None:
