@@ -16,6 +16,7 @@ def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, s
     page.reload()
     page.get_by_text("the filter hides 6").wait_for()
     until(page, "() => document.querySelector('input[aria-label=Find]')?.value === 'number 4,'")
+    settled(page)
     find, box = page.get_by_role("textbox", name="Find"), page.get_by_role("checkbox", name="Show the filters (1 on)")
     assert (find.is_visible(), box.is_visible()) == (True, False)
     page.set_viewport_size({"width": 390, "height": 844})
@@ -27,7 +28,9 @@ def test_an_address_opens_its_item_for_those_who_may(filled, serve, open_page, s
     row = page.locator(".ia-waiting a")
     assert row.count() == 1
     wanted = int(row.get_attribute("data-item"))
+    settled(page)
     row.focus()
+    assert row.evaluate("row => row.matches(':focus')")
     page.keyboard.press("Enter")
     page.locator(".ia-task", has_text="number 4,").wait_for()
     assert shown_item(page) == wanted
