@@ -79,7 +79,7 @@ def _results(page, settled):
     choose(page, "Success")
     page.get_by_text("mean ± SD over 2").first.wait_for(timeout=60_000)
     page.locator(".js-plotly-plot .main-svg").first.wait_for()
-    assert page.get_by_role("region", name="Success").get_by_text("shown").is_visible()
+    page.get_by_role("region", name="Success").get_by_text("shown").first.wait_for()
     with page.expect_download() as waiting:
         page.get_by_test_id("stDownloadButton").get_by_role("button", name="Table (CSV)").first.click()
     rows = list(csv.DictReader(io.StringIO(waiting.value.path().read_text())))
