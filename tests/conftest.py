@@ -16,6 +16,8 @@ from sqlalchemy import Engine, event
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.util import LRUCache
 
+from storage.engine import close
+from storage.migrations import migrate
 from tests.at_home import at_home
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -67,6 +69,15 @@ def data_dir(tmp_path):
     """An empty data directory; every INFERACT_ setting of the developer's own shell is put aside."""
     with at_home(tmp_path / "data") as folder:
         yield folder
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory):
+    """The file of a database in which nothing has happened."""
+    path = tmp_path_factory.mktemp("empty") / "console.db"
+    migrate(f"sqlite:///{path}")
+    close(f"sqlite:///{path}")
+    return path
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ def serve_console(
 ) -> None:
     """Start the console; print a link for the first admin, or for whom you invite."""
     site = site_of(host, port, public_url)
+    serve.refuse_to_serve(site.host, site.port)
     start(site, _first_link(site, invite, role))
 
 
@@ -42,7 +43,6 @@ def site_of(host: str | None, port: int | None, public_url: str | None) -> Site:
 def start(site: Site, link: str | None) -> None:
     """Says where everything is and serves until it is stopped."""
     url = database_url()
-    serve.refuse_to_serve(site.host, site.port)
     agents = serve.api_address(site)
     typer.echo(f"Database    {shown(url)}\nConsole     {site.base}/")
     typer.echo(f"Your link   {link} (opens once)" if link else "Links       inferact person invite NAME")
@@ -63,7 +63,6 @@ def link_for(site: Site, name: str | None, roles: frozenset[Role] | None) -> str
 
 
 def _first_link(site: Site, invite: str | None, role: str | None) -> str | None:
-    serve.refuse_to_serve(site.host, site.port)
     if invite is not None:
         return link_for(site, invite, roles_of(role) if role else None)
     with reading() as session:

@@ -7,21 +7,10 @@ import pytest
 
 from console.detection import batch
 from console.runs import ingest
-from storage.engine import close
-from storage.migrations import migrate
 from tests.logs import purchase, stuck, write_log
 
 HERE = Path(__file__).parent
 ON_A_DATABASE = {"auth", "cli", "detection", "gate", "review", "runs", "studies", "trials", "web"}
-
-
-@pytest.fixture(scope="session")
-def empty_database(tmp_path_factory):
-    """The file of a database in which nothing has happened."""
-    path = tmp_path_factory.mktemp("empty") / "console.db"
-    migrate(f"sqlite:///{path}")
-    close(f"sqlite:///{path}")
-    return path
 
 
 @pytest.fixture(autouse=True)

@@ -7,19 +7,9 @@ from sqlmodel import Session
 
 from storage import tables
 from storage.engine import close, writing
-from storage.migrations import migrate
 from storage.queue import HALTED, NewItem, Queue
 
 RUN, TRIAL = 1, 0
-
-
-@pytest.fixture(scope="session")
-def empty_database(tmp_path_factory):
-    """The file of a database in which nothing has happened."""
-    path = tmp_path_factory.mktemp("empty") / "console.db"
-    migrate(f"sqlite:///{path}")
-    close(f"sqlite:///{path}")
-    return path
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ class CheckSent(_Sent):
     )
     critical: list[str] = Field(
         default_factory=list,
-        description="At most 200 globs over actions, tool names, name.argument=value: what these match is judged.",
+        description="Up to 200 globs over actions, tool names, name.argument=value: a match is judged at least.",
     )
     threshold: float | None = Field(
         default=None, ge=0, le=1, description="Flag above this score, where it is stricter than the run's."

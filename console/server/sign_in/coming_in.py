@@ -26,10 +26,7 @@ from storage import tables
 PAGES = "inbox|review|answers|ratings|trajectories|runs|detectors|studies|export|people|help"
 """The pages of the console that a link may lead to after the sign-in, as a pattern."""
 
-_PARAMETERS = (
-    "run|item|id|trial|find|only|detector|environment|search|place|outcomes|labels|page|archived"
-    "|study|section|part|new|judge|adjudicate|chapter"
-)
+_PARAMETER = re.compile("[a-z]{1,20}")
 _LONGEST_LINK = 1_000
 _WAITS_S = 3_600
 
@@ -47,14 +44,14 @@ def let_in(
 
 
 def own_link(address: str) -> str:
-    """The address as a path of a page of ours with the parameters that it knows; empty where it leads elsewhere."""
+    """The address as a path of a page of ours with its parameters; empty where it leads elsewhere."""
     if len(address) > _LONGEST_LINK or not (address.isascii() and address.isprintable()):
         return ""
     path, _, query = address.partition("?")
     if not re.fullmatch(f"/({PAGES})/?", path):
         return ""
-    known = [one for one in parse_qsl(query) if re.fullmatch(_PARAMETERS, one[0]) and one[1].isprintable()]
-    return f"/{path.strip('/')}?{urlencode(known)}".removesuffix("?")
+    kept = [(name, value) for name, value in parse_qsl(query) if _PARAMETER.fullmatch(name) and value.isprintable()]
+    return f"/{path.strip('/')}?{urlencode(kept)}".removesuffix("?")
 
 
 def keep_link(request: Request, response: Response, site: Site) -> None:

@@ -184,14 +184,15 @@ function markWords(state) {
 
 // From when on a key acts: what is pressed before is dropped, and nobody could see that.
 function markReady(state) {
+  const keys = Object.values(state.data.page)
   const mark = () => {
     const left = DWELL_MS - (performance.now() - state.shownAt)
-    if (left <= 0 && Object.values(state.data.page).some(bound)) document.body.dataset.iaKeys = state.data.item
+    if (left <= 0 && keys.some(bound)) document.body.dataset.iaKeys = state.data.item
     else state.waking = setTimeout(mark, Math.max(left, 50))
   }
   delete document.body.dataset.iaKeys
   clearTimeout(state.waking)
-  if (state.data.enabled) mark()
+  if (state.data.enabled && keys.length) mark()
 }
 
 // The buttons of a new item come a moment after this component has heard of it.

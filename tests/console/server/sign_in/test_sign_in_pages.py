@@ -67,8 +67,8 @@ OURS = {
     "/inbox": "/inbox",
     "/review/?run=kettles&item=7": "/review?run=kettles&item=7",
     "/trajectories?run=a+b&id=3&search=%D7%A7%D7%95%D7%9E": "/trajectories?run=a+b&id=3&search=%D7%A7%D7%95%D7%9E",
-    "/inbox?only=mine&only=escalated&evil=1": "/inbox?only=mine&only=escalated",
-    "/review?welcome=1&me=secret": "/review",
+    "/inbox?only=mine&only=escalated&__e=1": "/inbox?only=mine&only=escalated",
+    "/review?run=demo&welcome=1": "/review?run=demo&welcome=1",
     "/review?run=https://evil.example": "/review?run=https%3A%2F%2Fevil.example",
     "/review?run=a%0D%0ASet-Cookie:x&item=7": "/review?item=7",
 }
