@@ -58,7 +58,7 @@ class RunSpec:
 
 
 def stored_run(session: Session, spec: RunSpec) -> tables.Run | None:
-    """The run of that name, whose stored settings stand; None where there is none, Refused for another kind."""
+    """The run of that name, whose stored settings stand, or None; raises Refused for one of another kind."""
     run = store.found_run(session, spec.name)
     if run is None:
         return None
