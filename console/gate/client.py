@@ -160,9 +160,9 @@ class Gate:
         Such an agent chooses the run's name itself, so where it makes the run everything asks a person.
         """
         # No look of its own at the run: the check's looks for it, and makes it where there is none.
-        self._spec = replace(self._spec, judged=(), is_agents=asker.agent_id is not None)
+        spec = replace(self._spec, judged=(), is_agents=asker.agent_id is not None)
         request = self._request(task, steps, action, waiting)
-        return submit(replace(self._options(waiting), asker=asker, opens=True, beats=False), request)
+        return submit(replace(self._options(waiting), run=spec, asker=asker, opens=True, beats=False), request)
 
     def _asked(self, request: CheckRequest, waiting: Waiting, *, begins: bool) -> GateDecision | Wait:
         self.open()
