@@ -78,14 +78,28 @@ def list_runs(
 def status(run: Name, as_json: Json = False) -> None:
     """Show how each trial of a run stands: outcomes, flagged, inspections used and left."""
     with reading() as session:
-        document = runs.status(session, runs.get(session, run))
+        found = runs.get(session, run)
+        document = runs.status(session, found)
+        nothing = runs.nothing_queued(found, document)
     if as_json:
         emit_json(document)
         return
-    rows = [{**row, **{f"budget_{key}": value for key, value in row["budget"].items()}} for row in document["trials"]]
-    columns = ("trial", "tasks", "succeeded", "failed", "halted", "paused", "rejected", "flagged", "budget_cap")
+    trials = document["trials"]
+    by_outcome = [runs.outcome_columns(row, trials) for row in trials]
+    rows = [
+        {
+            **row,
+            "trajectories": row["tasks"],
+            **told,
+            **{f"budget_{key}": value for key, value in row["budget"].items()},
+        }
+        for row, told in zip(trials, by_outcome, strict=True)
+    ]
+    columns = ("trial", "trajectories", *by_outcome[0], "flagged", "budget_cap") if rows else ()
     live = ("success_held", "success_paper") if rows and "success_held" in rows[0] else ()
     show_table(rows, (*columns, "budget_used", "budget_left", *live), empty=f"Run {run} has no trajectories yet.")
+    if rows and nothing:
+        say(nothing)
 
 
 @app.command("start", epilog="Example: inferact run start --env webshop --tasks 40 --name shop --budget 50%")
@@ -135,8 +149,10 @@ def start_run(
         start.start(name, task_counts(env, tasks), task_options=_FINE if fine_errors else None, **fields)
         problems = play(name, engine.resume, concurrency=concurrency).problems
     with reading() as session:
-        document = runs.status(session, runs.get(session, name))
-    emit(document, as_json, f"Started {name}. Review it: inferact serve. Then: inferact run next {name}")
+        started = runs.get(session, name)
+        document = runs.status(session, started)
+    onward = runs.nothing_queued(started, document) or f"Review it: inferact serve. Then: inferact run next {name}"
+    emit(document, as_json, f"Started {name}. {onward}")
     if problems:
         raise Refused(f"{' '.join(problems)} When that is mended: inferact run resume {name}")
 

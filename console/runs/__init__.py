@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -135,6 +135,12 @@ def status(session: Session, run: tables.Run) -> dict[str, Any]:
         counts |= {"flagged": flagged.get(trial, 0), **counted.get(trial, {})}
         trials.append({**counts, "budget": spent.get(trial, _NO_BUDGET)})
     return {"run": run.name, "trials": trials}
+
+
+def nothing_queued(run: tables.Run, status: Mapping[str, Any]) -> str:
+    """A sentence on the run's status where it was judged and nothing came into its queue; empty elsewhere."""
+    queued = any(trial["flagged"] or trial["halted"] for trial in status["trials"])
+    return "" if queued or run.detector is None else "Nothing is flagged so far, so there is nothing to inspect."
 
 
 def successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
@@ -326,6 +332,18 @@ def iso(ms: int | None) -> str | None:
 
 
 _COUNTED = tuple(str(word) for word in Outcome)
+
+
+_USUAL = ("succeeded", "failed", "halted", "paused", "rejected")
+
+
+def outcome_columns(trial: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """One of a status's trials by outcome, which adds up to its tasks: the usual ones, and what any of them has.
+
+    Those that ended without telling success are `without outcome`.
+    """
+    rare = [name for name in _COUNTED if name not in _USUAL and any(one[name] for one in trials)]
+    return {"without outcome" if name == Outcome.FINISHED else name: trial[name] for name in (*_USUAL, *rare)}
 
 
 _NO_BUDGET = {"cap": None, "used": 0, "left": None}

@@ -42,6 +42,8 @@ show_overview(run.name)
 
 st.header("How each trial stands", anchor=False)
 st.dataframe(forms.status_rows(status), key=f"status-{run.id}", hide_index=True, placeholder="–")
+if nothing := runs.nothing_queued(run, status):
+    st.caption(nothing)
 if run.reviews_per_item > 1:
     st.page_link(
         "console/web/pages/studies.py", label="Settle where reviewers disagree", query_params={"adjudicate": run.name}

@@ -141,9 +141,6 @@ def _set_patterns(run_name: str, wanted: list[str]) -> None:
     st.rerun()
 
 
-_COLUMNS = ("trial", "tasks", "succeeded", "failed", "halted", "paused", "rejected", "flagged")
-
-
 def reasons_form(run: tables.Run) -> None:
     """The reasons that reviewers choose from, one a line, each with a digit of its own."""
     environments = run.environment.split(",")
@@ -172,8 +169,8 @@ def status_rows(status: dict[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for trial in status["trials"]:
         budget = trial["budget"]
-        row = {name: trial[name] for name in _COLUMNS}
-        row |= {"inspected": budget["used"], "of": budget["cap"], "left": budget["left"]}
+        row = {"trial": trial["trial"], "trajectories": trial["tasks"]} | runs.outcome_columns(trial, status["trials"])
+        row |= {"flagged": trial["flagged"], "inspected": budget["used"], "of": budget["cap"], "left": budget["left"]}
         if "success_held" in trial:
             row |= {"solved, held back": trial["success_held"], "solved, as in the paper": trial["success_paper"]}
         rows.append(row)
