@@ -77,10 +77,7 @@ def list_runs(
 @app.command("status", epilog="Example: inferact run status hotpot --json")
 def status(run: Name, as_json: Json = False) -> None:
     """Show how each trial of a run stands: outcomes, flagged, inspections used and left."""
-    with reading() as session:
-        found = runs.get(session, run)
-        document = runs.status(session, found)
-        nothing = runs.nothing_queued(found, document)
+    document, nothing = _status(run)
     if as_json:
         emit_json(document)
         return
@@ -148,10 +145,8 @@ def start_run(
         fields |= {"actor_name": actor or "scripted", "detector_name": detector, "trials": trials, "plan": plan}
         start.start(name, task_counts(env, tasks), task_options=_FINE if fine_errors else None, **fields)
         problems = play(name, engine.resume, concurrency=concurrency).problems
-    with reading() as session:
-        started = runs.get(session, name)
-        document = runs.status(session, started)
-    onward = runs.nothing_queued(started, document) or f"Review it: inferact serve. Then: inferact run next {name}"
+    document, nothing = _status(name)
+    onward = nothing or f"Review it: inferact serve. Then: inferact run next {name}"
     emit(document, as_json, f"Started {name}. {onward}")
     if problems:
         raise Refused(f"{' '.join(problems)} When that is mended: inferact run resume {name}")
@@ -278,6 +273,14 @@ def delete(
 
 
 _FINE = {"errors": "fine"}
+
+
+def _status(name: str) -> tuple[dict[str, Any], str]:
+    """(the run's status, a sentence where nothing came into its queue)."""
+    with reading() as session:
+        run = runs.get(session, name)
+        document = runs.status(session, run)
+    return document, runs.nothing_queued(run, document)
 
 
 def _refuse_what_does_not_go_together(actor: str | None, source: str | None, env: str | None, plan: str | None) -> None:
