@@ -55,11 +55,12 @@ def list_items(
     with reading() as session:
         wanted = [runs.get(session, run)] if run else runs.every(session)
         rows = [{"run": one.name, **row} for one in wanted for row in inbox.listing(session, one)]
+        nothing = runs.nothing_queued(session, wanted[0]) if run else ""
     if as_json:
         emit_json(rows)
         return
     columns = ("run", "item_id", "trial", "kind", "status", "score", "detector", "claimed_by")
-    show_table(rows, columns, empty="The queue is empty. Fill it: inferact detect RUN --method rules")
+    show_table(rows, columns, empty=nothing or "The queue is empty. Fill it: inferact detect RUN --method rules")
 
 
 @app.command("claim", epilog="Example: inferact review claim --run hotpot --reviewer ada")

@@ -81,20 +81,10 @@ def status(run: Name, as_json: Json = False) -> None:
     if as_json:
         emit_json(document)
         return
-    trials = document["trials"]
-    by_outcome = [runs.outcome_columns(row, trials) for row in trials]
-    rows = [
-        {
-            **row,
-            "trajectories": row["tasks"],
-            **told,
-            **{f"budget_{key}": value for key, value in row["budget"].items()},
-        }
-        for row, told in zip(trials, by_outcome, strict=True)
-    ]
-    columns = ("trial", "trajectories", *by_outcome[0], "flagged", "budget_cap") if rows else ()
-    live = ("success_held", "success_paper") if rows and "success_held" in rows[0] else ()
-    show_table(rows, (*columns, "budget_used", "budget_left", *live), empty=f"Run {run} has no trajectories yet.")
+    rows = [counts | {f"budget {key}": trial["budget"][key] for key in ("cap", "used", "left")}
+            | {key: trial[key] for key in ("success_held", "success_paper") if key in trial}
+            for trial, counts in zip(document["trials"], runs.trial_counts(document), strict=True)]  # fmt: skip
+    show_table(rows, tuple(*rows[:1]), empty=f"Run {run} has no trajectories yet.")
     if rows and nothing:
         say(nothing)
 
@@ -176,7 +166,7 @@ def release_undecided(
 ) -> None:
     """For experiments: let undecided actions run in the embedded environments, as the paper's numbers assume."""
     done = play(run, release.release, trial=trial)
-    emit({"run": run, **done.as_dict()}, as_json, f"{done.released} undecided actions were released.")
+    emit({"run": run, **done.as_dict()}, as_json, f"Undecided actions released: {done.released}.")
 
 
 @app.command("critical", epilog='Example: inferact run critical support --add "refund_*" --add "*.amount=*"')
@@ -221,7 +211,7 @@ def budget(
 ) -> None:
     """Set the inspection budget of every trial of a run; it cannot go below what is spent."""
     wanted = ingest.set_budget(run, cap)
-    emit({"run": run, "cap": wanted}, as_json, f"Every trial of {run} has {wanted} inspections.")
+    emit({"run": run, "cap": wanted}, as_json, runs.budget_sentence(run, wanted))
 
 
 @app.command("rename", epilog="Example: inferact run rename shop shop-pilot")
@@ -279,8 +269,7 @@ def _status(name: str) -> tuple[dict[str, Any], str]:
     """(the run's status, a sentence where nothing came into its queue)."""
     with reading() as session:
         run = runs.get(session, name)
-        document = runs.status(session, run)
-    return document, runs.nothing_queued(run, document)
+        return runs.status(session, run), runs.nothing_queued(session, run)
 
 
 def _refuse_what_does_not_go_together(actor: str | None, source: str | None, env: str | None, plan: str | None) -> None:

@@ -248,19 +248,14 @@ def enqueue(run: tables.Run) -> int:
         wanted = runs.cap(session, run)
         items = [*_flagged_items(session, run), *_halted_items(session, run)]
         withdrawn = _no_longer_flagged(session, run, items)
-        trials = {item.trial for item in items} | _recorded_trials(session, run)
+        trials = {item.trial for item in items}
+        if run.kind != RunKind.LIVE:  # The engine opens those of live runs.
+            of_run = select(tables.Trajectory.trial).where(tables.Trajectory.run_id == run.id)
+            trials |= set(session.exec(of_run.distinct()))
     if withdrawn:
         queue.cancel(item_ids=withdrawn, now_ms=now_ms())
     runs.open_budgets(queue, _id(run), sorted(trials), wanted)
     return queue.put(items)
-
-
-def _recorded_trials(session: Session, run: tables.Run) -> set[int]:
-    """The trials of a log, whose budgets stand even where nothing is flagged; those of a live run are the engine's."""
-    if run.kind == RunKind.LIVE:
-        return set()
-    trial = tables.Trajectory.trial
-    return set(session.exec(select(trial).where(tables.Trajectory.run_id == run.id).distinct()))
 
 
 def _flagged_items(session: Session, run: tables.Run) -> Iterator[NewItem]:

@@ -42,10 +42,7 @@ _UNITS = select(func.sum(_budget.cap), func.sum(_budget.used)).where(_budget.run
 
 
 def my_reviews(session: Session, run: tables.Run, reviewer: str) -> tuple[int, float | None]:
-    """(number of this reviewer's reviews in the run, mean seconds from claim to answer; None below half a second).
-
-    Passing an item on is no review.
-    """
+    """(number of this reviewer's reviews in the run, passing on is none; mean seconds, None below half a second)."""
     count, mean = session.exec(_MINE, params={"run": run.id, "reviewer": reviewer}).one()
     return count, float(mean) / 1_000 if mean and mean >= 500 else None
 

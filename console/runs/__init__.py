@@ -137,10 +137,14 @@ def status(session: Session, run: tables.Run) -> dict[str, Any]:
     return {"run": run.name, "trials": trials}
 
 
-def nothing_queued(run: tables.Run, status: Mapping[str, Any]) -> str:
-    """A sentence on the run's status where it was judged and nothing came into its queue; empty elsewhere."""
-    queued = any(trial["flagged"] or trial["halted"] for trial in status["trials"])
-    return "" if queued or run.detector is None else "Nothing is flagged so far, so there is nothing to inspect."
+def nothing_queued(session: Session, run: tables.Run) -> str:
+    """Why nothing ever came into a run's queue, as a sentence; empty where something did, or nobody judged it."""
+    item = tables.Item
+    if run.detector is None or session.exec(select(item.id).where(item.run_id == run.id).limit(1)).first() is not None:
+        return ""
+    if run.feedback_mode == "none":
+        return f"Nothing of this run is inspected: its feedback is none. Go on with: inferact run next {run.name}"
+    return "Nothing is flagged so far, so there is nothing to inspect."
 
 
 def successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
@@ -279,6 +283,12 @@ def set_budget(session: Session, run: tables.Run, wanted: str | None, now_ms: in
     audit_log.record(session, run, "budget set", now_ms, before=before, after=_budget_in_words(run))
 
 
+def budget_sentence(run_name: str, cap: int | None) -> str:
+    """What a run's budget comes to, as a sentence."""
+    units = "no cap" if cap is None else f"{cap} inspection{'s' * (cap != 1)}"
+    return f"Every trial of {run_name} has {units}."
+
+
 def _budget_in_words(run: tables.Run) -> str:
     if run.budget_percent is not None:
         return f"{run.budget_percent:g}%"
@@ -337,13 +347,16 @@ _COUNTED = tuple(str(word) for word in Outcome)
 _USUAL = ("succeeded", "failed", "halted", "paused", "rejected")
 
 
-def outcome_columns(trial: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """One of a status's trials by outcome, which adds up to its tasks: the usual ones, and what any of them has.
+def trial_counts(status: Mapping[str, Any]) -> list[dict[str, int]]:
+    """The trials of a status as rows of a table: trajectories, by outcome, which adds up to them, and flagged.
 
-    Those that ended without telling success are `without outcome`.
+    Outcomes that are rare have a column where there are any; one that tells no success is `without outcome`.
     """
-    rare = [name for name in _COUNTED if name not in _USUAL and any(one[name] for one in trials)]
-    return {"without outcome" if name == Outcome.FINISHED else name: trial[name] for name in (*_USUAL, *rare)}
+    trials = status["trials"]
+    rare = [name for name in _COUNTED if name not in _USUAL and any(trial[name] for trial in trials)]
+    shown = {"tasks": "trajectories", "finished": "without outcome"}
+    names = ("trial", "tasks", *_USUAL, *rare, "flagged")
+    return [{shown.get(name, name): trial[name] for name in names} for trial in trials]
 
 
 _NO_BUDGET = {"cap": None, "used": 0, "left": None}

@@ -22,6 +22,7 @@ with reading() as session:
     listed = runs.every(session, archived=bool(st.session_state.get("archived")))
     summaries = [runs.summary(session, one) for one in listed]
     status = runs.status(session, run) if run else None
+    nothing = runs.nothing_queued(session, run) if run else ""
     patterns = runs.patterns(run) if run else []
     candidates = runs.candidates(session, run, limit=300) if run else runs.Candidates([], 0, 0)
     end = runs.dead_end(session, run) if run and not candidates.critical else None
@@ -42,7 +43,7 @@ show_overview(run.name)
 
 st.header("How each trial stands", anchor=False)
 st.dataframe(forms.status_rows(status), key=f"status-{run.id}", hide_index=True, placeholder="–")
-if nothing := runs.nothing_queued(run, status):
+if nothing:
     st.caption(nothing)
 if run.reviews_per_item > 1:
     st.page_link(

@@ -88,7 +88,7 @@ def budget_form(run: tables.Run) -> None:
 
 def _set_budget(run_name: str, wanted: str) -> None:
     cap = ingest.set_budget(run_name, wanted or None)
-    flash((True, f"Every trial of {run_name} has {'no cap' if cap is None else f'{cap} inspections'}."))
+    flash((True, runs.budget_sentence(run_name, cap)))
     st.rerun()
 
 
@@ -167,10 +167,9 @@ def _set_reasons(run_name: str, wanted: list[str]) -> None:
 def status_rows(status: dict[str, Any]) -> list[dict[str, Any]]:
     """The trials of a run as flat rows, their columns in plain words."""
     rows = []
-    for trial in status["trials"]:
+    for trial, row in zip(status["trials"], runs.trial_counts(status), strict=True):
         budget = trial["budget"]
-        row = {"trial": trial["trial"], "trajectories": trial["tasks"]} | runs.outcome_columns(trial, status["trials"])
-        row |= {"flagged": trial["flagged"], "inspected": budget["used"], "of": budget["cap"], "left": budget["left"]}
+        row |= {"inspected": budget["used"], "of": budget["cap"], "left": budget["left"]}
         if "success_held" in trial:
             row |= {"solved, held back": trial["success_held"], "solved, as in the paper": trial["success_paper"]}
         rows.append(row)

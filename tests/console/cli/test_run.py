@@ -136,6 +136,7 @@ def test_a_status_adds_up_and_says_what_a_budget_comes_to_where_nothing_is_flagg
     started = ["--actor", "replay", "--from", "log", "--name", "again", "--budget", "50%"]
     nothing = "Nothing is flagged so far, so there is nothing to inspect.\n"
     assert inferact("run", "start", *started, "--threshold", "0.99")[1] == f"Started again. {nothing}"
+    assert inferact("review", "list", "--run", "again")[1] == nothing
     header, row, said = inferact("run", "status", "again")[1].splitlines()
     names = ["trial", "trajectories", "succeeded", "failed", "halted", "paused", "rejected", "without outcome",
              "flagged", "budget cap", "budget used", "budget left"]  # fmt: skip
