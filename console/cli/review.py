@@ -55,7 +55,7 @@ def list_items(
     with reading() as session:
         wanted = [runs.get(session, run)] if run else runs.every(session)
         rows = [{"run": one.name, **row} for one in wanted for row in inbox.listing(session, one)]
-        nothing = runs.nothing_queued(session, wanted[0]) if run else ""
+        nothing = inbox.nothing_queued(session, wanted[0]) if run else ""
     if as_json:
         emit_json(rows)
         return

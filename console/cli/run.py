@@ -13,6 +13,7 @@ from console.cli.output import Json, by_default, emit, emit_json, progress, say,
 from console.database import database_url, now_ms, reading, writing
 from console.environments import playable
 from console.errors import BadInput, Refused
+from console.review import inbox
 from console.runs import housekeeping, ingest
 from console.trials import engine, release, replay, start
 from console.trials.round import Advance
@@ -269,7 +270,7 @@ def _status(name: str) -> tuple[dict[str, Any], str]:
     """(the run's status, a sentence where nothing came into its queue)."""
     with reading() as session:
         run = runs.get(session, name)
-        return runs.status(session, run), runs.nothing_queued(session, run)
+        return runs.status(session, run), inbox.nothing_queued(session, run)
 
 
 def _refuse_what_does_not_go_together(actor: str | None, source: str | None, env: str | None, plan: str | None) -> None:

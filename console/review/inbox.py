@@ -205,6 +205,16 @@ def item_statuses(session: Session, run: tables.Run) -> set[str]:
     return set(session.exec(select(tables.Item.status).where(tables.Item.run_id == run.id).distinct()))
 
 
+def nothing_queued(session: Session, run: tables.Run) -> str:
+    """Why nothing ever came into a run's queue, as a sentence; empty where something did, or nobody judged it."""
+    item = tables.Item
+    if run.detector is None or session.exec(select(item.id).where(item.run_id == run.id).limit(1)).first() is not None:
+        return ""
+    if run.feedback_mode == "none":
+        return f"Nothing of this run is inspected: its feedback is none. Go on with: inferact run next {run.name}"
+    return "Nothing is flagged so far, so there is nothing to inspect."
+
+
 def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:
     """(how many items wait for anybody, when the oldest came, in ms since 1970)."""
     count, oldest = session.exec(_WAITING, params={"run": run.id}).one()

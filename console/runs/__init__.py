@@ -137,16 +137,6 @@ def status(session: Session, run: tables.Run) -> dict[str, Any]:
     return {"run": run.name, "trials": trials}
 
 
-def nothing_queued(session: Session, run: tables.Run) -> str:
-    """Why nothing ever came into a run's queue, as a sentence; empty where something did, or nobody judged it."""
-    item = tables.Item
-    if run.detector is None or session.exec(select(item.id).where(item.run_id == run.id).limit(1)).first() is not None:
-        return ""
-    if run.feedback_mode == "none":
-        return f"Nothing of this run is inspected: its feedback is none. Go on with: inferact run next {run.name}"
-    return "Nothing is flagged so far, so there is nothing to inspect."
-
-
 def successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | None]]:
     """The two counts of success, with undecided actions held back and with them released as the paper assumes.
 

@@ -4,6 +4,7 @@ import streamlit as st
 
 from console import runs
 from console.database import reading
+from console.review import inbox
 from console.web.flash import show_messages
 from console.web.run_picker import chosen_run, run_picker
 from console.web.runs import forms, keeping, new_run
@@ -22,7 +23,7 @@ with reading() as session:
     listed = runs.every(session, archived=bool(st.session_state.get("archived")))
     summaries = [runs.summary(session, one) for one in listed]
     status = runs.status(session, run) if run else None
-    nothing = runs.nothing_queued(session, run) if run else ""
+    nothing = inbox.nothing_queued(session, run) if run else ""
     patterns = runs.patterns(run) if run else []
     candidates = runs.candidates(session, run, limit=300) if run else runs.Candidates([], 0, 0)
     end = runs.dead_end(session, run) if run and not candidates.critical else None
