@@ -23,6 +23,7 @@ from console.runs import audit_log
 from console.trials import answer_rating
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim
+from storage.tables import RunKind
 
 app = typer.Typer(
     help="Work through the review queue without a browser.",
@@ -273,9 +274,12 @@ def simulate_reviewer(
     if as_json:
         emit_json(as_dict(tally))
         return
+    with reading() as session:
+        goes_on = runs.get(session, run).kind in (RunKind.LIVE, RunKind.REPLAY)
+    then = f"run next {run}" if goes_on else f"export decisions --run {run} --out {run}-decisions.csv"
     say(
         f"{reviewer} inspected {tally.inspected} of {tally.waiting} waiting items: {tally.approved} approved, "
         f"{tally.rejected} rejected, {tally.responded} halted ones answered; {tally.left} were beyond the budget. "
         f"{f'A model was asked {tally.requests} times. ' if tally.requests else ''}"
-        f"Then: inferact run next {run}"
+        f"Then: inferact {then}"
     )

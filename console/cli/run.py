@@ -82,9 +82,7 @@ def status(run: Name, as_json: Json = False) -> None:
     if as_json:
         emit_json(document)
         return
-    rows = [counts | {f"budget {key}": trial["budget"][key] for key in ("cap", "used", "left")}
-            | {key: trial[key] for key in ("success_held", "success_paper") if key in trial}
-            for trial, counts in zip(document["trials"], runs.trial_counts(document), strict=True)]  # fmt: skip
+    rows = runs.status_rows(document)
     show_table(rows, tuple(*rows[:1]), empty=f"Run {run} has no trajectories yet.")
     if rows and nothing:
         say(nothing)
@@ -212,7 +210,7 @@ def budget(
 ) -> None:
     """Set the inspection budget of every trial of a run; it cannot go below what is spent."""
     wanted = ingest.set_budget(run, cap)
-    emit({"run": run, "cap": wanted}, as_json, runs.budget_sentence(run, wanted))
+    emit({"run": run, "cap": wanted}, as_json, ingest.budget_sentence(run, wanted))
 
 
 @app.command("rename", epilog="Example: inferact run rename shop shop-pilot")

@@ -273,12 +273,6 @@ def set_budget(session: Session, run: tables.Run, wanted: str | None, now_ms: in
     audit_log.record(session, run, "budget set", now_ms, before=before, after=_budget_in_words(run))
 
 
-def budget_sentence(run_name: str, cap: int | None) -> str:
-    """What a run's budget comes to, as a sentence."""
-    units = "no cap" if cap is None else f"{cap} inspection{'s' * (cap != 1)}"
-    return f"Every trial of {run_name} has {units}."
-
-
 def _budget_in_words(run: tables.Run) -> str:
     if run.budget_percent is not None:
         return f"{run.budget_percent:g}%"
@@ -337,18 +331,26 @@ _COUNTED = tuple(str(word) for word in Outcome)
 _USUAL = ("succeeded", "failed", "halted", "paused", "rejected")
 
 
-def trial_counts(status: Mapping[str, Any]) -> list[dict[str, int]]:
-    """The trials of a status as rows of a table: trajectories, by outcome, which adds up to them, and flagged.
+def status_rows(status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The trials of a status as rows of a table: trajectories, which the outcomes add up to, flagged, budget, success.
 
     Outcomes that are rare have a column where there are any; one that tells no success is `without outcome`.
     """
     trials = status["trials"]
     rare = [name for name in _COUNTED if name not in _USUAL and any(trial[name] for trial in trials)]
-    shown = {"tasks": "trajectories", "finished": "without outcome"}
-    names = ("trial", "tasks", *_USUAL, *rare, "flagged")
-    return [{shown.get(name, name): trial[name] for name in names} for trial in trials]
+    names = ("trial", "tasks", *_USUAL, *rare, "flagged", "used", "cap", "left", "success_held", "success_paper")
+    rows = [trial["budget"] | trial for trial in trials]
+    return [{_HEADINGS.get(name, name): row[name] for name in names if name in row} for row in rows]
 
 
+_HEADINGS = {
+    "tasks": "trajectories",
+    "finished": "without outcome",
+    "used": "inspected",
+    "cap": "budget",
+    "success_held": "solved, held back",
+    "success_paper": "solved, as in the paper",
+}
 _NO_BUDGET = {"cap": None, "used": 0, "left": None}
 
 

@@ -47,12 +47,11 @@ class ReportStamp:
     @property
     def plan_apart(self) -> str:
         """Why the plan of today has another fingerprint, as a sentence; empty where it has the same."""
-        if not (self.fingerprint and self.plan) or self.fingerprint in self.plan:
-            return ""
-        return (
+        said = (
             "plan.md shows the allocation as it is stored now; people who withdrew since, or simulated reviewers who "
             "took places of people, have changed it, and with it the fingerprint that stands there."
         )
+        return said if self.plan and self.fingerprint not in self.plan else ""
 
 
 @dataclass(frozen=True, slots=True)

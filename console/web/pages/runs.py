@@ -43,7 +43,7 @@ forms.dead_end_notice(run, end)
 show_overview(run.name)
 
 st.header("How each trial stands", anchor=False)
-st.dataframe(forms.status_rows(status), key=f"status-{run.id}", hide_index=True, placeholder="–")
+st.dataframe(runs.status_rows(status), key=f"status-{run.id}", hide_index=True, placeholder="–")
 if nothing:
     st.caption(nothing)
 if run.reviews_per_item > 1:

@@ -137,11 +137,16 @@ def test_a_status_adds_up_and_says_what_a_budget_comes_to_where_nothing_is_flagg
     nothing = "Nothing is flagged so far, so there is nothing to inspect.\n"
     assert inferact("run", "start", *started, "--threshold", "0.99")[1] == f"Started again. {nothing}"
     assert inferact("review", "list", "--run", "again")[1] == nothing
+    assert inferact("detect", "log", "--method", "rules", "--threshold", "0.99")[1].endswith(f"\n{nothing}")
+    done = "0 were beyond the budget. Then: inferact export decisions --run log --out log-decisions.csv\n"
+    assert inferact("review", "simulate", "--run", "log")[1].endswith(done)
+    refusal = "no next trial to run. Replay it first: inferact run start --actor replay --from log --name log-replay\n"
+    assert inferact("run", "next", "log")[2].endswith(refusal)
     header, row, said = inferact("run", "status", "again")[1].splitlines()
     names = ["trial", "trajectories", "succeeded", "failed", "halted", "paused", "rejected", "without outcome",
-             "flagged", "budget cap", "budget used", "budget left"]  # fmt: skip
+             "flagged", "inspected", "budget", "left"]  # fmt: skip
     assert (re.split(r"  +", header.strip()), said + "\n") == (names, nothing)
-    assert [int(cell) for cell in row.split()] == [0, 3, 0, 1, 0, 0, 0, 2, 0, 2, 0, 2]
+    assert [int(cell) for cell in row.split()] == [0, 3, 0, 1, 0, 0, 0, 2, 0, 0, 2, 2]
 
 
 def test_resume_is_for_live_runs(inferact, tmp_path):
