@@ -13,6 +13,7 @@ from console.cli.output import Json, by_default, emit, emit_json, progress, say,
 from console.database import database_url, now_ms, reading, writing
 from console.environments import playable
 from console.errors import BadInput, Refused
+from console.language import counted
 from console.runs import housekeeping, ingest
 from console.trials import engine, release, replay, start
 from console.trials.round import Advance
@@ -165,7 +166,7 @@ def release_undecided(
 ) -> None:
     """For experiments: let undecided actions run in the embedded environments, as the paper's numbers assume."""
     done = play(run, release.release, trial=trial)
-    emit({"run": run, **done.as_dict()}, as_json, f"{done.released} undecided actions were released.")
+    emit({"run": run, **done.as_dict()}, as_json, f"Released {counted(done.released, 'undecided action')}.")
 
 
 @app.command("critical", epilog='Example: inferact run critical support --add "refund_*" --add "*.amount=*"')
@@ -210,7 +211,11 @@ def budget(
 ) -> None:
     """Set the inspection budget of every trial of a run; it cannot go below what is spent."""
     wanted = ingest.set_budget(run, cap)
-    emit({"run": run, "cap": wanted}, as_json, f"Every trial of {run} has {wanted} inspections.")
+    emit(
+        {"run": run, "cap": wanted},
+        as_json,
+        f"Every trial of {run} has {'no cap' if wanted is None else counted(wanted, 'inspection')}.",
+    )
 
 
 @app.command("rename", epilog="Example: inferact run rename shop shop-pilot")

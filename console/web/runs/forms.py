@@ -12,6 +12,7 @@ from console.database import now_ms, writing
 from console.detection import batch
 from console.detection.detectors import DETECTORS
 from console.detection.estimate import asks_models, estimate
+from console.language import counted
 from console.review import reasons
 from console.runs import ingest
 from console.runs.options import run_options
@@ -88,7 +89,7 @@ def budget_form(run: tables.Run) -> None:
 
 def _set_budget(run_name: str, wanted: str) -> None:
     cap = ingest.set_budget(run_name, wanted or None)
-    flash((True, f"Every trial of {run_name} has {'no cap' if cap is None else f'{cap} inspections'}."))
+    flash((True, f"Every trial of {run_name} has {'no cap' if cap is None else counted(cap, 'inspection')}."))
     st.rerun()
 
 
