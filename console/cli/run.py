@@ -198,7 +198,9 @@ def critical(
         return
     if withdrawn:
         say(runs.withdrawn_sentence(withdrawn))
-    say("Critical: " + (", ".join(patterns) or "nothing yet"))
+    of_policy = changed.kind == RunKind.GATE
+    told = f"as its policy says: inferact policy show {run}" if of_policy else ", ".join(patterns) or "nothing yet"
+    say(f"Critical: {told}")
     show_table(candidates, ("pattern", "count", "why"), empty="No further candidates among the actions.")
     say(looked.share)
 
