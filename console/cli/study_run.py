@@ -185,7 +185,6 @@ def _change(change: Callable[[str], tables.Study], name: str, as_json: bool, end
 
 
 def _joining(study: tables.Study) -> str:
-    """The sentence on how people come in, as the design says it."""
     recruiting = lifecycle.design_of(study).recruiting
     if platform := recruiting.of_platform:
         return f"People come from {platform.title} by the link that the page Studies shows."
