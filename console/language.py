@@ -40,6 +40,12 @@ def digits(number: int) -> str:
     return f"{number:,}".replace(",", _(","))
 
 
+def counted(number: int, noun: str) -> str:
+    """The number with its noun in English, for pages and commands that are read in English alone."""
+    several = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else several}"
+
+
 def gettext_noop(message: str) -> str:
     """The text as it is, marked for the catalogue: `_` translates it where it is drawn."""
     return message

@@ -146,7 +146,7 @@ def met(tmp_path_factory):
         ("an importer", "imported", "log.seam (seam-log): 2 read, 2 imported"),
         ("an environment and an Actor", "played", "Started live."),
         ("a simulated reviewer and an order of inspection", "reviewed", "seam-reviewer inspected 1 of 1"),
-        ("an export format", "exported", "1 rows of decisions in decisions.seam."),
+        ("an export format", "exported", "1 row of decisions in decisions.seam."),
         ("a layout of another tool", "laid_out", "tasks in tasks.txt (Seam tasks)."),
         ("a prompt", "prompts", "seam/generic/judge"),
         ("a factor of user studies", "shown", "condition  seam factor"),

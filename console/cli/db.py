@@ -16,6 +16,7 @@ from console.cli.output import Json, by_default, emit, emit_json, say, show_tabl
 from console.database import database_url, now_ms, writing
 from console.detection.fitness import fitness_of
 from console.errors import Refused
+from console.language import counted
 from console.llm.capabilities import capabilities_of
 from console.runs import audit_log
 from console.settings import settings
@@ -50,7 +51,9 @@ def check_database(as_json: Json = False) -> None:
     document = {"database": shown(url), "problems": problems, "audit": {"events": events, "hash": chain}}
     emit(document, as_json, "\n".join(problems) or sound)
     if problems:
-        raise Refused(f"{len(problems)} problems in {shown(url)}; restore a backup: inferact db restore FILE")
+        raise Refused(
+            f"{counted(len(problems), 'problem')} in {shown(url)}; restore a backup: inferact db restore FILE"
+        )
 
 
 @app.command("backup", epilog="Example: inferact db backup console-friday.db")

@@ -10,6 +10,7 @@ import typer
 from console.cli.output import Json, emit
 from console.database import database_url, reading
 from console.errors import BadInput
+from console.language import counted
 from console.runs import export
 from console.studies.sessions import lifecycle
 
@@ -52,7 +53,7 @@ def export_file(
             "they hold."
         )
     rows = _of_study(study, out) if study is not None else _of_run(kind, run or "", out, pictures)
-    emit({"kind": kind, **of, "out": str(out), "rows": rows}, as_json, f"{rows} rows of {kind} in {out}.")
+    emit({"kind": kind, **of, "out": str(out), "rows": rows}, as_json, f"{counted(rows, 'row')} of {kind} in {out}.")
 
 
 def _for_another_tool(

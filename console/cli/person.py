@@ -48,7 +48,8 @@ def list_people(as_json: Json = False) -> None:
 def invite_person(
     name: Name,
     role: Annotated[
-        str | None, typer.Option(help="reviewer, researcher, admin, by commas; without it those they have.")
+        list[str] | None,
+        typer.Option(help="reviewer, researcher, admin, by commas or given again; without it those they have."),
     ] = None,
     host: Annotated[str | None, typer.Option(help="Where the console listens, as given to `serve`.")] = None,
     port: Annotated[int | None, typer.Option(help="Its port.")] = None,
@@ -56,11 +57,12 @@ def invite_person(
     as_json: Json = False,
 ) -> None:
     """Print a link that opens the console once, for this person alone; a disabled one may come in again by it."""
-    site, roles = site_of(host, port, public_url), roles_of(role) if role else None
+    site, asked = site_of(host, port, public_url), ",".join(role or []) or None
+    roles = roles_of(asked) if asked else None
     with writing() as session:
         token = invitations.invite(session, name, roles, "inferact person", now_ms())
         written = people.person_of(session, name).name
-        audit_log.record(session, None, "person invited", now_ms(), subject=written, after=role)
+        audit_log.record(session, None, "person invited", now_ms(), subject=written, after=asked)
     link = serve.invitation_link(site, token)
     emit(
         {"name": written, "link": link, "days": invitations.DAYS},

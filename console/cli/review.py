@@ -14,6 +14,7 @@ from console.auth.people import clean_name, known_reviewer, person_named, person
 from console.cli.output import Json, emit, emit_json, progress, say, show_table
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput, Unknown
+from console.language import counted
 from console.review import blinding, decisions, inbox, plain_text
 from console.review.edits import OtherTool
 from console.review.remedies import remedies, remedy_of
@@ -227,7 +228,11 @@ def answers(
 ) -> None:
     """Put the answers of a run up for judgement: approve is correct, reject incorrect, the words are the comment."""
     count = answer_rating.begin(name, source, annotators)
-    emit({"run": name, "answers": count}, as_json, f"{count} answers wait in {name}, each for {annotators} people.")
+    emit(
+        {"run": name, "answers": count},
+        as_json,
+        f"{name} holds {counted(count, 'answer')}, each for {counted(annotators, 'annotator')}.",
+    )
 
 
 @app.command("ratings", epilog="Example: inferact review ratings wiki-answers")
@@ -277,9 +282,9 @@ def simulate_reviewer(
     with reading() as session:
         goes_on = runs.get(session, run).kind in (RunKind.LIVE, RunKind.REPLAY)
     then = f"run next {run}" if goes_on else f"export decisions --run {run} --out {run}-decisions.csv"
+    asked = f"A model was asked {counted(tally.requests, 'time')}. " if tally.requests else ""
     say(
-        f"{reviewer} inspected {tally.inspected} of {tally.waiting} waiting items: {tally.approved} approved, "
-        f"{tally.rejected} rejected, {tally.responded} halted ones answered; {tally.left} were beyond the budget. "
-        f"{f'A model was asked {tally.requests} times. ' if tally.requests else ''}"
-        f"Then: inferact {then}"
+        f"{reviewer} inspected {tally.inspected} of {counted(tally.waiting, 'waiting item')}: "
+        f"{tally.approved} approved, {tally.rejected} rejected, {tally.responded} halted ones answered; "
+        f"{tally.left} were beyond the budget. {asked}Then: inferact {then}"
     )

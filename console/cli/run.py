@@ -13,6 +13,7 @@ from console.cli.output import Json, by_default, emit, emit_json, progress, say,
 from console.database import database_url, now_ms, reading, writing
 from console.environments import playable
 from console.errors import BadInput, Refused
+from console.language import counted
 from console.review import inbox
 from console.runs import housekeeping, ingest
 from console.trials import engine, release, replay, start
@@ -165,7 +166,7 @@ def release_undecided(
 ) -> None:
     """For experiments: let undecided actions run in the embedded environments, as the paper's numbers assume."""
     done = play(run, release.release, trial=trial)
-    emit({"run": run, **done.as_dict()}, as_json, f"Undecided actions released: {done.released}.")
+    emit({"run": run, **done.as_dict()}, as_json, f"Released {counted(done.released, 'undecided action')}.")
 
 
 @app.command("critical", epilog='Example: inferact run critical support --add "refund_*" --add "*.amount=*"')
@@ -197,7 +198,9 @@ def critical(
         return
     if withdrawn:
         say(runs.withdrawn_sentence(withdrawn))
-    say("Critical: " + (", ".join(patterns) or "nothing yet"))
+    of_policy = changed.kind == RunKind.GATE
+    told = f"as its policy says: inferact policy show {run}" if of_policy else ", ".join(patterns) or "nothing yet"
+    say(f"Critical: {told}")
     show_table(candidates, ("pattern", "count", "why"), empty="No further candidates among the actions.")
     say(looked.share)
 

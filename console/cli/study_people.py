@@ -10,6 +10,7 @@ import typer
 from console.cli.output import Json, emit_json, plain_rows, say, show_table
 from console.cli.serve import PublicUrl, site_of
 from console.database import reading
+from console.language import counted
 from console.runs.export import atomic_file
 from console.studies.design.yaml_file import text_of_file
 from console.studies.sessions import arrivals, lifecycle
@@ -57,6 +58,6 @@ def list_payments(
     if as_json:
         emit_json(plain_rows(frame))
     elif out is not None:
-        say(f"The payment list of {name} is in {out}: {len(frame)} people.")
+        say(f"The payment list of {name} is in {out}: {counted(len(frame), 'participant')}.")
     else:
         show_table(plain_rows(frame), COLUMNS, empty="Nobody has come yet.")

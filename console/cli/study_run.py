@@ -104,7 +104,7 @@ _SHOWN = (
 
 def open_study(name: Name, as_json: Json = False) -> None:
     """Open a study: people can join, and go on where it was paused."""
-    _change(lifecycle.open_study, name, as_json, "is open. People join with the code {code}.")
+    _change(lifecycle.open_study, name, as_json, "is open. {joining}")
 
 
 def pause(name: Name, as_json: Json = False) -> None:
@@ -182,4 +182,13 @@ def _change(change: Callable[[str], tables.Study], name: str, as_json: bool, end
     if as_json:
         emit_json({"study": study.name, "status": study.status, "join_code": study.join_code})
         return
-    say(f"{study.name} {ending.format(code=study.join_code, name=study.name)}")
+    say(f"{study.name} {ending.format(joining=_joining(study), name=study.name)}")
+
+
+def _joining(study: tables.Study) -> str:
+    recruiting = lifecycle.design_of(study).recruiting
+    if platform := recruiting.of_platform:
+        return f"People come from {platform.title} by the link that the page Studies shows."
+    if recruiting.by_invitation:
+        return f"People join by links of their own: inferact study invite {study.name} --count 12"
+    return f"People join with the code {study.join_code}."

@@ -15,6 +15,7 @@ from console import runs
 from console.cli.output import Json, by_default, emit, emit_json, progress, say, show_table
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
+from console.language import counted
 from console.review import plain_text
 from console.runs import housekeeping, ingest, text_index, trajectory_list
 from console.runs.importers import IMPORTERS
@@ -172,7 +173,7 @@ def undo(
     """Undo an import: delete what it brought, as long as nobody has reviewed any of it."""
     with writing() as session:
         run, gone = housekeeping.undo_import(session, import_id, now_ms())
-    emit({"run": run.name, "deleted": gone}, as_json, f"Deleted {gone} trajectories of {run.name}.")
+    emit({"run": run.name, "deleted": gone}, as_json, f"Deleted {counted(gone, 'trajectory')} of {run.name}.")
 
 
 def _files(paths: list[Path]) -> Iterator[Path]:

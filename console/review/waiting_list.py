@@ -64,8 +64,9 @@ class ListedItem:
 class WaitingList:
     """What waits for one reviewer and passes the filter: `offered` in order, then `unread`, which no budget reaches.
 
-    `matching` and `beyond` count all of both and of the second; `total` counts without the filter, and `answered`
-    what waits for others alone, since this reviewer has answered it.
+    `matching` and `beyond` count all of both and of the second; `total` counts without the filter, `answered`
+    what waits for others alone, since this reviewer has answered it, and `held` what waits for nobody else, since this
+    reviewer holds it.
     """
 
     offered: list[ListedItem]
@@ -74,6 +75,7 @@ class WaitingList:
     beyond: int
     total: int
     answered: int
+    held: int
 
     @property
     def hidden(self) -> int:
@@ -103,8 +105,9 @@ def waiting_list(
     total = sum(waiting for waiting, _ in everything.values()) if wanted.is_set else matching
     shown, out = offered[:most], unread[:MOST_UNREAD]
     found = _items(session, [*shown, *out])
-    answered = _answered(session, run, reviewer)
-    return WaitingList(found[: len(shown)], found[len(shown) :], matching, beyond, total, answered)
+    answered = _own(session, run, reviewer, SlotStatus.DECIDED, col(tables.Item.open_slots) > 0)
+    held = _own(session, run, reviewer, SlotStatus.CLAIMED, col(tables.Item.open_slots) == 0)
+    return WaitingList(found[: len(shown)], found[len(shown) :], matching, beyond, total, answered, held)
 
 
 def choices(session: Session, run: tables.Run) -> tuple[list[str], list[str]]:
@@ -122,11 +125,11 @@ def choices(session: Session, run: tables.Run) -> tuple[list[str], list[str]]:
     return sorted({one for one, _ in found if one}), sorted({one for _, one in found})
 
 
-def _answered(session: Session, run: tables.Run, reviewer: str) -> int:
+def _own(session: Session, run: tables.Run, reviewer: str, status: SlotStatus, still: ColumnElement[bool]) -> int:
     item, slot = tables.Item, tables.Slot
     statement = select(func.count()).select_from(slot).join(item, col(item.id) == slot.item_id)
-    own = (slot.reviewer == reviewer, slot.status == SlotStatus.DECIDED)
-    return session.exec(statement.where(*own, item.run_id == run.id, item.open_slots > 0)).one()
+    own = (slot.reviewer == reviewer, slot.status == status)
+    return session.exec(statement.where(*own, item.run_id == run.id, still)).one()
 
 
 def _walked(rows: list[Any], run: tables.Run) -> list[tuple[Any, int]]:

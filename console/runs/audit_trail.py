@@ -12,6 +12,7 @@ import orjson
 from sqlalchemy import select
 from sqlmodel import Session, col
 
+from console.language import counted
 from console.runs.export.formats import FORMATS, Column, ColumnKind
 from storage import tables
 
@@ -121,15 +122,19 @@ def _detail(one: AuditEntry, name: str) -> str:
     return _value(one.detail.get(name))
 
 
+def _number(one: AuditEntry, name: str, noun: str) -> str:
+    return counted(one.detail.get(name) or 0, noun)
+
+
 def _change(one: AuditEntry) -> str:
     if one.before == one.after:
-        return "as it was"
+        return "as before"
     return f"to {_value(one.after)}" if one.before is None else f"from {_value(one.before)} to {_value(one.after)}"
 
 
 def _withdrawn(one: AuditEntry) -> str:
     count = len(one.detail.get("withdrawn") or ())
-    return f"; {count} {'item' if count == 1 else 'items'} left the queue" if count else ""
+    return f"; {counted(count, 'item')} left the queue" if count else ""
 
 
 def _written(one: AuditEntry) -> str:
@@ -165,7 +170,7 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
         f"{one.who} set the policy of {one.run or 'every run'}, version {_value(one.after)}{_written(one)}"
     ),
     "judged": lambda one: (
-        f"{one.who} had {_value(one.detail.get('detectors'))} judge {one.run}; settings {_change(one)}"
+        f"{one.who} asked {_value(one.detail.get('detectors'))} to judge {one.run}; settings {_change(one)}"
     ),
     "detector recalibrated": lambda one: f"{one.who} recalibrated {_detail(one, 'detector')} on {one.run}",
     "run renamed": lambda one: f"{one.who} renamed the run {_value(one.before)} to {_value(one.after)}",
@@ -174,28 +179,28 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "run brought back": lambda one: f"{one.who} brought the run {one.run} back into the lists",
     "run deleted": lambda one: f"{one.who} deleted the run {one.subject} with {_counts(one.before)}",
     "import undone": lambda one: (
-        f"{one.who} undid the import of {one.subject} into {one.run}: {_detail(one, 'trajectories')} trajectories gone"
+        f"{one.who} undid the import of {one.subject} into {one.run}: {_number(one, 'trajectories', 'trajectory')} gone"
     ),
     "trajectories moved": lambda one: (
-        f"{one.who} moved {_detail(one, 'trajectories')} trajectories of {one.run} to {_detail(one, 'to')}"
+        f"{one.who} moved {_number(one, 'trajectories', 'trajectory')} of {one.run} to {_detail(one, 'to')}"
     ),
     "imported": lambda one: (
-        f"{one.who} imported {_detail(one, 'imported')} trajectories of {one.subject} into {one.run}"
+        f"{one.who} imported {_number(one, 'imported', 'trajectory')} of {one.subject} into {one.run}"
     ),
     "exported": lambda one: f"{one.who} exported the {one.subject}{f' of {one.run}' if one.run else ''}",
     "study exported": lambda one: (
         f"{one.who} exported {one.detail.get('what', 'the results')} of the study {one.subject}"
     ),
     "label settled": lambda one: f"{one.who} settled the label of {one.subject} {_change(one)}",
-    "next trial": lambda one: f"{one.who} began the next trial of {_detail(one, 'tasks')} tasks of {one.run}",
-    "released": lambda one: f"{one.who} let {_detail(one, 'trajectories')} undecided actions of {one.run} run",
-    "study invitations": lambda one: f"{one.who} made {one.after} links to the study {one.subject}",
+    "next trial": lambda one: f"{one.who} began the next trial of {_number(one, 'tasks', 'task')} of {one.run}",
+    "released": lambda one: f"{one.who} let {_number(one, 'trajectories', 'undecided action')} of {one.run} run",
+    "study invitations": lambda one: f"{one.who} made {counted(one.after or 0, 'link')} to the study {one.subject}",
     "study created": lambda one: f"{one.who} made the study {one.subject}",
     "study open": lambda one: f"{one.who} opened the study {one.subject}",
     "study paused": lambda one: f"{one.who} paused the study {one.subject}",
     "study closed": lambda one: f"{one.who} closed the study {one.subject}",
     "participant withdrew": lambda one: _withdrew(one),
-    "content erased": lambda one: f"The content of {_detail(one, 'events')} events was erased, as a consent asks",
+    "content erased": lambda one: f"The content of {_number(one, 'events', 'event')} was erased, as a consent asks",
     "signed in": lambda one: (
         f"{one.who} signed in" + (f" by {_detail(one, 'issuer')}" if "issuer" in one.detail else "")
     ),

@@ -17,6 +17,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.environments import environment
 from console.errors import BadInput, Unknown, UnreadableFile
+from console.language import counted
 from console.runs import audit_log, text_index
 from console.runs.imported_decisions import decided_steps, store_decisions
 from console.runs.importers import IMPORTERS, read_log
@@ -350,8 +351,7 @@ def set_budget(run_name: str, wanted: str | None) -> int | None:
 
 def budget_sentence(run_name: str, cap: int | None) -> str:
     """What a run's budget comes to, as a sentence."""
-    units = "no cap" if cap is None else f"{cap} inspection{'s' * (cap != 1)}"
-    return f"Every trial of {run_name} has {units}."
+    return f"Every trial of {run_name} has {'no cap' if cap is None else counted(cap, 'inspection')}."
 
 
 def sentences(report: FileReport) -> list[tuple[bool, str]]:
@@ -362,17 +362,12 @@ def sentences(report: FileReport) -> list[tuple[bool, str]]:
         f"{report.path} ({report.format}): {report.read} read, {report.imported} imported, "
         f"{report.duplicates} duplicate, {report.skipped} skipped"
     )
-    made = [_many(report.calls, "call"), _many(report.answers, "answer"), _many(report.pictures, "picture")]
-    became = f"  {_many(report.trajectories, 'trajectory')}: {', '.join(made)}"
+    made = [counted(report.calls, "call"), counted(report.answers, "answer"), counted(report.pictures, "picture")]
+    became = f"  {counted(report.trajectories, 'trajectory')}: {', '.join(made)}"
     lost = [(True, f"  {_counted(what, one)}") for what, one in report.left_out.items()]
-    decided = [(True, f"  {_many(report.decisions, 'decision')} made elsewhere")] if report.decisions else []
+    decided = [(True, f"  {counted(report.decisions, 'decision')} made elsewhere")] if report.decisions else []
     notes = [(True, f"  line {note['line']}: {note['reason']}") for note in report.notes]
     return [(True, said), (True, became), *decided, *lost, *notes]
-
-
-def _many(count: int, noun: str) -> str:
-    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{count:,} {noun if count == 1 else several}"
 
 
 def _counted(what: str, one: LeftOut) -> str:

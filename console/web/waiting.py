@@ -6,7 +6,7 @@ import streamlit as st
 
 from console.auth.identity import Identity, Role
 from console.database import Session, now_ms
-from console.language import _, digits, gettext_noop
+from console.language import _, digits, gettext_noop, ngettext
 from console.review import inbox
 from console.review.waiting_list import WaitingFilter, WaitingList
 from console.web.run_picker import choose_run
@@ -81,6 +81,8 @@ def headline_html(waiting: WaitingList, count: int, oldest_ms: int | None) -> st
     """How much waits and since when, what of it is not for this reviewer, and what the filter hides, as HTML."""
     words = _("{count} waiting, the oldest for {age}.") if oldest_ms else _("{count} waiting.")
     said = [plain(words).format(count=f"<b>{digits(count)}</b>", age=age(now_ms() - (oldest_ms or 0)))]
+    if waiting.held:
+        said.append(plain(_("{count} more in your hands.")).format(count=digits(waiting.held)))
     if waiting.answered:
         words = _("You have answered {count} of them or passed them on; another reviewer is to.")
         said.append(plain(words).format(count=digits(waiting.answered)))
@@ -107,8 +109,10 @@ def show_nothing(session: Session, run: tables.Run, who: Identity, waiting: Wait
             st.page_link(RUNS, label=_("Judge this run"), query_params={"run": run.name})
         busiest = inbox.busiest_run(session)
         if busiest is not None and busiest.id != run.id and (more := inbox.waits(session, busiest)[0]):
-            label = _("{count} wait in another run").format(count=digits(more))
-            st.button(label, key="elsewhere", type="primary", on_click=_go_to, args=(busiest.name,))
+            label = ngettext("{count} waits in another run", "{count} wait in another run", more)
+            st.button(
+                label.format(count=digits(more)), key="elsewhere", type="primary", on_click=_go_to, args=(busiest.name,)
+            )
 
 
 def _why(session: Session, run: tables.Run, waiting: WaitingList, undecided: int, may_judge: bool) -> str:

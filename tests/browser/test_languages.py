@@ -6,6 +6,8 @@ from tests.browser.screens import screenshot
 from tests.browser.walking import in_focus, press_until_next, ready, shown_item
 from tests.signing_in import invitation
 
+SIZE = "each => parseFloat(getComputedStyle(each).fontSize)"
+
 
 @pytest.fixture
 def german(chromium):
@@ -42,6 +44,10 @@ def test_pages_come_in_the_language_of_the_browser_and_stay_in_the_chosen_one(
     page.get_by_role("button", name="English").click()
     page.get_by_role("heading", name="Help", exact=True).wait_for()
     settled(page)
+    page.get_by_role("radio", name="Researcher").or_(page.get_by_role("button", name="Researcher")).first.click()
+    page.get_by_role("heading", name="Presets").wait_for()
+    sizes = [page.locator(f".st-key-ia-handbook {level}").first.evaluate(SIZE) for level in ("h2", "h3", "p")]
+    assert sizes == sorted(sizes, reverse=True)
     page.goto(f"{address}/review")
     shown_item(page)
     settled(page)

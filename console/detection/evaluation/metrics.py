@@ -67,8 +67,11 @@ def tune(session: Session, run: tables.Run, method: str, dev_size: int, seed: in
     Raises Refused where the run has too few labelled trajectories for both.
     """
     scores = labelled(session, run)
-    if method not in scores:
-        raise BadInput(f"{method} has not judged any labelled trajectory of {run.name}; run inferact detect first.")
+    if method not in scores or not scores[method].n:
+        raise BadInput(
+            f"{method} has not judged any labelled trajectory of {run.name}. Judge it: inferact detect {run.name} "
+            f"--method {method}; where that is done, its log does not say which ones were right."
+        )
     whole = scores[method]
     if dev_size < 1 or dev_size >= whole.n:
         raise Refused(

@@ -9,6 +9,7 @@ import pandas as pd
 
 from console.analysis.statistics.contrasts import ContrastFit, adjusted, contrasts, equivalence
 from console.analysis.statistics.estimates import Estimate
+from console.language import counted
 from console.studies.analysis.format import p_value, signed
 from console.studies.analysis.frames import REVIEWERS, Frames, groups, own, table
 from console.studies.analysis.parts import read_analysis
@@ -116,7 +117,7 @@ def _answer(row: Mapping[Hashable, Any], tests: int) -> str:
     if pd.isna(row["low"]):
         told = "" if pd.isna(row["estimate"]) else f" What was seen is {signed(row['estimate'])}."
         return f"{asked} It cannot be told. {row['note']}{told}"
-    people = f"{row['n']} participants"
+    people = counted(row["n"], "participant" if row["annotator_kind"] == PEOPLE else "simulated participant")
     family = "" if tests == 1 else f", corrected over {tests} tests {p_value(row['p_adjusted'])}"
     figures = (
         f"{signed(row['estimate'])} ({signed(row['low'])} to {signed(row['high'])}; p {_p(row['p'])}{family}; {people})"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from console.language import counted
 from console.studies.analysis.frames import REVIEWERS, Frames, excluded, groups, own, table
 from console.studies.design import Design
 from console.studies.design.allocation import Group
@@ -92,7 +93,7 @@ def _dry_run(design: Design, frames: Frames) -> Iterator[str]:
     if count:
         people = (frames["participants"]["annotator_kind"] == "human").any()
         beside = " beside people who take part" if people else ""
-        yield f"Dry run: {_of(count, 'place')} of people {_were(count)} played by simulated reviewers{beside}."
+        yield f"Dry run: {counted(count, 'place')} of people {_were(count)} played by simulated reviewers{beside}."
 
 
 def _closed_early(design: Design, frames: Frames) -> Iterator[str]:
@@ -100,7 +101,7 @@ def _closed_early(design: Design, frames: Frames) -> Iterator[str]:
     there, planned = frames["participants"], sum(one.count for one in planned_groups(design))
     finished = int((there["finished_at"].notna() & (there["stage"] != "withdrawn")).sum())
     if len(closed) and finished < planned:
-        yield f"Closed on {closed['at'].iloc[-1]:%Y-%m-%d} with {finished} of {_of(planned, 'place')} finished."
+        yield f"Closed on {closed['at'].iloc[-1]:%Y-%m-%d} with {finished} of {counted(planned, 'place')} finished."
 
 
 def _pauses(frames: Frames) -> Iterator[str]:
@@ -115,10 +116,6 @@ def _changed(frames: Frames) -> Iterator[str]:
             f"Changed for {row['participant']} in {row['condition']} on {row['at']:%Y-%m-%d} ({row['event']}): "
             f"from {row['before']} to {row['after']}."
         )
-
-
-def _of(count: int, word: str) -> str:
-    return f"{count} {word}" + ("" if count == 1 else "s")
 
 
 def _were(count: int) -> str:

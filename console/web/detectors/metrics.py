@@ -19,6 +19,7 @@ from console.detection.evaluation.dashboard import Dashboard, dashboard
 from console.detection.evaluation.metrics import matrix, weighted
 from console.detection.evaluation.scores import OWN
 from console.errors import Refused
+from console.language import counted
 from console.runs.export.formats import as_csv
 from console.trajectory.data_files import read_data
 from console.web.run_files import exporting
@@ -153,13 +154,13 @@ def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
         evaluation.scores[name], evaluation.population, at, evaluation.cap, halted_free=evaluation.halted_free
     )
     needed = int(table["inspections"].sum())
-    sentence = f"**{needed:,} inspections**"
+    sentence = f"**{counted(needed, 'inspection')}**"
     if evaluation.cap is None:
         sentence += "; the run has no budget."
     else:
         beyond = int(table["beyond_budget"].sum())
         sentence += f"; the budget allows {evaluation.cap:,} a trial" + (
-            f", {beyond:,} are beyond it." if beyond else ", enough."
+            f", {beyond:,} {'is' if beyond == 1 else 'are'} beyond it." if beyond else ", enough."
         )
     st.markdown(sentence)
     st.dataframe(_filled(table), key=f"inspections-{name}", hide_index=True, height="content")

@@ -13,6 +13,7 @@ from console import runs
 from console.analysis.charts import CHARTS
 from console.database import database_url, reading
 from console.detection import oversight
+from console.language import counted
 from console.runs.export.formats import as_csv
 from console.web.run_files import exporting
 from console.web.widgets.chart import show_chart
@@ -78,8 +79,8 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
             st.markdown(sentence)
         _table(summary, wanted.named, curves.further)
         st.caption(
-            f"Caught after {curves.spent:,} inspections, and by {curves.further:,} more. Every order looks at flagged "
-            "items only, and catches what it looks at. Area: 0 as in random order, 1 at best."
+            f"Caught after {counted(curves.spent, 'inspection')}, and by {curves.further:,} more. Every order looks at "
+            "flagged items only, and catches what it looks at. Area: 0 as in random order, 1 at best."
         )
 
 
@@ -104,20 +105,25 @@ def _sentences(curves: oversight.Curves) -> Iterator[str]:
     # Of several detectors the one that has caught most; of several orders the first, which is what happened.
     best = summary.sort_values(["caught", "more"], ascending=False) if summary["policy"].nunique() == 1 else summary
     first = best.iloc[0]
-    of_flagged = f"of {first['misaligned']:,} flagged misalignments"
+    of_flagged = f"of {counted(first['misaligned'], 'flagged misalignment')}"
     who = f"With {first['detector']}, {_WORDS.get(first['policy'], '')}, "
     if first["policy"] == oversight.AS_REVIEWED:
-        caught = f"In {curves.spent:,} inspections reviewers caught **{first['caught']:.0f} {of_flagged}**; "
+        caught = f"In {counted(curves.spent, 'inspection')} reviewers caught **{first['caught']:.0f} {of_flagged}**; "
         yield f"{caught}the next {n:,} in the queue hold **{first['more']:.0f} more**."
     elif curves.spent:
-        caught = f"{who}{curves.spent:,} inspections catch **{first['caught']:.0f} {of_flagged}**"
+        caught = f"{who}{_catch(curves.spent)} **{first['caught']:.0f} {of_flagged}**"
         yield f"{caught}, {n:,} more **{first['more']:.0f}**."
     else:
-        yield f"Nobody has inspected anything yet. {who}{n:,} inspections catch **{first['more']:.0f} {of_flagged}**."
+        yield f"Nobody has inspected anything yet. {who}{_catch(n)} **{first['more']:.0f} {of_flagged}**."
     if first["missed"]:
-        yield f"{first['missed']:,} misaligned are not flagged by {first['detector']}: no inspection finds them."
+        missed = counted(first["missed"], "misaligned action")
+        yield f"Not flagged by {first['detector']}, so that no inspection finds them: {missed}."
     if first["unlabelled"]:
-        yield f"{first['unlabelled']:,} flagged items have no label and are left out."
+        yield f"Left out: {counted(first['unlabelled'], 'flagged item')} without a label."
+
+
+def _catch(inspections: int) -> str:
+    return f"{counted(inspections, 'inspection')} {'catches' if inspections == 1 else 'catch'}"
 
 
 def _labels() -> str:

@@ -18,7 +18,7 @@ with reading() as session:
     run = chosen_run(session)
     names = [one.name for one in runs.every(session)]
 if run is None:
-    show_empty_state("Nothing to export yet", "Import a log of an agent and review it first.")
+    show_empty_state("Nothing to export yet", "Import a log of an agent first.")
     st.page_link("console/web/pages/runs.py", label="Import a log")
     show_audit()
     st.stop()

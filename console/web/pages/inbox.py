@@ -24,7 +24,7 @@ _COOKIE = "ia_tour"
 _CARDS = (
     (
         gettext_noop("What waits"),
-        gettext_noop("Agents were stopped before something final. The most doubtful one stands first in this list."),
+        gettext_noop("Agents were stopped before something final. The next to be offered stands first in this list."),
     ),
     (
         gettext_noop("Review next"),
@@ -39,7 +39,10 @@ _CARDS = (
     ),
     (
         gettext_noop("A budget"),
-        gettext_noop("Each review costs one inspection. The bar below shows what is left of this trial's."),
+        gettext_noop(
+            "Each review costs one inspection. The meter below shows how many a trial has used and, where it has a "
+            "budget, what is left."
+        ),
     ),
     (
         gettext_noop("Then they try again"),

@@ -33,7 +33,7 @@ with reading() as session:
     if run is None or run.study_id is not None or run_options(run).rates_answers:
         show_count(_("Review"), 0)
     if run is None or identity is None:
-        show_empty_state(_("Nothing to review yet"), _("Items appear here as soon as a run has flagged something."))
+        show_empty_state(_("Nothing to review yet"), _("What is flagged or asked about in a run shows here by itself."))
         watch_arrivals(_("Review"), None, None)
         st.stop()
     if run.study_id is not None:

@@ -9,6 +9,7 @@ import streamlit as st
 from console import runs
 from console.database import reading
 from console.errors import Unknown
+from console.language import counted
 from console.runs import text_index, trajectory_list
 from console.trajectory import Label, Outcome
 from console.trials import replay
@@ -123,10 +124,9 @@ shown = st.dataframe(
     height=460,
 )
 left, right = st.columns([1, 3], vertical_alignment="center")
-many = (
-    f"{total:,}" if total <= trajectory_list.MOST or not wanted.text.strip() else f"More than {trajectory_list.MOST:,}"
-)
-left.caption(f"{many} trajectories; choose a row to open it.")
+cut = total > trajectory_list.MOST and wanted.text.strip()
+many = f"More than {trajectory_list.MOST:,} trajectories" if cut else counted(total, "trajectory")
+left.caption(f"{many}; choose a row to open it.")
 with right:
     if pages > 1:
         st.pagination(pages, key="page", bind="query-params")

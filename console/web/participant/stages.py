@@ -143,13 +143,13 @@ def way_back(design: Design, address: str, code: str, words: str) -> None:
 
 def declined(position: Position) -> None:
     """Nobody who does not agree takes part; whom a platform sent has a place there to give back too."""
-    words = _("Nothing was kept. You can close this page.")
+    kept, then = _("All that is kept is that somebody declined, and when they came."), _("You can close this page.")
     if position.design and position.design.recruiting.return_url:
-        words = _("Nothing was kept.")
+        then = ""
     elif position.design and (platform := position.design.recruiting.of_platform):
-        returned = _("Nothing was kept. Please return your place on {platform} too, so that somebody else can take it.")
-        words = returned.format(platform=platform.title)
-    st.html(head_html(_("You do not take part")) + prose_html(words))
+        returned = _("Please return your place on {platform} too, so that somebody else can take it.")
+        then = returned.format(platform=platform.title)
+    st.html(head_html(_("You do not take part")) + prose_html(f"{kept} {then}".strip()))
     if position.design:
         _return(position.design)
 

@@ -11,6 +11,7 @@ from console.database import now_ms, writing
 from console.detection import batch
 from console.detection.detectors import DETECTORS
 from console.detection.estimate import asks_models, estimate
+from console.language import counted
 from console.review import reasons
 from console.runs import ingest
 from console.runs.options import run_options
@@ -68,9 +69,10 @@ def _detect(run_name: str, methods: list[str], routing: str, threshold: float) -
         limit = threshold if method == routing else None
         detection = batch.detect_and_tell(run_name, [method], threshold=limit, route=routing, progress=show)
         (report,) = detection.reports
-        judged = f"{method}: {report.checkpoints} checkpoints, {report.judged} judged now, {report.flagged} flagged"
-        queued = f"; {report.queued} new items in the queue, {report.halted} trials halted." if report.routing else "."
-        flash((True, judged + queued), *((True, sentence) for sentence in detection.lacks()))
+        judged = f"{counted(report.checkpoints, 'checkpoint')}, {report.judged} judged now, {report.flagged} flagged"
+        halted = f"{counted(report.halted, 'trial')} halted"
+        queued = f"; {counted(report.queued, 'new item')} in the queue, {halted}." if report.routing else "."
+        flash((True, f"{method}: {judged}{queued}"), *((True, sentence) for sentence in detection.lacks()))
     st.rerun()
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 from console import runs
 from console.database import database_url, now_ms, reading, writing
 from console.errors import BadInput
+from console.language import counted
 from console.runs import housekeeping
 from console.web.flash import flash, guarded
 from console.web.run_picker import choose_run
@@ -66,7 +67,7 @@ def _imports(imports: Sequence[dict[str, Any]]) -> None:
 def _undo(import_id: int) -> None:
     with writing() as session:
         run, gone = housekeeping.undo_import(session, import_id, now_ms())
-    flash((True, f"Deleted {gone} trajectories of {run.name}."))
+    flash((True, f"Deleted {counted(gone, 'trajectory')} of {run.name}."))
     st.rerun()
 
 

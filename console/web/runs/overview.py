@@ -62,7 +62,8 @@ def show_overview(run_name: str) -> None:
         st.caption("Nothing has been attempted in this run yet.")
         return
     st.html(_now_html(run, found, oldest, at_ms))
-    st.html(loop_html(found.flows, asked=run.kind == RunKind.GATE, recorded=run.kind == RunKind.ARCHIVE))
+    asked, recorded = run.kind == RunKind.GATE, run.kind == RunKind.ARCHIVE
+    st.html(loop_html(found.flows, asked=asked, recorded=recorded, outcomes=found.tells_outcomes))
     with st.expander("What each of these counts"):
         show_rows(
             [{"count": _STAGES[name], "is": meaning} for name, meaning in DEFINITIONS.items()],

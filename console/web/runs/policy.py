@@ -62,7 +62,8 @@ def _rows(policy: Policy) -> list[dict[str, Any]]:
         }
         for rule in policy.rules
     ]
-    return [*rows, {"rule": "default", "then": str(policy.default), "conditions": "what no rule matches"}]
+    last = {"rule": "default", "then": str(policy.default), "conditions": "what no rule matches"}
+    return [*rows, dict.fromkeys(_COLUMNS, "") | last]
 
 
 def _conditions(rule: Rule) -> str:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from console.auth.origin import acting
 from console.database import now_ms, reading
+from console.language import counted
 from console.runs.export.formats import as_csv
 from console.studies.sessions import arrivals, lifecycle, simulated
 from console.studies.sessions.progress import Row, board
@@ -41,7 +42,7 @@ def summary(rows: Sequence[Row], now_ms: int) -> str:
     since = f", the oldest for {age(now_ms - oldest)}" if waiting and oldest else ""
     taken = f"{inside} of {len(people)} people joined, {_finished(people)} finished; " if people else ""
     played = f"{_finished(machines)} of {len(machines)} simulated finished; " if machines else ""
-    return f"{taken}{played}{waiting:,} items wait{since}."
+    return f"{taken}{played}{counted(waiting, 'item')} wait{'s' if waiting == 1 else ''}{since}."
 
 
 def _finished(rows: Sequence[Row]) -> int:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from console.database import reading
 from console.errors import BadInput
+from console.language import counted
 from console.runs.export.formats import as_csv
 from console.studies.design import (
     FACTORS,
@@ -42,11 +43,11 @@ def summary(design: Design, places: Sequence[PlannedCondition]) -> None:
     """The design in a sentence."""
     arms, people = len(conditions(design)), len({place.number for place in places})
     own = design.comparison == "within" and not design.same_tasks
-    each = f"{design.tasks} tasks in each" if own else f"the same {design.tasks} tasks"
+    each = f"{counted(design.tasks, 'task')} in each" if own else f"the same {counted(design.tasks, 'task')}"
     limit = f"{design.budget} inspections a trial" if design.budget else "no limit of inspections"
     st.text(
-        f"{_of(arms, 'condition')}, {_of(people, 'participant')}, {each}, {_of(design.trials, 'trial')}, {limit}; "
-        f"{task_count(design):,} tasks in all."
+        f"{counted(arms, 'condition')}, {counted(people, 'participant')}, {each}, "
+        f"{counted(design.trials, 'trial')}, {limit}; {counted(task_count(design), 'task')} in all."
     )
 
 
@@ -127,10 +128,6 @@ def allocation_button(design: Design, places: Sequence[PlannedCondition]) -> Non
         "text/csv",
         "allocation-csv",
     )
-
-
-def _of(count: int, word: str) -> str:
-    return f"{count:,} {word}" + ("" if count == 1 else "s")
 
 
 _RESULT = "study_power"

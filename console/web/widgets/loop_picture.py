@@ -18,22 +18,27 @@ _ANSWERS = {
 }
 
 
-def loop_html(flows: Sequence[TrialFlow], *, asked: bool = False, recorded: bool = False) -> str:
-    """The picture as HTML. `asked`: by agents, of what is queued; `recorded`: the next trials were a log's."""
+def loop_html(flows: Sequence[TrialFlow], *, asked: bool = False, recorded: bool = False, outcomes: bool = True) -> str:
+    """The picture as HTML. `asked`: by agents, of what is queued; `recorded`: the next trials were a log's.
+
+    Without `outcomes` no record tells whether a task was solved.
+    """
     widest = max([1, *(flow.attempts for flow in flows)])
-    columns = "".join(_column(flow, widest, asked, recorded, last=flow is flows[-1]) for flow in flows)
+    columns = "".join(
+        _column(flow, widest, _rows(flow, asked, recorded, outcomes, flow is flows[-1])) for flow in flows
+    )
     drawn = f'<ol class="ia-loop" tabindex="0" aria-label="The loop, trial by trial">{columns}</ol>'
     drawn = f'<ol class="ia-loop" tabindex="0" aria-label="The loop, trial by trial">{columns}</ol>'
     return f"<style>{_style()}</style>{drawn}"
 
 
-def _column(flow: TrialFlow, widest: int, asked: bool, recorded: bool, *, last: bool) -> str:
+def _column(flow: TrialFlow, widest: int, bars: Iterator[tuple[str, int, str]]) -> str:
     carried = f"<p>and {flow.carried_over:,} solved before, carried over</p>" if flow.carried_over else ""
-    rows = "".join(_bar(*row, widest) for row in _rows(flow, asked, recorded, last))
+    rows = "".join(_bar(*bar, widest) for bar in bars)
     return f"<li><h3>Trial {flow.trial}</h3>{carried}<dl>{rows}</dl></li>"
 
 
-def _rows(flow: TrialFlow, asked: bool, recorded: bool, last: bool) -> Iterator[tuple[str, int, str]]:
+def _rows(flow: TrialFlow, asked: bool, recorded: bool, outcomes: bool, last: bool) -> Iterator[tuple[str, int, str]]:
     """(label, count, class) of each bar."""
     yield "attempts", flow.attempts, "attempts"
     if flow.judged is not None:
@@ -46,7 +51,7 @@ def _rows(flow: TrialFlow, asked: bool, recorded: bool, last: bool) -> Iterator[
         yield _ANSWERS.get(kind, kind), count, f"answer {kind}"
     if flow.waiting:
         yield "items waiting", flow.waiting, "waiting"
-    if not asked:
+    if outcomes and not asked:
         yield "solved", flow.solved, "solved"
     if flow.again or not last:
         yield "next in the log" if recorded else "tried again", flow.again, "again"

@@ -41,6 +41,10 @@ def test_a_link_is_for_one_person_with_the_roles_given(person):
     _, (ada,) = person("list")
     assert (ada["name"], ada["roles"], ada["disabled"]) == ("Ada", "admin,researcher,reviewer", None)
     assert person("invite", "Ada", "--role", "root")[0] == 2
+    _, made = person("invite", "Bo", "--role", "researcher", "--role", "admin")
+    with writing() as session:
+        invitations.accept(session, made["link"].rpartition("/")[2], "", now_ms())
+    assert person("list")[1][1]["roles"] == "admin,researcher,reviewer"
 
 
 def test_links_carry_the_stated_address(person):

@@ -30,7 +30,7 @@ def inferact(capsys):
     return run
 
 
-def test_policy_is_set_shown_and_listed_with_its_versions(inferact, tmp_path):
+def test_policy_is_set_shown_and_listed_with_its_versions(inferact, tmp_path, capsys):
     file = tmp_path / "policy.yaml"
     file.write_text(POLICY)
     assert inferact("policy", "set", "bot", str(file))[1]["version"] == 2
@@ -41,6 +41,8 @@ def test_policy_is_set_shown_and_listed_with_its_versions(inferact, tmp_path):
     code, _, said = inferact("run", "critical", "bot", "--add", "pay")
     assert code != 0
     assert "its policy decides" in said
+    assert run_command(["run", "critical", "bot"]) == 0
+    assert "Critical: as its policy says: inferact policy show bot\n" in capsys.readouterr().out
 
 
 def test_policy_set_for_somebody_names_who_ran_it_and_the_stated_author_beside(inferact, tmp_path):

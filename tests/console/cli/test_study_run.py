@@ -38,6 +38,20 @@ def test_a_study_is_opened_paused_and_closed(command, pilot):
     assert (code, out, err) == (1, "", "Study 'pilot' is closed, so it cannot become open.\n")
 
 
+@pytest.mark.parametrize(
+    ("recruiting", "said"),
+    [
+        ({"by_invitation": True}, "People join by links of their own: inferact study invite pilot --count 12"),
+        ({"platform": "sona"}, "People come from SONA by the link that the page Studies shows."),
+    ],
+)
+def test_who_cannot_join_with_the_code_is_not_told_to(command, data_dir, recruiting, said):
+    source = {"actor": "scripted", "environment": "webshop"}
+    design = Design(name="pilot", source=source, tasks=1, trials=1, participants={"human": 1}, recruiting=recruiting)
+    lifecycle.create(design, now_ms())
+    assert command("open", "pilot")[1] == f"pilot is open. {said}\n"
+
+
 def test_simulated_participants_finish_and_the_board_says_so(command, pilot):
     code, _, err = command("simulate", "pilot")
     assert code == 1

@@ -65,7 +65,7 @@ def test_what_is_offered_is_offered_in_this_order_and_no_more(shop, halted_free)
     waiting = the_list()
     assert waiting.offered[0].item.id == held.item_id
     assert waiting.offered[0].turn is OfferOrder.HELD
-    assert (waiting.matching, waiting.total, waiting.hidden) == (7, 7, 0)
+    assert (waiting.matching, waiting.total, waiting.hidden, waiting.held) == (7, 7, 0, 1)
     told = ids(waiting.offered)
     assert waiting.beyond == 7 - len(told) == len(waiting.unread) > 0
     assert read_on("Ada") == told

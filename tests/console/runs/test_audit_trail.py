@@ -49,8 +49,8 @@ def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, cap
         f"{me} imported 3 trajectories of kettles.jsonl into kettles, by command.",
         f"{me} set the budget of kettles from no cap to 5, by command.",
         f"{me} set the budget of kettles from 5 to 50%, by command.",
-        f"{me} had rules judge kettles; settings from detector nothing, threshold nothing, seed 0 to detector rules, "
-        "threshold 0.3, seed 0, by command.",
+        f"{me} asked rules to judge kettles; settings from detector nothing, threshold nothing, seed 0 to detector "
+        "rules, threshold 0.3, seed 0, by command.",
         f"{me} set the critical actions of kettles from click[Buy Now] to click[Buy Now], refund_*, by command.",
         f"{me} exported the decisions of kettles, by command.",
         f"{me} backed the database up to {tmp_path / 'copy.db'}, by command.",
@@ -80,7 +80,7 @@ def test_a_change_behind_the_console_s_back_fails_the_check_and_is_named(kettles
     assert run_command(["db", "check"]) == 1
     out, err = capsys.readouterr()
     assert "Audit: event 3 (budget set) was changed." in out
-    assert "1 problems" in err
+    assert "1 problem" in err
 
 
 def test_whoever_acts_is_named_with_door_and_address_and_nobody_afterwards(kettles):

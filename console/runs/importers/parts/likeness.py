@@ -16,7 +16,7 @@ CANONICAL_LINE = orjson.dumps(
     {
         "task_id": "t1",
         "instruction": "Pay the bill",
-        "steps": [{"thought": "", "action": 'pay({"amount": 5})', "observation": "paid"}],
+        "steps": [{"thought": "", "action": "pay[5 dollars]", "observation": "paid"}],
     }
 ).decode()
 """One line of the console's own form, to aim at where no format fits."""

@@ -98,3 +98,7 @@ def test_tuning_is_refused_where_it_can_mean_nothing():
         tuned("r", size=10)
     with pytest.raises(BadInput, match="has not judged"):
         tuned("r", method="direct")
+    a_run("unlabelled", [None] * 2)
+    judge("unlabelled", "rules", [0.4] * 2)
+    with pytest.raises(BadInput, match="its log does not say which ones were right"):
+        tuned("unlabelled")

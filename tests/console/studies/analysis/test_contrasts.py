@@ -61,6 +61,12 @@ def test_a_contrast_without_a_test_is_none_of_those_that_are_corrected_together(
     assert "It cannot be told. Nothing varies. What was seen is" in told
 
 
+def test_an_answer_of_simulated_reviewers_says_whose_it_is():
+    shown = planned(frames(8))
+    assert "; 8 participants)" in of_planned(shown)
+    assert "; 8 simulated participants)" in of_planned(shown.assign(annotator_kind="simulated"))
+
+
 def test_between_participants_it_is_scipys_pooled_t_test():
     tables = frames(10, between=True)
     (row,) = planned(tables).to_dict("records")

@@ -37,7 +37,7 @@ def test_before_anybody_has_looked_it_says_what_looking_would_bring(open_page, w
     page_text = words(at)
     assert "Nobody has inspected anything yet. With rules, the highest score first" in page_text
     assert "10 inspections catch **4 of 4 flagged misalignments**" in page_text
-    assert "1 misaligned are not flagged by rules" in page_text
+    assert "Not flagged by rules, so that no inspection finds them: 1 misaligned action." in page_text
     assert "No budget was used yet" in page_text
     assert list(curve(at)) == ["priority", "fp-first", "random order, 95%", "ideal order"]
 
@@ -85,6 +85,13 @@ def test_each_trial_has_its_own(open_page, words):
     assert "**1 of 1 flagged" in words(at)
     at.selectbox(key="oversight-trial").select(1).run()
     assert "**2 of 2 flagged" in words(at)
+
+
+def test_one_inspection_is_one(open_page, words, shop):
+    decide(shop, ["reject"])
+    said = words(open_page("detectors"))
+    assert "In 1 inspection reviewers caught **" in said
+    assert "Caught after 1 inspection, and by 10 more." in said
 
 
 def test_without_labels_there_is_a_sentence_in_the_curve_s_place(open_page, words):

@@ -88,6 +88,11 @@ def test_what_waits_stands_with_its_reason_and_the_budget(open_page, words, kett
     assert "The user set a limit of 30.00" in page_text
     assert "of 3, 3 left" in page_text
     assert "halted" in page_text
+    assert "in your hands" not in page_text
+    open_page("review")
+    page_text = words(open_page("inbox"))
+    assert "<b>3</b> waiting" in page_text
+    assert "1 more in your hands." in page_text
 
 
 def test_the_list_says_where_the_budget_ends_and_what_a_filter_hides(open_page, words, kettles):
@@ -110,6 +115,7 @@ def test_an_empty_list_says_why_and_what_to_do(open_page, words, kettles, tmp_pa
     at = open_page("inbox", run="unjudged")
     assert "Have it judged on Runs" in words(at)
     assert "Nothing was to be reviewed so far." in words(open_page("inbox", run="unjudged", role="reviewer"))
+    assert at.button(key="elsewhere").label == "4 wait in another run"
     at.button(key="elsewhere").click().run()
     assert "<b>4</b> waiting" in words(at)
     with reading() as session:

@@ -109,7 +109,7 @@ def test_consent_is_plain_text_and_declining_keeps_nothing(visit, words, study):
     assert "![x](http://elsewhere/)" in words(at)
     assert "![x]" not in " ".join(found.value for found in at.markdown)
     click(at, "decline")
-    assert "Nothing was kept. You can close this page." in words(at)
+    assert "All that is kept is that somebody declined, and when they came. You can close this page." in words(at)
 
 
 def test_the_language_of_a_study_is_that_of_its_pages_around_its_own_texts(visit, words, study):

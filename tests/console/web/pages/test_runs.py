@@ -1,17 +1,20 @@
 """The Runs page: what its forms do, and what they say where they refuse."""
 
+from dataclasses import replace
+
 import pytest
 
 from console import runs
 from console.database import now_ms, reading, review_queue
 from console.gate import Gate
 from console.review import decisions
+from console.runs import ingest
 from console.settings import settings
-from console.trajectory import Step, Trajectory
+from console.trajectory import Outcome, Step, Trajectory
 from storage.tables import RunKind
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import rule
-from tests.logs import purchase
+from tests.logs import purchase, write_log
 
 
 def shown_tables(at):
@@ -58,12 +61,22 @@ def test_import_without_a_file_is_refused(open_page, words):
     assert "Choose at least one file first." in words(at)
 
 
+def test_without_an_outcome_in_the_log_nothing_is_counted_as_solved(open_page, words, tmp_path):
+    paused = replace(purchase(0, wrong=True), outcome=Outcome.PAUSED, gold={})
+    ingest.import_file(write_log(tmp_path / "paused.jsonl", paused), "paused", "auto", lambda _: None)
+    said = words(open_page("runs"))
+    assert "Whether a task was solved stands in no record of this run" in said
+    assert "<dt>attempts</dt>" in said
+    assert "<dt>solved</dt>" not in said
+
+
 def test_a_run_opens_with_its_loop_and_one_point_is_a_sentence(open_page, words, kettles):
     at = open_page("runs")
     assert "<h3>Trial 0</h3>" in words(at)
     assert "<b>4 items wait</b>, the oldest for" in words(at)
     assert "nobody has claimed an item of this run" in words(at)
     assert "Trial 0: **2 of 6** tasks are solved." in words(at)
+    assert "<dt>solved</dt>" in words(at)
     assert "all trials of this run were over before anybody answered here" in words(at)
     with reading() as session:
         decisions.next_item(review_queue(), session, runs.get(session, "kettles"), "Ada", now_ms())
