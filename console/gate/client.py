@@ -25,10 +25,11 @@ from console.gate import checks, store
 from console.gate.checks import CheckId
 from console.gate.http_client import ServedConsole, is_served
 from console.gate.policy import policy_store
+from console.gate.policy.rules import DEADLINE_S
 from console.gate.policy.yaml_file import MAX_RULES, check_pattern
 from console.gate.request import MOST, ActionLike, Asker, CheckRequest, StepLike, check_request
 from console.gate.ruled import Tightened
-from console.gate.submit import DEADLINE_S, SubmitOptions, submit
+from console.gate.submit import SubmitOptions, submit
 from console.gate.types import GateDecision
 from console.gate.wait import Cancellation, Wait
 from console.settings import Settings, settings

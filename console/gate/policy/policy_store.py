@@ -16,7 +16,7 @@ from sqlmodel import Session, col, func, select
 
 from console import runs
 from console.errors import BadInput, Refused, Unknown
-from console.gate.policy.rules import CheckFacts, Policy, Ruling, ruling
+from console.gate.policy.rules import DEADLINE_S, CheckFacts, Policy, Ruling, ruling
 from console.gate.policy.yaml_file import check_pattern, from_patterns, read_policy
 from console.runs import audit_log
 from storage import tables
@@ -51,15 +51,16 @@ class PolicyVersion:
         return _policy(self.text)
 
 
-def effective(session: Session, run: tables.Run, task: str = "") -> PolicyVersion | None:
-    """The version that this run's checks of this task go by, None where there is neither its own nor a common one."""
+def effective(session: Session, run: tables.Run, task: str | None = None) -> PolicyVersion | None:
+    """The version that this run's checks of this task go by, None where there is neither its own nor a common one.
+
+    Without a task it is the newest, for whatever share of the tasks it counts.
+    """
     rows = session.connection().execute(_versions(), {"run_id": run.id})
     last: PolicyVersion | None = None
     for row in rows:
-        if last is not None and last.own != (row.run_id is not None):
-            break
         last = _version(row)
-        if _is_for(last, row.digest, task):
+        if task is None or _is_for(last, row.digest, task):
             break
     rows.close()
     return last
@@ -77,7 +78,9 @@ def save(session: Session, run: tables.Run | None, text: str, author: str, now_m
 
     The author is who is said to have written it; the event names whoever acts just now.
     """
-    check(text)
+    is_first = not versions(session, run) and not versions(session, None)
+    if check(text).rollout < 1 and is_first:
+        raise BadInput("No version is before this one, by which the other tasks would go; leave rollout out.")
     return _append(session, run, text, author, now_ms)
 
 
@@ -87,7 +90,18 @@ def check(text: str) -> Policy:
     for rule in policy.rules:
         for pattern in rule.pattern:
             check_pattern(pattern)
+        if (rule.deadline_s or 0) > DEADLINE_S:
+            said = (
+                f"The deadline of {rule.name!r} is {rule.deadline_s:,.0f} s, and nobody has more than {DEADLINE_S:,} s"
+            )
+            raise BadInput(f"{said} (30 minutes); say that or less.")
     return policy
+
+
+def savable(policy: Policy) -> str:
+    """What is said of a policy that can be saved."""
+    after = "" if policy.rollout >= 1 else " after an earlier version"
+    return f"{len(policy.rules)} rules, then {policy.default}: it can be saved{after}."
 
 
 def versions(session: Session, run: tables.Run | None) -> list[PolicyVersion]:
