@@ -259,7 +259,7 @@ def test_fetched_decision_can_no_longer_be_undone(make_gate, person, url):
 def test_unflagged_action_that_is_asked_about_begins_once(make_gate, stored, url):
     gate = make_gate(detector="random", threshold=1.0)
     first, again = (gate.ask(TASK, STEPS, "pay[1]", task_id="march") for _ in range(2))
-    assert (first.approved, again.approved, first.check_id) == (True, True, again.check_id)
+    assert (first.approved, again.approved, first.check_id, first.score) == (True, True, again.check_id, again.score)
     at = checks.check_id(first.check_id)
     assert checks.reopened(url, at, NOBODY, beats=False) == again
     for asked in (partial(checks.reopened, beats=False), checks.begun):
@@ -315,6 +315,12 @@ def test_environment_brings_its_own_patterns(make_gate, person, meanwhile):
     assert gate.check(TASK, STEPS, "click[Buy Now]").reason is Reason.NOT_FLAGGED
     meanwhile(person().answer, "reject")
     assert gate.check(TASK, STEPS, "search[shades]").reason is Reason.REJECTED
+
+
+def test_run_is_made_by_the_agent_that_asked_first(make_gate, stored):
+    make_gate(agent="support-bot").open()
+    made = {event.kind: (event.actor, event.door) for event in stored(tables.Event)}
+    assert made["run created"] == ("support-bot", "python")
 
 
 def test_second_gate_of_a_run_keeps_the_stored_settings(make_gate, caplog, stored):
