@@ -58,9 +58,9 @@ def curve(
     orders = _names(policy) if policy else oversight.ORDERS
     counted = oversight.curves(pool, trial=trial, orders=orders, budget=budget, further=more, seed=seed)
     if out is not None:
-        export.record_file(database_url(), run, None, out.name)
         with export.atomic_file(out) as stream:
             stream.write(as_csv(counted.points))
+            export.record_file(database_url(), run, None, out.name)
     summary = plain_rows(counted.summary)
     if as_json:
         document = {"run": run, "trial": counted.trial, "labels": labels, "spent": counted.spent, "more": more}

@@ -15,7 +15,7 @@ from console.errors import BadInput
 from console.gate import Gate
 from console.gate.policy import policy_store
 from console.gate.policy.replay import replay_policy
-from console.gate.policy.rules import Policy
+from console.gate.policy.rules import Policy, PolicyMode
 from console.runs.audit_log import CONSOLE
 from storage import tables
 from storage.tables import RunKind
@@ -88,8 +88,9 @@ def set_policy(
     if as_json:
         emit_json(row)
     else:
+        watches = "; it only watches: nothing is held back" if version.policy.mode is PolicyMode.SHADOW else ""
         share = f", for {version.policy.rollout * 100:g}% of its tasks" if version.policy.rollout < 1 else ""
-        say(f"{run} goes by version {version.version} from its next check on{share}.")
+        say(f"{run} goes by version {version.version} from its next check on{share}{watches}.")
 
 
 @app.command("check", epilog="Example: inferact policy check refunds.yaml")

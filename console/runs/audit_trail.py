@@ -211,5 +211,6 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "agent added": lambda one: f"{one.who} gave the agent {one.subject} a token",
     "agent disabled": lambda one: f"{one.who} disabled the agent {one.subject}",
     "database backed up": lambda one: f"{one.who} backed the database up to {one.subject}",
+    "backup failed": lambda one: f"{one.who} got no backup of the database at {one.subject}",
     "database restored": lambda one: f"{one.who} restored the database from {one.subject}",
 }

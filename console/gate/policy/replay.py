@@ -86,5 +86,6 @@ def _actions(session: Session, run: tables.Run) -> Iterator[tuple[str, Trajector
         taken = [step.action for step in trajectory.steps if step.action.strip()]
         for action in taken:
             yield action, trajectory, agent
-        if trajectory.critical_action and trajectory.critical_action not in taken:
+        # A gate's trajectory names an action only while it waits; one from a log may name a step of its own.
+        if trajectory.critical_action and (run.kind == RunKind.GATE or trajectory.critical_action not in taken):
             yield trajectory.critical_action, trajectory, agent

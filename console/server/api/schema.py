@@ -32,7 +32,10 @@ class StepSent(_Sent):
 class CheckSent(_Sent):
     """The question: may this action run? The same question sent again is the same check."""
 
-    run: str = Field(description="The name that the agent's runs go by; made on first use, its first settings stand.")
+    run: str = Field(
+        description="The name that the agent's runs go by; made on first use, its first settings stand, but under a "
+        "common policy `rules` judges by its own threshold, and answers can be taken back for at least 5 seconds."
+    )
     task: str = Field(description="What the user asked the agent to do.")
     action: str | ToolCall = Field(description="The action that is about to run.")
     steps: list[StepSent] = Field(default_factory=list, description="The steps before the action, in order.")

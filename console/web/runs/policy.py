@@ -38,14 +38,14 @@ def policy_section(run: tables.Run) -> None:
 def _last(policy: Policy) -> str:
     """What becomes of everything else, in plain words."""
     words = {
-        Then.ALLOW: "What no rule matches runs without anybody looking.",
-        Then.JUDGE: "What no rule matches is judged by the detector.",
-        Then.ASK: "What no rule matches asks a person.",
-        Then.DENY: "What no rule matches is denied.",
+        Then.ALLOW: "runs without anybody looking",
+        Then.JUDGE: "is judged by the detector",
+        Then.ASK: "asks a person",
+        Then.DENY: "is denied",
     }
-    said = words[policy.default]
-    if policy.rules and policy.rules[-1].is_unconditional and policy.rules[-1].then is Then.ALLOW:
-        said = "The last rule lets everything that no rule before it matches run, without anybody looking."
+    said = f"What no rule matches {words[policy.default]}."
+    if policy.rules and policy.rules[-1].is_unconditional:
+        said = f"What no rule before the last one matches {words[policy.rules[-1].then]}."
     if policy.mode is PolicyMode.SHADOW:
         said += " It only watches: nothing is held back."
     return said if policy.rollout >= 1 else f"{said} It counts for {policy.rollout * 100:g}% of the tasks."
