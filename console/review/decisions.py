@@ -73,8 +73,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a rule that asked for a review: which decisions it offers, to whom (names and roles) and by which
-    doors, or any."""
+    """The terms of a rule that asked for a review: the decisions, people (names, roles) and doors it takes, or any."""
 
     offered: tuple[str, ...] | None = None
     who: tuple[str, ...] | None = None

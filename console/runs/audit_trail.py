@@ -143,7 +143,7 @@ def _counts(value: Any) -> str:
 
 def _plain(one: AuditEntry) -> str:
     about = " of ".join(part for part in (one.subject, one.run) if part)
-    return f"{one.who}: {one.kind}{f' ({about})' if about else ''}"
+    return f"{one.who}: {one.kind.removeprefix(f'{one.who}: ')}{f' ({about})' if about else ''}"
 
 
 def _withdrew(one: AuditEntry) -> str:
@@ -160,6 +160,7 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "critical actions set": lambda one: (
         f"{one.who} set the critical actions of {one.run} {_change(one)}{_withdrawn(one)}"
     ),
+    "reasons set": lambda one: f"{one.who} set the reasons of {one.run} {_change(one)}",
     "budget set": lambda one: f"{one.who} set the budget of {one.run} {_change(one)}",
     "policy set": lambda one: (
         f"{one.who} set the policy of {one.run or 'every run'}, version {_value(one.after)}{_written(one)}"

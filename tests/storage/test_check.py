@@ -28,8 +28,8 @@ DAMAGE = [
         "Review slot 2 is leased for longer than any lease; the clock stood wrong, and `inferact worker` frees it.",
     ),
     (
-        "INSERT INTO ask (run_id, digest, trajectory_id, item_id, asked_ms, heartbeat_ms, deadline_ms, token, step, asker, beats)"
-        f" VALUES (1, 'd', 3, 3, 0, 0, {YEAR_AHEAD}, 't', 0, '', 0)",
+        "INSERT INTO ask (run_id, digest, trajectory_id, item_id, asked_ms, heartbeat_ms, deadline_ms, token, step, "
+        f"asker, beats) VALUES (1, 'd', 3, 3, 0, 0, {YEAR_AHEAD}, 't', 0, '', 0)",
         "Item 3 has a deadline further away than any; the clock stood wrong, and `inferact worker` expires it.",
     ),
     ("UPDATE decision SET claimed_ms = decided_ms + 1", "Decision 1 was made before its claim."),

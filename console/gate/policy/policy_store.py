@@ -90,11 +90,10 @@ def check(text: str) -> Policy:
     for rule in policy.rules:
         for pattern in rule.pattern:
             check_pattern(pattern)
-        if (rule.deadline_s or 0) > DEADLINE_S:
-            said = (
-                f"The deadline of {rule.name!r} is {rule.deadline_s:,.0f} s, and nobody has more than {DEADLINE_S:,} s"
+        if rule.deadline_s is not None and rule.deadline_s > DEADLINE_S:
+            raise BadInput(
+                f"The deadline of {rule.name!r} is too far: nobody has more than {DEADLINE_S:,} s (30 minutes)."
             )
-            raise BadInput(f"{said} (30 minutes); say that or less.")
     return policy
 
 

@@ -75,8 +75,7 @@ class Rule:
 class Policy:
     """Rules in order, and what becomes of a check that none of them matches.
 
-    `rollout` is the share of tasks, in (0, 1], that go by it; the others go by the version before it, and where the run
-    has no earlier one of its own, by the common one.
+    `rollout` is the share of tasks, in (0, 1], that go by it; others go by the version before, or the common one.
     """
 
     rules: tuple[Rule, ...] = ()

@@ -33,8 +33,7 @@ class CheckSent(_Sent):
     """The question: may this action run? The same question sent again is the same check."""
 
     run: str = Field(
-        description="The name that the agent's runs go by; made on first use, its first settings stand, but under a "
-        "common policy `rules` judges by its own threshold, and answers can be taken back for at least 5 seconds."
+        description="The name that the agent's runs go by; its first settings stand, unless a policy is stricter."
     )
     task: str = Field(description="What the user asked the agent to do.")
     action: str | ToolCall = Field(description="The action that is about to run.")

@@ -6,7 +6,8 @@ from functools import partial
 
 import pytest
 
-from console.database import now_ms, review_queue
+from console import runs
+from console.database import now_ms, reading, review_queue
 from console.errors import BadInput, Refused, Unknown
 from console.gate import Gate, Reason, checks
 from console.gate.request import NOBODY, Asker
@@ -348,6 +349,8 @@ def test_gate_without_a_url_uses_the_settings(person, meanwhile):
     gate = Gate("shop-bot", "random", ["pay*"], threshold=1.0)
     assert gate.check(TASK, STEPS, "pay[1]").approved
     assert gate.open() == settings().database_url
+    with reading() as session:
+        assert runs.get(session, "shop-bot").undo_ms == 5_000
 
 
 @pytest.mark.parametrize(
