@@ -72,7 +72,7 @@ class ResultSent(_Sent):
 
 
 class Decision(BaseModel):
-    """Begin and run `action` if, and only if, `approved` is true; where `reason` is edited, it is another."""
+    """Begin (with a check_id) and run `action` if, and only if, `approved` is true; where `reason` is edited, it is another."""
 
     approved: bool
     edited: bool = Field(description="Whether `action` is the reviewer's own and not the one asked about.")
@@ -92,7 +92,9 @@ class Check(BaseModel):
     false.
     """
 
-    check_id: str | None = Field(description="null where a rule of the policy answered: nothing waits.")
+    check_id: str | None = Field(
+        description="null where nothing waits: a rule of the policy answered, or an earlier rejection."
+    )
     status: Literal["decided", "waiting"]
     decision: Decision | None = None
 
