@@ -72,7 +72,7 @@ class ResultSent(_Sent):
 
 
 class Decision(BaseModel):
-    """Begin (with a check_id) and run `action` if, and only if, `approved` is true; where `reason` is edited, it is another."""
+    """Begin (by its check_id, if any) and run `action` only where `approved` is true; edited, it is another action."""
 
     approved: bool
     edited: bool = Field(description="Whether `action` is the reviewer's own and not the one asked about.")
