@@ -135,7 +135,7 @@ class Gate:
     def check(
         self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
     ) -> GateDecision:
-        """Whether the action may run; where the detector flags it, the answer comes when a person has decided.
+        """Whether the action may run; where a person is asked, the answer comes when they have decided.
 
         Give each task a `task_id` of its own: it lets the gate know a request again after a crash.
         """
