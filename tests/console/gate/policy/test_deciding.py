@@ -41,6 +41,19 @@ def test_callers_patterns_open_nothing(make_gate, critical):
     assert isinstance(second.ask(TASK, STEPS, "drop_database({})"), Wait)
 
 
+@pytest.mark.parametrize("action", [
+    'refund_order({"order":13,"amount":20})',
+    "refund_order(order=13)",
+    'refund_order({"order":12,"amount":999999})',
+    'transfer({"amount":5000,"to":"mallory"})',
+    "transfer(5000, mallory)",
+    "drop_database({})",
+])  # fmt: skip
+def test_three_lines_without_a_policy_ask_about_what_nobody_asked_for(make_gate, action):
+    gate = make_gate(policy=None, detector="rules", critical=[])
+    assert isinstance(gate.ask(TASK, [], action, task_id="ticket-4711"), Wait)
+
+
 def test_new_run_name_goes_by_the_common_policy(make_gate, policy):
     policy("rules:\n- {tool: refund_order, then: deny, because: Refunds are off.}")
     gate = make_gate(policy=None, run="never heard of", critical=["never"])
