@@ -29,9 +29,13 @@ def reading(url: str | None = None) -> Iterator[Session]:
 
 
 @contextmanager
-def writing(url: str | None = None) -> Iterator[Session]:
-    """A session in one short write transaction: committed at the end, rolled back on any error."""
-    with engine.writing(database_url(url)) as session:
+def writing(url: str | None = None, *, durable: bool = True) -> Iterator[Session]:
+    """A session in one short write transaction: committed at the end, rolled back on any error.
+
+    One that is not durable may be lost in a power cut, never when a process is killed.
+    """
+    durability = engine.Durability.FULL if durable else engine.Durability.NORMAL
+    with engine.writing(database_url(url), durability) as session:
         yield session
 
 

@@ -19,6 +19,7 @@ from storage.errors import DatabaseUnusable, StorageError
 
 BUSY_MS = 30_000
 CHECKPOINT_PAGES = 4_000
+_AT_ONCE = {"sqlite_begin": "IMMEDIATE"}
 
 
 class Durability(StrEnum):
@@ -36,14 +37,15 @@ def reading(url: str) -> Iterator[Session]:
 
 
 @contextmanager
-def writing(url: str) -> Iterator[Session]:
-    """A session in one durable write transaction: committed at the end, rolled back on any error.
+def writing(url: str, durability: Durability = Durability.FULL) -> Iterator[Session]:
+    """A session in one write transaction, durable unless told otherwise: committed at the end, undone on any error.
 
     Raises DatabaseUnusable where the file cannot take it, or is no longer the one that was opened.
     """
-    opened = engine(url, Durability.FULL)
-    writer = opened.execution_options(sqlite_begin="IMMEDIATE")
-    with _in_words(url), Session(writer, expire_on_commit=False) as session, session.begin():
+    opened = engine(url, durability)
+    with _in_words(url), Session(opened, expire_on_commit=False) as session, session.begin():
+        # Not an engine with this option: each of its statements would go through two sets of listeners.
+        session.connection(execution_options=_AT_ONCE)
         yield session
     check_file(opened)
 

@@ -1,46 +1,33 @@
-"""The client of the gate: `Gate`, what an agent calls before a critical action, and the run behind it."""
+"""The client of the gate: `Gate`, what an agent calls before a critical action."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
-import orjson
-from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session
-
 from console import runs
-from console.auth.origin import By, Door, acting, present
-from console.database import now_ms, reading, writing
+from console.database import now_ms, writing
 from console.detection.detectors import detector as detector_named
 from console.environments import environment as environment_named
-from console.errors import BadInput, Refused
+from console.errors import BadInput
 from console.gate import checks, store
 from console.gate.checks import CheckId
 from console.gate.http_client import ServedConsole, is_served
-from console.gate.policy import policy_store
 from console.gate.policy.rules import DEADLINE_S
 from console.gate.policy.yaml_file import MAX_RULES, check_pattern
 from console.gate.request import MOST, ActionLike, Asker, CheckRequest, StepLike, check_request
 from console.gate.ruled import Tightened
+from console.gate.run_spec import RunSpec, open_run
 from console.gate.submit import SubmitOptions, submit
 from console.gate.types import GateDecision
 from console.gate.wait import Cancellation, Wait
 from console.settings import Settings, settings
-from storage import tables
-from storage.tables import RunKind
-
-_log = logging.getLogger(__name__)
 
 _REJECT = "reject"
-_JUDGE, _UNDO_MS = "rules", 5_000
-"""Who judges, and how long an answer can be taken back, in a run that an agent opens under a common policy."""
 
 
 class Waiting(TypedDict, total=False):
@@ -106,11 +93,12 @@ class Gate:
             _refuse_number(name, seconds, 0)
         patterns = tuple(critical) or environment_named(environment).critical or ("*",)
         undo_ms = round(undo_s * 1_000)
-        self._spec = RunSpec(run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent)
+        spec = RunSpec(run, environment, patterns, detector, threshold, budget, reviews_per_item, undo_ms, agent)
+        self._spec = replace(spec, judged=patterns)
         self._asker = Asker(name=agent or "agent")
         self._critical, self._tightened = tuple(critical), Tightened(detector, threshold, reviews_per_item)
         self._timeout_s, self._poll_s = timeout_s, poll_s
-        self._given_url, self._url = url, ""
+        self._given_url, self._url, self._is_open = url, "", False
         self._served = ServedConsole(url or "", token, self._question(critical)) if is_served(url) else None
         if token is not None and self._served is None:
             raise BadInput("A token is for a served console: give its address, such as http://127.0.0.1:8501, as url.")
@@ -122,14 +110,15 @@ class Gate:
         """
         if self._served is not None:
             return self._served.address
-        return self._opened(self._spec.critical)
+        if not self._is_open:
+            open_run(self._database(), self._spec)
+            self._is_open = True
+        return self._database()
 
-    def _opened(self, judged: Sequence[str]) -> str:
-        """The database's URL; a run that is made here asks a person about all but what these patterns match."""
+    def _database(self) -> str:
         if not self._url:
-            url = Settings(database_url=self._given_url).database_url if self._given_url else settings().database_url
-            open_run(url, self._spec, judged)
-            self._url = url
+            given = Settings(database_url=self._given_url) if self._given_url else settings()
+            self._url = given.database_url
         return self._url
 
     def check(
@@ -171,12 +160,13 @@ class Gate:
 
         Such an agent chooses the run's name itself, so where it makes the run everything asks a person.
         """
-        self._spec = replace(self._spec, is_agents=asker.agent_id is not None)
-        self._opened(judged=())
+        # No look of its own at the run: the check's looks for it, and makes it where there is none.
+        spec = replace(self._spec, judged=(), is_agents=asker.agent_id is not None)
         request = self._request(task, steps, action, waiting)
-        return submit(replace(self._options(waiting), asker=asker, beats=False), request)
+        return submit(replace(self._options(waiting), run=spec, asker=asker, opens=True, beats=False), request)
 
     def _asked(self, request: CheckRequest, waiting: Waiting, *, begins: bool) -> GateDecision | Wait:
+        self.open()
         return submit(replace(self._options(waiting), begins=begins), request)
 
     def begin(self, decision: GateDecision) -> GateDecision:
@@ -196,7 +186,8 @@ class Gate:
         if self._served is not None:
             return await self._served.acheck(request, self._timeout_of(waiting), waiting.get("cancel"))
         cancellable = _CancellableSubmit()
-        options = replace(await asyncio.to_thread(self._options, waiting), begins=True)
+        await asyncio.to_thread(self.open)
+        options = replace(self._options(waiting), begins=True)
         try:
             answer = await asyncio.to_thread(cancellable.submit, options, request)
             while not isinstance(answer, GateDecision):
@@ -231,8 +222,8 @@ class Gate:
 
     def _options(self, waiting: Waiting) -> SubmitOptions:
         return SubmitOptions(
-            url=self.open(),
-            run=self._spec.name,
+            url=self._database(),
+            run=self._spec,
             critical=self._critical,
             tightened=self._tightened,
             timeout_ms=round(self._timeout_of(waiting) * 1_000),
@@ -294,87 +285,3 @@ def _refuse_number(name: str, value: float | None, least: int, most: int = MOST)
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
         raise BadInput(f"{name} is {value!r}; it is a number from {least} to {most}, or None for no limit of your own.")
-
-
-@dataclass(frozen=True, slots=True)
-class RunSpec:
-    """What a gate says its run should be."""
-
-    name: str
-    environment: str
-    critical: tuple[str, ...]
-    detector: str
-    threshold: float | None
-    budget_cap: int | None
-    reviews_per_item: int
-    undo_ms: int
-    agent: str | None
-    is_agents: bool = False
-    """Whether an agent over HTTP says so: where a common policy rules, its word chooses no judge."""
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The columns of the run that come from here."""
-        return {
-            "critical": orjson.dumps(list(self.critical)).decode(),
-            "detector": self.detector,
-            "threshold": self.threshold,
-            "budget_cap": self.budget_cap,
-            "reviews_per_item": self.reviews_per_item,
-            "undo_ms": self.undo_ms,
-        }
-
-
-def open_run(url: str, spec: RunSpec, judged: Sequence[str]) -> None:
-    """Makes the run unless there is one of that name, whose stored settings stand; raises Refused for another kind.
-
-    `judged` are the patterns of its first policy, where no common one is there.
-    """
-    with reading(url) as session:
-        run = _gate_run(session, spec.name)
-    _warn_of_differences(run or _made(url, spec, judged), spec.fields)
-
-
-def _gate_run(session: Session, name: str) -> tables.Run | None:
-    run = store.found_run(session, name)
-    if run is None:
-        return None
-    if run.kind != RunKind.GATE:
-        raise Refused(f"Run {name!r} is of kind {run.kind}; give the gate a run name of its own.")
-    session.expunge(run)
-    return run
-
-
-def _made(url: str, spec: RunSpec, judged: Sequence[str]) -> tables.Run:
-    try:
-        agent = By(spec.agent or "agent", Door.PYTHON)
-        with acting(present() or agent), writing(url) as session:
-            run = _gate_run(session, spec.name)
-            if run is None:
-                run = runs.create(
-                    session, spec.name, RunKind.GATE, now_ms(), actor=spec.agent or "agent", **spec.fields
-                )
-                run.environment = spec.environment
-                session.flush()
-                if spec.is_agents and policy_store.effective(session, run) is not None:
-                    run.detector, run.threshold, run.undo_ms = _JUDGE, None, max(run.undo_ms, _UNDO_MS)
-                    session.flush()
-                policy_store.begin(session, run, now_ms(), judged)
-                session.expunge(run)
-            return run
-    except IntegrityError:
-        # On a server, another process made the run between our look and our write.
-        with reading(url) as session:
-            return store.current_run(session, spec.name)
-
-
-def _warn_of_differences(run: tables.Run, fields: Mapping[str, Any]) -> None:
-    differing = [name for name, value in fields.items() if getattr(run, name) != value]
-    if differing:
-        _warn(run.name, ", ".join(differing))
-
-
-# Over HTTP each check brings its settings, and one line says it as well as a thousand.
-@lru_cache(maxsize=256)
-def _warn(run: str, differing: str) -> None:
-    _log.warning("Run %r was started with other settings (%s); the stored ones stand.", run, differing)

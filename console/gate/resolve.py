@@ -369,9 +369,10 @@ def rejected_before(session: Session, run: tables.Run, request: CheckRequest) ->
         return None
     asked = {"run_id": run.id, "task": request.record.task_id, "instruction": request.record.instruction}
     asked |= {"agent_id": request.asker.agent_id, "digest": digest(request.action)}
-    found = session.execute(_rejections(), asked).scalars().first()
-    if found is None:
+    decision_id = session.connection().execute(_rejections(), asked).scalar()
+    if decision_id is None:
         return None
+    found = session.get_one(tables.Decision, decision_id)
     words = f"This action was already rejected in this task. {words_to_agent(found)}".strip()
     return GateDecision(False, request.action, words, Reason.ALREADY_REJECTED, found.item_id, found.id)
 
@@ -381,7 +382,7 @@ def rejected_before(session: Session, run: tables.Run, request: CheckRequest) ->
 def _rejections() -> Select[Any]:
     task, record, ask, decision = tables.Task, tables.Trajectory, tables.Ask, tables.Decision
     return (
-        sa_select(decision)
+        sa_select(col(decision.id))
         .join(ask, col(ask.item_id) == decision.item_id)
         .join(record, col(record.id) == ask.trajectory_id)
         .join(task, col(task.id) == record.task_id)

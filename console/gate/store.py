@@ -54,14 +54,17 @@ def _named() -> Select[Any]:
 
 def latest_ask(session: Session, run: tables.Run, request: CheckRequest) -> tables.Ask | None:
     """The last time this request came in, None where it never did."""
-    return session.execute(_ask(), {"run_id": run.id, "digest": request.digest}).scalars().first()
+    asked = {"run_id": run.id, "digest": request.digest}
+    ask_id = session.connection().execute(_ask_id(), asked).scalar()
+    return None if ask_id is None else session.get(tables.Ask, ask_id)
 
 
-# Built once: on the way of every critical action, building a statement costs more than running it.
+# Built once: on the way of every critical action, building a statement costs more than running it. It asks for the id
+# alone, since most actions are asked about once, and an entity that is not there costs as much as one that is.
 @cache
-def _ask() -> Select[Any]:
+def _ask_id() -> Select[Any]:
     ask = tables.Ask
-    return sa_select(ask).where(col(ask.run_id) == bindparam("run_id"), col(ask.digest) == bindparam("digest"))
+    return sa_select(col(ask.id)).where(col(ask.run_id) == bindparam("run_id"), col(ask.digest) == bindparam("digest"))
 
 
 def intent_of(session: Session, request: CheckRequest, trajectory_id: int) -> tables.Intent | None:
@@ -134,15 +137,16 @@ def store_request(
     now_ms: int,
     *,
     beats: bool = False,
-) -> tables.Ask:
-    """Writes the request with its verdict and, where a person has to look, its item.
+) -> dict[str, Any]:
+    """Writes the request with its verdict and, where a person has to look, its item; returns the row of its ask.
 
     Raises IntegrityError where it is there already.
     """
     asks = ruled.asks(verdict)
     trajectory_id = _store_asked(session, run, request, Outcome.PAUSED if asks else Outcome.RUNNING, now_ms)
     row = verdict | {"trajectory_id": trajectory_id}
-    row["id"] = insert_row(session, "verdict", row)
+    connection = session.connection()
+    row["id"] = insert_row(connection, "verdict", row)
     asked: dict[str, Any] = {
         "run_id": run.id,
         "digest": request.digest,
@@ -158,12 +162,12 @@ def store_request(
         **_asker_columns(request),
         **ruled.columns,
     }
-    return tables.Ask(id=insert_row(session, "ask", asked), **asked)
+    return asked | {"id": insert_row(connection, "ask", asked)}
 
 
 def store_answered(
     session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled, answer: Reason, now_ms: int
-) -> tables.Ask:
+) -> None:
     """Writes a request that the policy answers by itself; raises IntegrityError where it is there already."""
     outcome = Outcome.REJECTED if answer is Reason.DENIED else Outcome.RUNNING
     asked: dict[str, Any] = {
@@ -176,7 +180,7 @@ def store_answered(
         **_asker_columns(request),
         **ruled.columns,
     }
-    return tables.Ask(id=insert_row(session, "ask", asked), **asked)
+    insert_row(session.connection(), "ask", asked)
 
 
 def _asker_columns(request: CheckRequest) -> dict[str, Any]:
@@ -226,11 +230,12 @@ def _store_trajectory(session: Session, run: tables.Run, request: CheckRequest, 
 
 
 def _inserted(session: Session, run: tables.Run, task_id: int | None, ready: Prepared, digest: str, now_ms: int) -> int:
+    connection = session.connection()
     if task_id is None:
-        task_id = insert_row(session, "task", {**ready.task, "run_id": run.id})
+        task_id = insert_row(connection, "task", {**ready.task, "run_id": run.id})
     row = {**ready.row, "run_id": run.id, "task_id": task_id, "digest": digest, "created_ms": now_ms}
-    trajectory_id = insert_row(session, "trajectory", row)
-    insert_row(session, "trajectory_body", {"trajectory_id": trajectory_id, "body": ready.body})
+    trajectory_id = insert_row(connection, "trajectory", row)
+    insert_row(connection, "trajectory_body", {"trajectory_id": trajectory_id, "body": ready.body})
     return trajectory_id
 
 

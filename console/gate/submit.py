@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,12 +17,12 @@ from console.gate.policy.rules import DEADLINE_S, PolicyMode
 from console.gate.request import NOBODY, Asker, CheckRequest, asked_by
 from console.gate.resolve import ANEW, OpenCheck, rejected_before, stored_answer
 from console.gate.ruled import Ruled, Tightened
-from console.gate.store import FAILED, current_run, latest_ask, lose, store_answered, store_request
+from console.gate.run_spec import RunSpec, make_run, stored_run
+from console.gate.store import FAILED, latest_ask, lose, store_answered, store_request
 from console.gate.types import GateDecision, Reason
 from console.gate.wait import Cancellation, Wait
 from console.runs.trajectory_rows import intend
 from storage import tables
-from storage.engine import check_file, engine
 from storage.errors import StorageError
 from storage.queue.claims import withdraw_items
 from storage.queue.transaction import Transaction
@@ -37,17 +35,19 @@ _TRIES = 5
 class SubmitOptions:
     """Where and how a request is submitted: the database, the run, who asks, how long the agent waits.
 
-    `critical` are the caller's own patterns: what they match is at least judged, whatever the policy allows. `begins`
-    lets an action that is not flagged begin at once; `beats` says that the agent waits with a heartbeat.
+    `opens` makes the run where there is none. `critical` are the caller's own patterns: what they match is at least
+    judged, whatever the policy allows. `begins` lets an action that is not flagged begin at once; `beats` says that the
+    agent waits with a heartbeat.
     """
 
     url: str
-    run: str
+    run: RunSpec
     critical: tuple[str, ...] = ()
     tightened: Tightened = field(default_factory=Tightened)
     timeout_ms: int | None = None
     cancel: Cancellation | None = None
     asker: Asker = NOBODY
+    opens: bool = False
     begins: bool = False
     beats: bool = True
 
@@ -63,9 +63,14 @@ def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait
     request = asked_by(request, options.asker)
     for _ in range(_TRIES):
         with reading(options.url) as session:
-            run = current_run(session, options.run)
-            ruled = _ruled(session, options, run, request)
-            known = None if ruled is None else _known(session, run, request, ruled)
+            run = stored_run(session, options.run)
+            if run is None and not options.opens:
+                runs.get(session, options.run.name)
+            ruled = None if run is None else _ruled(session, options, run, request)
+            known = None if run is None or ruled is None else _known(session, run, request, ruled)
+        if run is None:
+            make_run(options.url, options.run)
+            continue
         if ruled is None:
             with writing(options.url) as session:
                 policy_store.begin(session, session.get_one(tables.Run, run.id), now_ms(), ())
@@ -133,20 +138,10 @@ def _is_stricter_now(ruled: Ruled, answer: GateDecision) -> bool:
 
 
 def _allowed(options: SubmitOptions, run: tables.Run, request: CheckRequest, ruled: Ruled) -> GateDecision:
-    # A power cut may lose the last counts; nothing rests on them.
-    with _quickly(options.url) as session:
+    # A power cut may lose the last counts: nothing rests on them, and durable ones would cost more than all the rest.
+    with writing(options.url, durable=False) as session:
         policy_store.count_allowed(session, run, ruled.version, ruled.ruling)
     return GateDecision(True, request.action, "", Reason.NOT_CRITICAL)
-
-
-@contextmanager
-def _quickly(url: str) -> Iterator[Session]:
-    """A session in a write transaction that a power cut may lose: a durable one would cost more than all the rest."""
-    opened = engine(url)
-    writer = opened.execution_options(sqlite_begin="IMMEDIATE")
-    with Session(writer, expire_on_commit=False) as session, session.begin():
-        yield session
-    check_file(opened)
 
 
 def _by_policy(
@@ -204,23 +199,24 @@ def _judged(options: SubmitOptions, run: tables.Run, request: CheckRequest, rule
     # What is not flagged and has not begun may be lost: without its check nothing begins, and `begin` keeps both.
     durable = options.begins or ruled.asks(verdict)
     try:
-        with writing(options.url) if durable else _quickly(options.url) as session:
+        with writing(options.url, durable=durable) as session:
             ask = store_request(session, run, request, verdict, ruled, deadline_ms, at_ms, beats=options.beats)
             if not ruled.asks(verdict):
                 return _not_flagged(session, options, request, ask, verdict["score"])
     except IntegrityError:
         # Two agents wrote the same request or task in the same moment; the second looks again.
         return None
-    return Wait(options.url, OpenCheck(run, request, ask), deadline_ms, options.cancel, at_ms, options.beats)
+    check = OpenCheck(run, request, tables.Ask(**ask))
+    return Wait(options.url, check, deadline_ms, options.cancel, at_ms, options.beats)
 
 
 def _not_flagged(
-    session: Session, options: SubmitOptions, request: CheckRequest, ask: tables.Ask, score: float
+    session: Session, options: SubmitOptions, request: CheckRequest, ask: dict[str, Any], score: float
 ) -> GateDecision:
     intent_id = None
     if options.begins:
-        intent_id = intend(session, ask.trajectory_id, request.step, request.action, None, ask.asked_ms)
-    given: dict[str, Any] = {"score": score, "intent_id": intent_id, "check_id": ask.token}
+        intent_id = intend(session, ask["trajectory_id"], request.step, request.action, None, ask["asked_ms"])
+    given: dict[str, Any] = {"score": score, "intent_id": intent_id, "check_id": ask["token"]}
     return GateDecision(True, request.action, "", Reason.NOT_FLAGGED, **given)
 
 

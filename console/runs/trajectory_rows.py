@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import orjson
-from sqlalchemy import Executable, bindparam, insert, select, update
+from sqlalchemy import Connection, Executable, bindparam, insert, select, update
 from sqlmodel import Session, col
 
 from console.environments import environment
@@ -157,12 +157,12 @@ def intend(session: Session, trajectory_id: int, step: int, action: str, decisio
         "decision_id": decision_id,
         "started_ms": at_ms,
     }
-    return insert_row(session, "intent", row)
+    return insert_row(session.connection(), "intent", row)
 
 
-def insert_row(session: Session, table: str, row: Mapping[str, Any]) -> int:
+def insert_row(connection: Connection, table: str, row: Mapping[str, Any]) -> int:
     """The id of the row just inserted, past the ORM, whose price would be most of an unflagged check."""
-    inserted: int = session.connection().execute(_insertion(table), row).scalar_one()
+    inserted: int = connection.execute(_insertion(table), row).scalar_one()
     return inserted
 
 

@@ -44,13 +44,14 @@ class Admission:
         await self._app(scope, receive, send)
 
 
-def asker(request: Request) -> Asker:
+async def asker(request: Request) -> Asker:
     """The agent whose request it is."""
+    # No plain function: FastAPI would give it a thread of its own.
     agent = _agent(request)
     return Asker(agent.id, agent.name)
 
 
-def refuse_agents(request: Request) -> None:
+async def refuse_agents(request: Request) -> None:
     """Raises HTTPException (403) for an agent of its own: it may ask, wait, begin, report and take back, no more."""
     agent = _agent(request)
     if agent.id is not None:

@@ -239,8 +239,8 @@ def test_the_rubric_goes_to_every_method_that_judges_its_inference_never_and_to_
     for paper in (False, True):
         with serving(rule) as endpoint:
             judged(endpoint, shop, *names, paper=paper)
-        judging = [ask.text for ask in endpoint.asks if "Work it out from the actions" not in ask.text]
-        inferring = [ask.text for ask in endpoint.asks if "Work it out from the actions" in ask.text]
+        judging = [ask.text for ask in endpoint.asks if "from the actions and pages alone" not in ask.text]
+        inferring = [ask.text for ask in endpoint.asks if "from the actions and pages alone" in ask.text]
         assert len(judging) == 4
         assert [CRITERION in text for text in judging] == [not paper] * 4
         assert [CRITERION in text for text in inferring] == [False]
