@@ -1,6 +1,6 @@
 """The InferAct console: detectors raise alerts, people decide, feedback goes back to the agent.
 
-Doors (`cli`, `worker`, `pages`) call services (`runs`, `review`, `trajectories`), services call the shelves
-(`detectors`, `importers`, `environments`, `actors`, `metrics`, `charts`, `exports`) and `storage`; a shelf knows
-neither the database nor the browser.
+`cli`, `server` and `web` parse, draw and answer; `gate` and `studies` are who asks; `trials`, `detection`, `review` and
+`runs` are services that take a database session; `actors`, `environments`, `analysis`, `llm` and `trajectory` are
+shelves, which know neither the database nor the browser.
 """

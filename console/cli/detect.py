@@ -23,6 +23,7 @@ from console.detection.estimate import asks_models
 from console.detection.estimate import estimate as cost_estimate
 from console.errors import BadInput, Refused
 from console.llm import ClientUsage
+from console.review import inbox
 from console.runs import costs
 
 Methods = Annotated[
@@ -121,7 +122,8 @@ def _tell(run: str, detection: batch.Detection, as_json: bool) -> None:
 
 def _next(run: str, reports: Sequence[batch.DetectionReport]) -> str:
     if any(report.checkpoints or report.halted for report in reports):
-        return "Next: inferact serve"
+        with reading() as session:
+            return inbox.nothing_queued(session, runs.get(session, run)) or "Next: inferact serve"
     return f"No action of {run} is critical, so nothing was judged. Next: inferact run critical {run}"
 
 

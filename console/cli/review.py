@@ -23,6 +23,7 @@ from console.runs import audit_log
 from console.trials import answer_rating
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim
+from storage.tables import RunKind
 
 app = typer.Typer(
     help="Work through the review queue without a browser.",
@@ -55,11 +56,12 @@ def list_items(
     with reading() as session:
         wanted = [runs.get(session, run)] if run else runs.every(session)
         rows = [{"run": one.name, **row} for one in wanted for row in inbox.listing(session, one)]
+        nothing = inbox.nothing_queued(session, wanted[0]) if run else ""
     if as_json:
         emit_json(rows)
         return
     columns = ("run", "item_id", "trial", "kind", "status", "score", "detector", "claimed_by")
-    show_table(rows, columns, empty="The queue is empty. Fill it: inferact detect RUN --method rules")
+    show_table(rows, columns, empty=nothing or "The queue is empty. Fill it: inferact detect RUN --method rules")
 
 
 @app.command("claim", epilog="Example: inferact review claim --run hotpot --reviewer ada")
@@ -272,9 +274,12 @@ def simulate_reviewer(
     if as_json:
         emit_json(as_dict(tally))
         return
+    with reading() as session:
+        goes_on = runs.get(session, run).kind in (RunKind.LIVE, RunKind.REPLAY)
+    then = f"run next {run}" if goes_on else f"export decisions --run {run} --out {run}-decisions.csv"
     say(
         f"{reviewer} inspected {tally.inspected} of {tally.waiting} waiting items: {tally.approved} approved, "
         f"{tally.rejected} rejected, {tally.responded} halted ones answered; {tally.left} were beyond the budget. "
         f"{f'A model was asked {tally.requests} times. ' if tally.requests else ''}"
-        f"Then: inferact run next {run}"
+        f"Then: inferact {then}"
     )

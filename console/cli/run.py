@@ -13,6 +13,7 @@ from console.cli.output import Json, by_default, emit, emit_json, progress, say,
 from console.database import database_url, now_ms, reading, writing
 from console.environments import playable
 from console.errors import BadInput, Refused
+from console.review import inbox
 from console.runs import housekeeping, ingest
 from console.trials import engine, release, replay, start
 from console.trials.round import Advance
@@ -77,15 +78,14 @@ def list_runs(
 @app.command("status", epilog="Example: inferact run status hotpot --json")
 def status(run: Name, as_json: Json = False) -> None:
     """Show how each trial of a run stands: outcomes, flagged, inspections used and left."""
-    with reading() as session:
-        document = runs.status(session, runs.get(session, run))
+    document, nothing = _status(run)
     if as_json:
         emit_json(document)
         return
-    rows = [{**row, **{f"budget_{key}": value for key, value in row["budget"].items()}} for row in document["trials"]]
-    columns = ("trial", "tasks", "succeeded", "failed", "halted", "paused", "rejected", "flagged", "budget_cap")
-    live = ("success_held", "success_paper") if rows and "success_held" in rows[0] else ()
-    show_table(rows, (*columns, "budget_used", "budget_left", *live), empty=f"Run {run} has no trajectories yet.")
+    rows = runs.status_rows(document)
+    show_table(rows, tuple(*rows[:1]), empty=f"Run {run} has no trajectories yet.")
+    if rows and nothing:
+        say(nothing)
 
 
 @app.command("start", epilog="Example: inferact run start --env webshop --tasks 40 --name shop --budget 50%")
@@ -134,9 +134,9 @@ def start_run(
         fields |= {"actor_name": actor or "scripted", "detector_name": detector, "trials": trials, "plan": plan}
         start.start(name, task_counts(env, tasks), task_options=_FINE if fine_errors else None, **fields)
         problems = play(name, engine.resume, concurrency=concurrency).problems
-    with reading() as session:
-        document = runs.status(session, runs.get(session, name))
-    emit(document, as_json, f"Started {name}. Review it: inferact serve. Then: inferact run next {name}")
+    document, nothing = _status(name)
+    onward = nothing or f"Review it: inferact serve. Then: inferact run next {name}"
+    emit(document, as_json, f"Started {name}. {onward}")
     if problems:
         raise Refused(f"{' '.join(problems)} When that is mended: inferact run resume {name}")
 
@@ -165,7 +165,7 @@ def release_undecided(
 ) -> None:
     """For experiments: let undecided actions run in the embedded environments, as the paper's numbers assume."""
     done = play(run, release.release, trial=trial)
-    emit({"run": run, **done.as_dict()}, as_json, f"{done.released} undecided actions were released.")
+    emit({"run": run, **done.as_dict()}, as_json, f"Undecided actions released: {done.released}.")
 
 
 @app.command("critical", epilog='Example: inferact run critical support --add "refund_*" --add "*.amount=*"')
@@ -210,7 +210,7 @@ def budget(
 ) -> None:
     """Set the inspection budget of every trial of a run; it cannot go below what is spent."""
     wanted = ingest.set_budget(run, cap)
-    emit({"run": run, "cap": wanted}, as_json, f"Every trial of {run} has {wanted} inspections.")
+    emit({"run": run, "cap": wanted}, as_json, ingest.budget_sentence(run, wanted))
 
 
 @app.command("rename", epilog="Example: inferact run rename shop shop-pilot")
@@ -262,6 +262,13 @@ def delete(
 
 
 _FINE = {"errors": "fine"}
+
+
+def _status(name: str) -> tuple[dict[str, Any], str]:
+    """(the run's status, a sentence where nothing came into its queue)."""
+    with reading() as session:
+        run = runs.get(session, name)
+        return runs.status(session, run), inbox.nothing_queued(session, run)
 
 
 def _refuse_what_does_not_go_together(actor: str | None, source: str | None, env: str | None, plan: str | None) -> None:

@@ -134,7 +134,8 @@ def simulate_participants(
         emit_json(asdict(tally))
         return
     done = f"participants {tally.participants}, conditions {tally.conditions}, decisions {tally.decisions}"
-    say(f"Finished: {done}, those on items of known answer among them.")
+    known = f" ({tally.on_known_answers} of them on items of known answer)" if tally.on_known_answers else ""
+    say(f"Finished: {done}{known}.")
     say(f"See: inferact study results {name}, or write: inferact study report {name} --out {name}-report")
 
 

@@ -291,7 +291,7 @@ def _prepare(
         judging_route = any(judge.name == routing.name for judge in judges)
         if threshold is not None and judging_route:
             run.threshold = threshold
-        elif routing.name != run.detector or run.threshold is None:
+        elif run.threshold is None or run.detector not in (None, routing.name):
             run.threshold = routing.threshold
         run.detector = routing.name
         if stated is not None:

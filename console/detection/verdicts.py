@@ -248,9 +248,13 @@ def enqueue(run: tables.Run) -> int:
         wanted = runs.cap(session, run)
         items = [*_flagged_items(session, run), *_halted_items(session, run)]
         withdrawn = _no_longer_flagged(session, run, items)
+        trials = {item.trial for item in items}
+        if run.kind != RunKind.LIVE:  # The engine opens those of live runs.
+            of_run = select(tables.Trajectory.trial).where(tables.Trajectory.run_id == run.id)
+            trials |= set(session.exec(of_run.distinct()))
     if withdrawn:
         queue.cancel(item_ids=withdrawn, now_ms=now_ms())
-    runs.open_budgets(queue, _id(run), sorted({item.trial for item in items}), wanted)
+    runs.open_budgets(queue, _id(run), sorted(trials), wanted)
     return queue.put(items)
 
 

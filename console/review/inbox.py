@@ -14,7 +14,7 @@ from console.language import _, gettext_noop, ngettext
 from console.runs.current_decisions import is_current
 from storage import tables
 from storage.queue import NoClaim, NoClaimReason
-from storage.tables import ItemStatus, SlotStatus
+from storage.tables import DecisionKind, ItemStatus, SlotStatus
 
 # Asked at every answer, so they are built once.
 _RUN: BindParameter[int] = bindparam("run")
@@ -25,6 +25,7 @@ _MINE = (
     .select_from(_decision)
     .join(_item, col(_item.id) == _decision.item_id)
     .where(_item.run_id == _RUN, _decision.reviewer == bindparam("reviewer"), is_current())
+    .where(_decision.decision != DecisionKind.ESCALATE)
 )
 _ASKED = (
     select(_ask)
@@ -40,8 +41,8 @@ _OPEN = select(
 _UNITS = select(func.sum(_budget.cap), func.sum(_budget.used)).where(_budget.run_id == _RUN)
 
 
-def my_decisions(session: Session, run: tables.Run, reviewer: str) -> tuple[int, float | None]:
-    """(number of this reviewer's answers in the run, mean seconds from claim to answer; None below half a second)."""
+def my_reviews(session: Session, run: tables.Run, reviewer: str) -> tuple[int, float | None]:
+    """(number of this reviewer's reviews in the run, passing on is none; mean seconds, None below half a second)."""
     count, mean = session.exec(_MINE, params={"run": run.id, "reviewer": reviewer}).one()
     return count, float(mean) / 1_000 if mean and mean >= 500 else None
 
@@ -121,7 +122,7 @@ _WHY = {
     NoClaimReason.BUDGET_SPENT: gettext_noop("The inspection budget is spent"),
     NoClaimReason.ALL_CLAIMED_BY_OTHERS: gettext_noop("Everything that waits is being reviewed by others"),
     NoClaimReason.ALL_REVIEWED_BY_YOU: gettext_noop(
-        "You have reviewed everything that waits; it needs another reviewer"
+        "You have answered or passed on everything that waits; it needs another reviewer"
     ),
 }
 
@@ -162,7 +163,7 @@ def why_nothing(answer: NoClaim) -> str:
 _WHY_NOT_THAT = {
     NoClaimReason.BUDGET_SPENT: gettext_noop("the inspection budget is spent."),
     NoClaimReason.ITEM_TAKEN: gettext_noop("somebody else holds it by now; your words are kept with it."),
-    NoClaimReason.ITEM_REVIEWED_BY_YOU: gettext_noop("you have answered it."),
+    NoClaimReason.ITEM_REVIEWED_BY_YOU: gettext_noop("you have answered it or passed it on."),
     NoClaimReason.ITEM_GONE: gettext_noop("it is no longer in the queue; your words are kept with it."),
 }
 
@@ -202,6 +203,16 @@ def has_answered(session: Session, reviewer: str) -> bool:
 def item_statuses(session: Session, run: tables.Run) -> set[str]:
     """How what was ever in the run's queue stands; empty where nothing was."""
     return set(session.exec(select(tables.Item.status).where(tables.Item.run_id == run.id).distinct()))
+
+
+def nothing_queued(session: Session, run: tables.Run) -> str:
+    """Why nothing ever came into a run's queue, as a sentence; empty where something did, or nobody judged it."""
+    item = tables.Item
+    if run.detector is None or session.exec(select(item.id).where(item.run_id == run.id).limit(1)).first() is not None:
+        return ""
+    if run.feedback_mode == "none":
+        return f"Nothing of this run is inspected: its feedback is none. Go on with: inferact run next {run.name}"
+    return "Nothing is flagged so far, so there is nothing to inspect."
 
 
 def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:

@@ -348,6 +348,12 @@ def set_budget(run_name: str, wanted: str | None) -> int | None:
     return cap
 
 
+def budget_sentence(run_name: str, cap: int | None) -> str:
+    """What a run's budget comes to, as a sentence."""
+    units = "no cap" if cap is None else f"{cap} inspection{'s' * (cap != 1)}"
+    return f"Every trial of {run_name} has {units}."
+
+
 def sentences(report: FileReport) -> list[tuple[bool, str]]:
     """(good news?, sentence) for each thing that a person should know about a file."""
     if report.rejected:

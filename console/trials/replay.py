@@ -90,7 +90,10 @@ def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
     if run.kind == RunKind.LIVE:
         return engine.advance(run_name, progress=progress)
     if run.kind != RunKind.REPLAY:
-        raise Refused(f"Run {run_name!r} is {run.kind}: there is no next trial to run. Replay it first.")
+        onward = "The agents behind it go on by themselves."
+        if run.kind == RunKind.ARCHIVE:
+            onward = f"Replay it first: inferact run start --actor replay --from {run_name} --name {run_name}-replay"
+        raise Refused(f"Run {run_name!r} is of kind {run.kind}: there is no next trial to run. {onward}")
     deliver(run, done)
     with writing() as session:
         _settle(session, run, done)

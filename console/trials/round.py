@@ -74,13 +74,15 @@ class Advance:
         parts = [f"{delivered} delivered", f"{revealed} next trial"]
         carried = "1 solved one was" if self.carried_over == 1 else f"{self.carried_over} solved ones were"
         parts += [f"{carried} carried over"] if self.carried_over else []
-        parts += [f"{self.unknown} trials ended because nobody knows whether their action ran"] if self.unknown else []
+        unknown = "1 trial ended" if self.unknown == 1 else f"{self.unknown} trials ended"
+        parts += [f"{unknown} because nobody knows whether the action ran"] if self.unknown else []
         waits = "1 new item waits" if self.queued == 1 else f"{self.queued} new items wait"
         sentences = [f"{', '.join(parts)}, {waits}."]
         if self.due_ms is not None:
             sentences.append(_undo_window(self.undoable, self.due_ms, at_ms))
         if self.nothing_recorded:
-            sentences.append(f"{self.nothing_recorded} tasks have no recorded next trial.")
+            tasks = "1 task has" if self.nothing_recorded == 1 else f"{self.nothing_recorded} tasks have"
+            sentences.append(f"{tasks} no recorded next trial.")
         return " ".join(sentences)
 
 

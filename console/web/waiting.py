@@ -82,7 +82,7 @@ def headline_html(waiting: WaitingList, count: int, oldest_ms: int | None) -> st
     words = _("{count} waiting, the oldest for {age}.") if oldest_ms else _("{count} waiting.")
     said = [plain(words).format(count=f"<b>{digits(count)}</b>", age=age(now_ms() - (oldest_ms or 0)))]
     if waiting.answered:
-        words = _("You have answered {count} of them; another reviewer is to.")
+        words = _("You have answered {count} of them or passed them on; another reviewer is to.")
         said.append(plain(words).format(count=digits(waiting.answered)))
     if waiting.hidden:
         words = plain(_("{matching} match, the filter hides {hidden}."))
@@ -113,7 +113,7 @@ def show_nothing(session: Session, run: tables.Run, who: Identity, waiting: Wait
 
 def _why(session: Session, run: tables.Run, waiting: WaitingList, undecided: int, may_judge: bool) -> str:
     if waiting.answered:
-        return _("You have answered all that waits; it needs another reviewer.")
+        return _("You have answered or passed on all that waits; it needs another reviewer.")
     if undecided:
         return _("What is left is being reviewed by others; it comes back here if they put it down.")
     if may_judge:

@@ -67,7 +67,7 @@ def test_from_a_design_to_settled_labels(desk, settled):
     settled(page)
     page.get_by_role("button", name="Simulate").click()
     page.get_by_role("button", name="Play the simulated participants").click()
-    page.get_by_text("2 participants played through 4 conditions").wait_for(timeout=60_000)
+    page.get_by_text("participants 2, conditions 4, decisions").wait_for(timeout=60_000)
     screenshot(page, "study-board")
     _results(page, settled)
     _settled_by_key(page, settled)

@@ -121,12 +121,6 @@ def _readme(design: Design, frames: Frames, stamp: ReportStamp) -> str:
         (_SUMS, "SHA-256 of every other file; sha256sum -c checks them"),
     ]
     mark = f"Fingerprint of the plan as it was registered (SHA-256): {stamp.fingerprint}" if stamp.fingerprint else ""
-    apart = (
-        "plan.md shows the allocation as it is stored now; people who withdrew since, or simulated reviewers who took "
-        "places of people, have changed it, and with it the fingerprint that stands there."
-        if stamp.fingerprint and stamp.plan and stamp.fingerprint not in stamp.plan
-        else ""
-    )
     paragraphs = [
         f"# {design.name}",
         "A user study of reviewers who oversee an agent, with its data and everything that was computed from them.",
@@ -136,7 +130,7 @@ def _readme(design: Design, frames: Frames, stamp: ReportStamp) -> str:
         "Participants are pseudonyms. Before you publish: read the words to the agent and the answers in decisions.csv "
         "and participants.csv once for anything that names a person, and add a licence.",
         mark,
-        apart,
+        stamp.plan_apart,
     ]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
 

@@ -44,6 +44,15 @@ class ReportStamp:
     fingerprint: str = ""
     plan: str = ""
 
+    @property
+    def plan_apart(self) -> str:
+        """Why the plan of today has another fingerprint, as a sentence; empty where it has the same."""
+        said = (
+            "plan.md shows the allocation as it is stored now; people who withdrew since, or simulated reviewers who "
+            "took places of people, have changed it, and with it the fingerprint that stands there."
+        )
+        return said if self.plan and self.fingerprint not in self.plan else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -65,6 +74,7 @@ def html(design: Design, frames: Frames, stamp: ReportStamp, computed: Frames | 
             written=iso(stamp.written_ms),
             data_version=stamp.data_version,
             fingerprint=stamp.fingerprint,
+            plan_apart=stamp.plan_apart,
             facts=[(name, f"{count:,}") for name, count in opening.facts(design, frames).itertuples(index=False)],
             flow=text_table(opening.flow(design, frames)),
             flow_about=opening.FLOW_ABOUT,

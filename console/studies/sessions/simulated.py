@@ -7,7 +7,7 @@ function here and one line in OPINIONS.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
 import orjson
@@ -112,13 +112,13 @@ _SLOWEST = 1.5
 
 @dataclass(slots=True)
 class StudySimulation:
-    """What the simulated participants of a study did just now."""
+    """What the simulated participants of a study did just now; some decisions are on items of known answer."""
 
     study: str
     participants: int = 0
     conditions: int = 0
     decisions: int = 0
-    problems: list[str] = field(default_factory=list)
+    on_known_answers: int = 0
 
 
 @dataclass(slots=True)
@@ -176,6 +176,7 @@ def _play(person: _Person, tally: StudySimulation, told: Callable[[], None]) -> 
         if place.claim is not None:
             _decide(person, place)
             tally.decisions += 1
+            tally.on_known_answers += place.probe is not None
         elif place.kind == "introduction":
             steps.begin(person.id)
         elif place.kind == "break":

@@ -61,7 +61,8 @@ def oversight_of(run_name: str) -> None:
         if known:
             _drawn(run_name, curves, wanted)
         else:
-            st.caption("No oversight curve: no flagged item has a label, so nobody can tell what was caught.")
+            why = "no flagged item has a label" if pool.rows["flagged"].any() else "nothing is flagged"
+            st.caption(f"No oversight curve: {why}, so nobody can tell what inspections catch.")
         _burn_down(run_name, pool, version)
 
 

@@ -96,7 +96,7 @@ with reading() as session:
     wanted = asked_for(detectors, environments, many=count > 1)
     waiting = waiting_list(session, run, identity.name, wanted)
     waiters = inbox.waiters(session, [row.item.id or 0 for row in (*waiting.offered, *waiting.unread)])
-    mine, seconds = inbox.my_decisions(session, run, identity.name)
+    mine, seconds = inbox.my_reviews(session, run, identity.name)
     tally = aftermath.words_tally(session, run, identity.name, unblinded=identity.has(Role.RESEARCHER))
     budgets = runs.budgets(session, run)
 

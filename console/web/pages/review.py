@@ -55,7 +55,7 @@ with reading() as session:
     claim = opened or decisions.next_item(queue, session, run, identity.name, now_ms(), settles=False)
 # What is counted is read anew: the claim was taken since the session began.
 with reading() as session:
-    progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_decisions(session, run, identity.name))
+    progress = Progress.of(run.name, inbox.waits(session, run), inbox.my_reviews(session, run, identity.name))
     if not isinstance(claim, NoClaim):
         waiter = inbox.waiters(session, [claim.item_id]).get(claim.item_id)
         view = blinding.review_view(session, queue, run, claim, identity.name, unblinded=unblinded)

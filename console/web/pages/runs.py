@@ -4,6 +4,7 @@ import streamlit as st
 
 from console import runs
 from console.database import reading
+from console.review import inbox
 from console.web.flash import show_messages
 from console.web.run_picker import chosen_run, run_picker
 from console.web.runs import forms, keeping, new_run
@@ -22,6 +23,7 @@ with reading() as session:
     listed = runs.every(session, archived=bool(st.session_state.get("archived")))
     summaries = [runs.summary(session, one) for one in listed]
     status = runs.status(session, run) if run else None
+    nothing = inbox.nothing_queued(session, run) if run else ""
     patterns = runs.patterns(run) if run else []
     candidates = runs.candidates(session, run, limit=300) if run else runs.Candidates([], 0, 0)
     end = runs.dead_end(session, run) if run and not candidates.critical else None
@@ -41,7 +43,9 @@ forms.dead_end_notice(run, end)
 show_overview(run.name)
 
 st.header("How each trial stands", anchor=False)
-st.dataframe(forms.status_rows(status), key=f"status-{run.id}", hide_index=True, placeholder="–")
+st.dataframe(runs.status_rows(status), key=f"status-{run.id}", hide_index=True, placeholder="–")
+if nothing:
+    st.caption(nothing)
 if run.reviews_per_item > 1:
     st.page_link(
         "console/web/pages/studies.py", label="Settle where reviewers disagree", query_params={"adjudicate": run.name}

@@ -12,7 +12,7 @@ from console.errors import Unknown
 from console.runs import text_index, trajectory_list
 from console.trajectory import Label, Outcome
 from console.trials import replay
-from console.web.run_picker import chosen_run, run_picker
+from console.web.run_picker import choose_run, chosen_run, run_picker
 from console.web.widgets.messages import show_empty_state, show_problem
 from console.web.widgets.trajectory_view import show_record
 from console.web.widgets.trial_history import diff_of_actions, show_lineage
@@ -29,7 +29,12 @@ def show(run: tables.Run, opened: int) -> None:
             record = trajectory_list.load(session, opened)
             before = trajectory_list.previous(session, opened)
     except Unknown as refusal:
-        show_problem(str(refusal))
+        with reading() as session:
+            found = session.get(tables.Trajectory, opened)
+            home = session.get_one(tables.Run, found.run_id).name if found else ""
+        show_problem(f"{refusal} It belongs to the run {home}." if home else str(refusal))
+        if home:
+            st.button("Open it in its own run", key="own-run", on_click=choose_run, args=(home,))
         return
     if len(history) > 1 or any(entry["decisions"] for entry in history):
         show_lineage(history, run=run.name, opened=opened, replayed=run.kind == RunKind.REPLAY)

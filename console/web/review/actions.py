@@ -285,9 +285,14 @@ def take_back(item: int, current: int | None) -> None:
     queue = review_queue()
     try:
         with reading() as session:
-            _claim, run = own_open_claim(session, item, identity)
+            claim, run = own_open_claim(session, item, identity)
+            answer = decisions.last_answer(session, item, identity.name)
             now = decisions.claim_of(session, current, identity.name) if current and current != item else None
         queue.undo(item_id=item, reviewer=identity.name, now_ms=now_ms(), lease_ms=run.lease_ms)
+        if answer and answer.edited_action:
+            drafts.keep_sent_edit(claim, answer.edited_action)
+            st.session_state["editing"] = item
+            st.session_state.pop("edit_as_text", None)
         if now:
             # Another tab can have put it down already.
             with suppress(NotYours):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import orjson
 import streamlit as st
 
 from console.database import now_ms, reading, review_queue
-from console.errors import ConsoleError
+from console.errors import BadInput, ConsoleError
 from console.language import _
 from console.review import decisions
 from console.review.edit_fields import EditField, edit_fields, written_action
@@ -74,6 +75,18 @@ def keep_edit(item: int, typed: Mapping[str, str] | None = None) -> None:
     """Stores what stands in the fields of the edit so far; `typed` is what a field holds that was not left yet."""
     fields = drafted_fields(item) | dict(typed or {})
     keep(item, edit=orjson.dumps(fields).decode())
+
+
+@in_words
+def keep_sent_edit(claim: Claim, sent: str) -> None:
+    """Stores an edit that was taken back as a draft: a field for each argument where these make it up."""
+    item, pending, schema = claim.item_id, decisions.pending_action(claim), tool_schema(claim)
+    raw, fields = [field.raw for field in edit_fields(sent, schema)], edit_fields(pending, schema)
+    kept = {text_key(item): sent}
+    with suppress(BadInput):
+        if fields and len(raw) == len(fields) and written_action(pending, fields, raw) == sent:
+            kept = {field_key(item, number): text for number, text in enumerate(raw)}
+    keep(item, edit=orjson.dumps(kept).decode())
 
 
 def keep(item: int, **parts: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -88,7 +87,7 @@ def budget_form(run: tables.Run) -> None:
 
 def _set_budget(run_name: str, wanted: str) -> None:
     cap = ingest.set_budget(run_name, wanted or None)
-    flash((True, f"Every trial of {run_name} has {'no cap' if cap is None else f'{cap} inspections'}."))
+    flash((True, ingest.budget_sentence(run_name, cap)))
     st.rerun()
 
 
@@ -141,9 +140,6 @@ def _set_patterns(run_name: str, wanted: list[str]) -> None:
     st.rerun()
 
 
-_COLUMNS = ("trial", "tasks", "succeeded", "failed", "halted", "paused", "rejected", "flagged")
-
-
 def reasons_form(run: tables.Run) -> None:
     """The reasons that reviewers choose from, one a line, each with a digit of its own."""
     environments = run.environment.split(",")
@@ -165,16 +161,3 @@ def _set_reasons(run_name: str, wanted: list[str]) -> None:
         reasons.set_reasons(session, runs.get(session, run_name), wanted, now_ms())
     flash((True, f"Reviewers of {run_name} choose from these reasons from now on."))
     st.rerun()
-
-
-def status_rows(status: dict[str, Any]) -> list[dict[str, Any]]:
-    """The trials of a run as flat rows, their columns in plain words."""
-    rows = []
-    for trial in status["trials"]:
-        budget = trial["budget"]
-        row = {name: trial[name] for name in _COLUMNS}
-        row |= {"inspected": budget["used"], "of": budget["cap"], "left": budget["left"]}
-        if "success_held" in trial:
-            row |= {"solved, held back": trial["success_held"], "solved, as in the paper": trial["success_paper"]}
-        rows.append(row)
-    return rows

@@ -28,8 +28,8 @@ _PAUSE_S = 3.0
 """However much happens, the overview is counted no more often."""
 
 _UNAIDED = (
-    "“Solved” counts the tasks solved by then, with all that reviewers did. The other line counts those of them on "
-    "which nobody had answered up to the attempt that solved them, so it owes nothing to reviewers. How the rest would "
+    "“Solved” counts the tasks solved by then, with all that reviewers did. “Nobody had answered” counts those of them "
+    "on which nobody had up to the attempt that solved them, so it owes nothing to reviewers. How the rest would "
     "have ended without an answer nobody knows, and nothing here assumes it. Passing an item on is no answer."
 )
 _RECORDED = "As the log records it: all trials of this run were over before anybody answered here."

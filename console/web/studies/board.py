@@ -235,6 +235,6 @@ def _why(study: tables.Study) -> str | None:
 
 def _simulate(name: str, everybody: bool) -> None:
     tally = simulated.simulate(name, bar_of("conditions played"), all_places=everybody)
-    played = f"{tally.participants} participants played through {tally.conditions} conditions"
-    flash((True, f"{played}: {tally.decisions} decisions."), *((False, problem) for problem in tally.problems))
+    played = f"participants {tally.participants}, conditions {tally.conditions}, decisions {tally.decisions}"
+    flash((True, f"Played by simulated reviewers: {played}."))
     st.rerun()

@@ -26,6 +26,7 @@ def budget_meter_html(cap: int | None, used: int) -> str:
     share = 100 if cap == 0 else min(100 * used / cap, 100)
     state = " ia-spent" if left == 0 else " ia-low" if left <= cap * 0.1 else ""
     words = _("{used} of {cap}, all spent") if left == 0 else _("{used} of {cap}, {left} left")
+    words = words if cap else _("{used} of {cap}, none to spend")
     words = plain(words).format(used=f"<b>{digits(used)}</b>", cap=digits(cap), left=digits(left))
     return (
         f'<span class="ia-meter{state}" role="meter" aria-label="{plain(_("budget"))}" aria-valuemin="0" '

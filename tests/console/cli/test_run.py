@@ -125,6 +125,30 @@ def test_what_cannot_be_started_is_refused_in_one_sentence(inferact, arguments, 
     assert inferact("run", "list", "--json")[1] == []
 
 
+def test_a_status_adds_up_and_says_what_a_budget_comes_to_where_nothing_is_flagged(inferact, tmp_path):
+    bought = {"instruction": "x", "steps": [{"action": "look"}, {"action": "buy[1]"}]}
+    records = [bought | more for more in ({"task_id": "1"}, {"task_id": "2"}, {"task_id": "3", "outcome": "failed"})]
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(json.dumps(record) + "\n" for record in records))
+    inferact("trajectory", "import", log, "--run", "log")
+    assert "flagged so far" not in inferact("run", "status", "log")[1]
+    inferact("run", "critical", "log", "--add", "buy*")
+    started = ["--actor", "replay", "--from", "log", "--name", "again", "--budget", "50%"]
+    nothing = "Nothing is flagged so far, so there is nothing to inspect.\n"
+    assert inferact("run", "start", *started, "--threshold", "0.99")[1] == f"Started again. {nothing}"
+    assert inferact("review", "list", "--run", "again")[1] == nothing
+    assert inferact("detect", "log", "--method", "rules", "--threshold", "0.99")[1].endswith(f"\n{nothing}")
+    done = "0 were beyond the budget. Then: inferact export decisions --run log --out log-decisions.csv\n"
+    assert inferact("review", "simulate", "--run", "log")[1].endswith(done)
+    refusal = "no next trial to run. Replay it first: inferact run start --actor replay --from log --name log-replay\n"
+    assert inferact("run", "next", "log")[2].endswith(refusal)
+    header, row, said = inferact("run", "status", "again")[1].splitlines()
+    names = ["trial", "trajectories", "succeeded", "failed", "halted", "paused", "rejected", "without outcome",
+             "flagged", "inspected", "budget", "left"]  # fmt: skip
+    assert (re.split(r"  +", header.strip()), said + "\n") == (names, nothing)
+    assert [int(cell) for cell in row.split()] == [0, 3, 0, 1, 0, 0, 0, 2, 0, 0, 2, 2]
+
+
 def test_resume_is_for_live_runs(inferact, tmp_path):
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps({"task_id": "1", "instruction": "x", "steps": [{"action": "look"}]}) + "\n")

@@ -44,6 +44,7 @@ def test_a_preset_is_shown_as_a_design_that_can_be_created(run, tmp_path):
 def test_appendix_f_runs_to_its_report_beside_the_papers_figures(run, tmp_path):
     code, told, _ = run("preset", "run", "appendix-f", "--tasks", 1, "--out", tmp_path / "report", "--json")
     assert (code, json.loads(told)["study"]) == (0, "appendix-f")
+    assert "plan.md shows" not in (tmp_path / "report/report.html").read_text()
     published = rows(tmp_path / "report/tables/published.csv")
     assert {(row["detector"], row["feedback"]) for row in published if row["source"] == "here: simulated"} == {
         (detector, feedback) for detector in ("random", "rules", "full-validation") for feedback in ("words", "binary")

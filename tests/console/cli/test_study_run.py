@@ -53,7 +53,9 @@ def test_simulated_participants_finish_and_the_board_says_so(command, pilot):
     )
     assert board["oracle"]["last_seen_at"].endswith("Z")
     assert "finished" in command("board", "pilot")[1]
-    assert command("simulate", "pilot", "--all", "--json")[1]["participants"] == 1
+    told = command("simulate", "pilot", "--all")[1]
+    assert told.startswith("Finished: participants 1, conditions 1, decisions ")
+    assert "known answer" not in told
 
 
 def test_withdrawing_says_what_becomes_of_the_data(command, pilot):

@@ -7,6 +7,7 @@ from console.auth import people
 from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.review import decisions
+from console.review.inbox import my_reviews
 from console.review.waiting_list import OfferOrder, WaitingFilter, choices, waiting_list
 from console.runs import ingest
 from storage.queue import Claim
@@ -83,9 +84,11 @@ def test_without_a_cap_all_is_offered_what_was_put_aside_last(shop):
     assert read_on("Ada") == ids(waiting.offered)
 
 
-def test_what_i_answered_waits_for_others_alone(shop):
+def test_what_i_passed_on_waits_for_others_alone_and_is_no_review_of_mine(shop):
     run, held = claim()
     decisions.submit(review_queue(), run, held, "Ada", decisions.Answer("escalate"), now_ms())
+    with reading() as session:
+        assert my_reviews(session, run, "Ada") == (0, None)
     assert the_list().answered == 1
     assert held.item_id not in ids([*the_list().offered, *the_list().unread])
     assert held.item_id in ids([*the_list("Ben").offered, *the_list("Ben").unread])

@@ -298,7 +298,9 @@ def test_the_plan_comes_first_in_its_own_words(page, tables):
 
 
 def test_a_study_that_nobody_has_begun_has_a_report_that_says_so(design, tables):
-    page = report.html(design, {name: frame.iloc[:0] for name, frame in tables.items()}, STAMP)
+    stamp = ReportStamp(1_767_268_800_000, "state", fingerprint="then", plan="Fingerprint: now")
+    page = report.html(design, {name: frame.iloc[:0] for name, frame in tables.items()}, stamp)
+    assert "<code>then</code>. plan.md shows the allocation as it is stored now; people who withdrew" in page
     assert page.count("There is nothing to show here") == len(ANALYSES)
     assert "is not on record" in page
     assert "No trial is over yet, so nothing can be counted." in page

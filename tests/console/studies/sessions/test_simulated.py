@@ -28,6 +28,8 @@ def test_the_reference_study_in_small(study, rows):
     tally = simulated.simulate("pilot", all_places=True)
     assert (tally.participants, tally.conditions) == (5, 20)
     assert tally.decisions == len(rows(tables.Decision))
+    known = {row.item_id for row in rows(tables.Probe)}
+    assert tally.on_known_answers == sum(row.item_id in known for row in rows(tables.Decision)) > 0
     people = rows(tables.Participant)
     assert {one.stage for one in people} == {"finished"}
     assert len({one.completion_code for one in people}) == 5

@@ -91,3 +91,6 @@ def test_without_labels_there_is_a_sentence_in_the_curve_s_place(open_page, word
     a_run("blank", [None] * 3)
     judge("blank", "rules", [0.9, 0.8, 0.7])
     assert "No oversight curve: no flagged item has a label" in words(open_page("detectors"))
+    a_run("calm", [GOOD, BAD])
+    judge("calm", "rules", [0.2, 0.1])
+    assert "No oversight curve: nothing is flagged" in words(open_page("detectors", run="calm"))

@@ -67,7 +67,7 @@ def test_who_is_disabled_meanwhile_decides_nothing(open_page, kettles):
     at.button(key=approve).click().run()
     assert [title.value for title in at.title] == ["InferAct Console"]
     with reading() as session:
-        assert inbox.my_decisions(session, runs.get(session, "kettles"), "Ada")[0] == 0
+        assert inbox.my_reviews(session, runs.get(session, "kettles"), "Ada")[0] == 0
 
 
 def test_a_reviewer_is_told_that_a_page_is_the_researchers(open_page, words, kettles):

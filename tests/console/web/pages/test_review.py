@@ -89,6 +89,12 @@ def test_another_tool_needs_a_second_press(desk, words):
     assert answers() == []
     at.button(key="submit-1").click().run()
     assert [answer[:2] for answer in answers()] == [("edit", other)]
+    again = at.button(key="undo-0").click().run()
+    assert again.text_area(key="instead-1").value == other
+    as_before = 'refund_order({"amount":46,"order":12})'
+    at = again.text_area(key="instead-1").set_value(as_before).run()
+    again = at.button(key="submit-1").click().run().button(key="undo-0").click().run()
+    assert [field.value for field in again.text_input] == ["46", "12"]
 
 
 def test_what_was_seen_is_stored(desk):
@@ -129,6 +135,10 @@ def test_an_edit_is_a_field_for_each_argument_and_compared_before_it_is_sent(des
     assert [answer[:2] for answer in answers()] == [("edit", edited)]
     back = at.button(key="previous-0").click().run()
     assert "<del>45</del><ins>30.5</ins>" in words(back)
+    again = back.button(key="undo-1").click().run()
+    assert again.text_input(key="field-1-0").value == "30.5"
+    assert again.text_input(key="field-1-2").value == "late <b>parcel</b>"
+    assert "<del>45</del><ins>30.5</ins>" in words(again)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,9 @@ def test_judging_again_under_another_threshold(open_page, words, kettles):
 
 def test_the_budget_is_set_and_shown(open_page, words, kettles, status):
     at = open_page("runs")
+    at.text_input(key="budget").input("1")
+    click(at, "Set budget")
+    assert "Every trial of kettles has 1 inspection." in words(at)
     at.text_input(key="budget").input("50%")
     click(at, "Set budget")
     assert "Every trial of kettles has 3 inspections." in words(at)

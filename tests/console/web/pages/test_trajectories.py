@@ -77,11 +77,14 @@ def test_a_record_of_another_run_is_not_shown_under_this_one(open_page, words, k
     at = open_page("trajectories", run=kettles)
     at.query_params["id"] = str(theirs)
     at.run()
-    assert f"No trajectory of the run kettles named {theirs}." in words(at)
+    assert f"No trajectory of the run kettles named {theirs}. It belongs to the run mugs." in words(at)
     assert "How it ended" not in words(at)
     assert at.selectbox(key="run_picker").value == kettles
-    at.selectbox(key="run_picker").set_value("mugs").run()
-    assert len(listed(at)) == 1
+    at.button(key="own-run").click().run()
+    assert "How it ended" in words(at)
+    assert at.selectbox(key="run_picker").value == "mugs"
+    at.selectbox(key="run_picker").set_value(kettles).run()
+    assert len(listed(at)) == 6
 
 
 @pytest.mark.parametrize("asked", ["\u00b2", "9" * 30, "-1"])

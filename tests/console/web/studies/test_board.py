@@ -106,7 +106,7 @@ def test_simulated_places_are_played_once_it_is_open(desk, words):
     assert "not begun yet" in words(at)
     press(at, "Open it")
     press(at, "Play the simulated participants")
-    assert "1 participants played through 1 conditions" in words(at)
+    assert "participants 1, conditions 1, decisions" in words(at)
     assert stages() == {"P01": "free", "P02": "free", "P03": "finished"}
 
 
