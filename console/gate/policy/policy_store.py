@@ -52,10 +52,7 @@ class PolicyVersion:
 
 
 def effective(session: Session, run: tables.Run, task: str | None = None) -> PolicyVersion | None:
-    """The version that this run's checks of this task go by, None where there is neither its own nor a common one.
-
-    Without a task it is the newest, for whatever share of the tasks it counts.
-    """
+    """The version that the run's checks of this task go by, without a task the newest; None where there is none."""
     rows = session.connection().execute(_versions(), {"run_id": run.id})
     last: PolicyVersion | None = None
     for row in rows:
@@ -78,8 +75,7 @@ def save(session: Session, run: tables.Run | None, text: str, author: str, now_m
 
     The author is who is said to have written it; the event names whoever acts just now.
     """
-    is_first = not versions(session, run) and not versions(session, None)
-    if check(text).rollout < 1 and is_first:
+    if check(text).rollout < 1 and not versions(session, run) and not versions(session, None):
         raise BadInput("No version is before this one, by which the other tasks would go; leave rollout out.")
     return _append(session, run, text, author, now_ms)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 import yaml
@@ -155,14 +155,6 @@ def _condition(node: yaml.Node) -> str:
     return text
 
 
-def _decisions(node: yaml.Node) -> tuple[str, ...]:
-    return _each_of(node, DECISIONS, "decision that a rule offers")
-
-
-def _doors(node: yaml.Node) -> tuple[str, ...]:
-    return _each_of(node, DOORS, "way that a decision comes in by")
-
-
 def _each_of(node: yaml.Node, words: Sequence[str], what: str) -> tuple[str, ...]:
     found = _texts(node)
     for each in found:
@@ -213,9 +205,9 @@ _READERS: Mapping[str, Callable[[yaml.Node], Any]] = {
     "when": _condition,
     "because": _text,
     "reviews": _reviews,
-    "decisions": _decisions,
+    "decisions": partial(_each_of, words=DECISIONS, what="decision that a rule offers"),
     "deadline": _deadline,
     "who": _texts,
-    "doors": _doors,
+    "doors": partial(_each_of, words=DOORS, what="way that a decision comes in by"),
 }
 _COLUMNS = {"deadline": "deadline_s"}
