@@ -25,7 +25,7 @@ def backup(url: str, target_path: str | Path) -> Path:
     if not source.exists():
         raise StorageError(f"There is no database at {source} to back up.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    _refuse_there(target)
+    refuse_there(target)
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.unfinished")
     try:
         create_private(unfinished)
@@ -36,7 +36,7 @@ def backup(url: str, target_path: str | Path) -> Path:
             # Linked and not renamed, so that a file of that name is never written over.
             target.hardlink_to(unfinished)
         except FileExistsError:
-            _refuse_there(target)
+            refuse_there(target)
         _sync(target.parent)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -139,7 +139,8 @@ def _keep(target: Path) -> Path | None:
     return kept
 
 
-def _refuse_there(target: Path) -> None:
+def refuse_there(target: Path) -> None:
+    """Raises StorageError where something has that name already."""
     if os.path.lexists(target):
         raise StorageError(f"{target} is already there; name a new file for the backup.")
 

@@ -20,9 +20,10 @@ from console.language import counted
 from console.llm.capabilities import capabilities_of
 from console.runs import audit_log
 from console.settings import settings
-from storage.backup import backup, restore
+from storage.backup import backup, refuse_there, restore
 from storage.check import audited, check
 from storage.engine import shown
+from storage.errors import StorageError
 from storage.migrations import migrate
 
 app = typer.Typer(
@@ -59,9 +60,16 @@ def check_database(as_json: Json = False) -> None:
 @app.command("backup", epilog="Example: inferact db backup console-friday.db")
 def backup_database(target: Annotated[Path, typer.Argument(help="The file to write.")], as_json: Json = False) -> None:
     """Copy the database while the console runs."""
+    refuse_there(target.expanduser())
+    # Told before, so that the copy holds it too.
     with writing() as session:
         audit_log.record(session, None, "database backed up", now_ms(), subject=str(target))
-    backup(database_url(), target)
+    try:
+        backup(database_url(), target)
+    except (OSError, StorageError) as failed:
+        with writing() as session:
+            audit_log.record(session, None, "backup failed", now_ms(), subject=str(target), detail={"why": str(failed)})
+        raise
     emit({"backup": str(target)}, as_json, f"Backed up to {target}.")
 
 

@@ -75,5 +75,4 @@ def _of_study(name: str, out: Path) -> int:
 
     with reading() as session:
         frames = results.frames(session, lifecycle.get(session, name).id or 0)
-    results.record_export(name, out.name)
-    return csv_files.export(frames, out)
+    return csv_files.export(frames, out, lambda: results.record_export(name, out.name))

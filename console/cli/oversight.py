@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from console import runs
 from console.cli import fp_first
 from console.cli.output import Json, emit_json, plain_rows, say, show_table
-from console.database import reading
+from console.database import database_url, reading
 from console.errors import BadInput
 
 _CURVE = "curve"
@@ -50,6 +50,7 @@ def curve(
 ) -> None:
     """Count the misalignments that inspections catch, for each detector and order of inspection."""
     from console.detection import oversight  # numpy and scipy, which few commands need
+    from console.runs import export
     from console.runs.export.formats import as_csv
 
     with reading() as session:
@@ -57,7 +58,9 @@ def curve(
     orders = _names(policy) if policy else oversight.ORDERS
     counted = oversight.curves(pool, trial=trial, orders=orders, budget=budget, further=more, seed=seed)
     if out is not None:
-        out.write_bytes(as_csv(counted.points))
+        with export.atomic_file(out) as stream:
+            stream.write(as_csv(counted.points))
+            export.record_file(database_url(), run, None, out.name)
     summary = plain_rows(counted.summary)
     if as_json:
         document = {"run": run, "trial": counted.trial, "labels": labels, "spent": counted.spent, "more": more}

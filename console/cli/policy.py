@@ -15,7 +15,7 @@ from console.errors import BadInput
 from console.gate import Gate
 from console.gate.policy import policy_store
 from console.gate.policy.replay import replay_policy
-from console.gate.policy.rules import Policy
+from console.gate.policy.rules import Policy, PolicyMode
 from console.runs.audit_log import CONSOLE
 from storage import tables
 from storage.tables import RunKind
@@ -42,7 +42,7 @@ def list_policies(as_json: Json = False) -> None:
     if as_json:
         emit_json(rows)
     else:
-        columns = ("run", "version", "own", "rules", "default", "mode", "author")
+        columns = ("run", "version", "own", "rules", "default", "mode", "rollout", "author")
         show_table(rows, columns, empty="No gate has asked anything yet.")
 
 
@@ -88,7 +88,9 @@ def set_policy(
     if as_json:
         emit_json(row)
     else:
-        say(f"{run} goes by version {version.version} from its next check on.")
+        watches = "; it only watches: nothing is held back" if version.policy.mode is PolicyMode.SHADOW else ""
+        share = f", for {version.policy.rollout * 100:g}% of its tasks" if version.policy.rollout < 1 else ""
+        say(f"{run} goes by version {version.version} from its next check on{share}{watches}.")
 
 
 @app.command("check", epilog="Example: inferact policy check refunds.yaml")
@@ -98,7 +100,7 @@ def check(file: File, as_json: Json = False) -> None:
     if as_json:
         emit_json(_summary(policy))
     else:
-        say(f"{len(policy.rules)} rules, then {policy.default}: it can be saved.")
+        say(policy_store.savable(policy))
 
 
 @app.command("test", epilog="Example: inferact policy test refunds.yaml --run support-bot")

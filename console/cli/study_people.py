@@ -52,9 +52,9 @@ def list_payments(
         study = lifecycle.get(session, name)
         frame = payments(session, study, ids_in(text_of_file(ids)) if ids else ())
     if out is not None:
-        results.record_export(name, out.name)
         with atomic_file(out) as stream:
             stream.write(as_csv(frame))
+            results.record_export(name, out.name)
     if as_json:
         emit_json(plain_rows(frame))
     elif out is not None:

@@ -78,12 +78,13 @@ def reported(name: str, out: Path) -> list[Path]:
         study = lifecycle.get(session, name)
         design, frames = lifecycle.design_of(study), results.frames(session, study.id or 0)
         stamp = stamped(session, study, now_ms())
-    results.record_export(name, out.name)
     if out.suffix.lower() != ".zip":
+        results.record_export(name, out.name)
         return write(design, frames, stamp, out)
     packed = bundle(design, frames, stamp)
     with atomic_file(out) as stream:
         stream.write(packed)
+        results.record_export(name, out.name)
     return [out]
 
 

@@ -17,11 +17,12 @@ from console.errors import BadInput
 from console.gate import checks, store
 from console.gate.checks import CheckId
 from console.gate.http_client import ServedConsole, is_served
+from console.gate.policy.rules import DEADLINE_S
 from console.gate.policy.yaml_file import MAX_RULES, check_pattern
 from console.gate.request import MOST, ActionLike, Asker, CheckRequest, StepLike, check_request
 from console.gate.ruled import Tightened
 from console.gate.run_spec import RunSpec, open_run
-from console.gate.submit import DEADLINE_S, SubmitOptions, submit
+from console.gate.submit import SubmitOptions, submit
 from console.gate.types import GateDecision
 from console.gate.wait import Cancellation, Wait
 from console.settings import Settings, settings
@@ -123,7 +124,7 @@ class Gate:
     def check(
         self, task: str, steps: Sequence[StepLike], action: ActionLike, **waiting: Unpack[Waiting]
     ) -> GateDecision:
-        """Whether the action may run; where the detector flags it, the answer comes when a person has decided.
+        """Whether the action may run; where a person is asked, the answer comes when they have decided.
 
         Give each task a `task_id` of its own: it lets the gate know a request again after a crash.
         """

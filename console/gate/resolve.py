@@ -79,7 +79,7 @@ class WaitState:
 
 
 _WAITING = (ItemStatus.PENDING, ItemStatus.CLAIMED)
-_ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_FAILED, Reason.DENIED, Reason.SHADOW)
+ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_FAILED, Reason.DENIED, Reason.SHADOW)
 """Nobody gave these answers: the same request may be made anew."""
 
 
@@ -96,7 +96,7 @@ def stored_answer(session: Session, check: OpenCheck) -> GateDecision | None:
         return _begun_before(session, check, intent)
     if ask.action is not None:
         return _fetched_again(session, check, ask.action)
-    if ask.answer is None or ask.answer in _ANEW:
+    if ask.answer is None or ask.answer in ANEW:
         return None
     return _repeated(session, check)
 
@@ -255,7 +255,7 @@ def _withheld(session: Session, check: OpenCheck, action: str) -> str | None:
 
 def _is_left_to_others(session: Session, check: OpenCheck, found: Ruling) -> bool:
     """Whether the rule on an edited action wants more people than wrote it, or others, or offers no edit."""
-    answers, terms = current_answers(session, check.ask.item_id), Terms(found.decisions or None, found.who)
+    answers, terms = current_answers(session, check.ask.item_id), Terms(found.decisions or None, found.who, found.doors)
     if found.then is Then.ALLOW:
         return False
     return len(answers) < found.reviews or any(_refuses(session, terms, answer) for answer in answers)
@@ -263,7 +263,7 @@ def _is_left_to_others(session: Session, check: OpenCheck, found: Ruling) -> boo
 
 def _refuses(session: Session, terms: Terms, answer: tables.Decision) -> bool:
     roles = session.exec(select(tables.Person.roles).where(tables.Person.name == answer.reviewer)).first()
-    return terms.refusal(answer.decision, answer.reviewer, roles_of(roles) if roles else ()) is not None
+    return terms.refusal(answer.decision, answer.reviewer, roles_of(roles) if roles else (), answer.door) is not None
 
 
 def _repeated(session: Session, check: OpenCheck) -> GateDecision:

@@ -47,5 +47,6 @@ class Ruled:
 
     def terms(self) -> str:
         """What binds those who decide, as JSON."""
-        stated = {"decisions": self.ruling.decisions or None, "who": self.ruling.who}
+        ruling = self.ruling
+        stated = {"decisions": ruling.decisions or None, "who": ruling.who, "doors": ruling.doors}
         return orjson.dumps({name: value for name, value in stated.items() if value is not None}).decode()

@@ -13,9 +13,9 @@ from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import Detector, Verdict, detector
 from console.detection.verdicts import OWN_DETECTOR, routing_name, verdict_row
 from console.gate.policy import CheckFacts, Then, policy_store
-from console.gate.policy.rules import PolicyMode
+from console.gate.policy.rules import DEADLINE_S, PolicyMode
 from console.gate.request import NOBODY, Asker, CheckRequest, asked_by
-from console.gate.resolve import OpenCheck, rejected_before, stored_answer
+from console.gate.resolve import ANEW, OpenCheck, rejected_before, stored_answer
 from console.gate.ruled import Ruled, Tightened
 from console.gate.run_spec import RunSpec, make_run, stored_run
 from console.gate.store import FAILED, latest_ask, lose, store_answered, store_request
@@ -28,8 +28,6 @@ from storage.queue.claims import withdraw_items
 from storage.queue.transaction import Transaction
 from storage.tables import ItemStatus
 
-DEADLINE_S = 1_800
-"""The longest that anybody waits for a person; what is decided later does not count."""
 _TRIES = 5
 
 
@@ -118,8 +116,7 @@ def _known(
         return None
     ask = latest_ask(session, run, request)
     if ask is None:
-        before = rejected_before(session, run, request)
-        return request if before is None or ruled.ruling.then is Then.DENY else before
+        return _rejected(session, run, request, ruled) or request
     check = OpenCheck(run, request, ask)
     answer = stored_answer(session, check)
     if answer is not None and not _is_stricter_now(ruled, answer):
@@ -127,7 +124,11 @@ def _known(
     if ask.answer is None and ruled.ruling.then is not Then.DENY:
         session.expunge(ask)
         return check
-    return replace(request, follows=ask.id)
+    return _rejected(session, run, request, ruled) or replace(request, follows=ask.id)
+
+
+def _rejected(session: Session, run: tables.Run, request: CheckRequest, ruled: Ruled) -> GateDecision | None:
+    return None if ruled.ruling.then is Then.DENY else rejected_before(session, run, request)
 
 
 def _is_stricter_now(ruled: Ruled, answer: GateDecision) -> bool:
@@ -158,7 +159,8 @@ def _by_policy(
             if known is not None and known.answer is None and known.item_id is not None:
                 # Nobody waits for it any more; what its reviewers hold of the budget comes back.
                 withdraw_items(Transaction.joined(session), [known.item_id], ItemStatus.CANCELLED, now_ms())
-            if known is None or (known.answer != reason and reason is Reason.DENIED):
+            is_open = known is None or known.answer is None or known.answer in ANEW
+            if known is None or (known.answer != reason and (is_open or reason is Reason.DENIED)):
                 follows = replace(request, follows=known.id if known else None)
                 store_answered(session, run, follows, ruled, reason, now_ms())
     except IntegrityError:

@@ -73,12 +73,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a rule that asked for a review: which decisions it offers and to whom (names and roles), or any."""
+    """The terms of a rule that asked for a review: the decisions, people (names, roles) and doors it takes, or any."""
 
     offered: tuple[str, ...] | None = None
     who: tuple[str, ...] | None = None
+    doors: tuple[str, ...] | None = None
 
-    def refusal(self, decision: str, reviewer: str, roles: Collection[str]) -> str | None:
+    def refusal(self, decision: str, reviewer: str, roles: Collection[str], door: str = Door.BROWSER) -> str | None:
         """Why the decision is not that reviewer's to make, None where it is."""
         if self.offered is not None and decision in _OFFERED and decision not in self.offered:
             offers = _("The rule that asks for this review offers {offered}, not {decision}.")
@@ -86,6 +87,11 @@ class Terms:
         if self.who is not None and decision != DecisionKind.ESCALATE and not {reviewer, *roles} & {*self.who}:
             leaves = _("The rule that asks for this review leaves it to {who}, not {reviewer}.")
             return leaves.format(who=", ".join(self.who) or _("nobody"), reviewer=reviewer)
+        if self.doors is not None and decision != DecisionKind.ESCALATE and door not in self.doors:
+            takes = _(
+                "The rule that asks for this review takes it by {doors}, not by {door}; its `doors` can name that too."
+            )
+            return takes.format(doors=", ".join(self.doors) or "–", door=str(door))
         return None
 
 
@@ -93,8 +99,7 @@ def terms_of(session: Session, item_id: int) -> Terms:
     """The terms of that item's review; none where no rule stated any."""
     item = session.get(tables.Item, item_id)
     stated = orjson.loads(item.terms) if item else {}
-    offered, who = (stated.get(name) for name in ("decisions", "who"))
-    return Terms(None if offered is None else tuple(offered), None if who is None else tuple(who))
+    return Terms(*(tuple(stated[name]) if name in stated else None for name in ("decisions", "who", "doors")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +234,7 @@ def _refuse_what_its_rule_does(
     queue: Queue, claim: Claim, answer: Answer, reviewer: str, roles: Collection[str]
 ) -> None:
     with reading(queue.url) as session:
-        refusal = terms_of(session, claim.item_id).refusal(answer.decision, reviewer, roles)
+        refusal = terms_of(session, claim.item_id).refusal(answer.decision, reviewer, roles, answer.door)
     if refusal is not None:
         raise Refused(refusal)
 

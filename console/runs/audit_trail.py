@@ -148,7 +148,7 @@ def _counts(value: Any) -> str:
 
 def _plain(one: AuditEntry) -> str:
     about = " of ".join(part for part in (one.subject, one.run) if part)
-    return f"{one.who}: {one.kind}{f' ({about})' if about else ''}"
+    return f"{one.who}: {one.kind.removeprefix(f'{one.who}: ')}{f' ({about})' if about else ''}"
 
 
 def _withdrew(one: AuditEntry) -> str:
@@ -165,6 +165,7 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "critical actions set": lambda one: (
         f"{one.who} set the critical actions of {one.run} {_change(one)}{_withdrawn(one)}"
     ),
+    "reasons set": lambda one: f"{one.who} set the reasons of {one.run} {_change(one)}",
     "budget set": lambda one: f"{one.who} set the budget of {one.run} {_change(one)}",
     "policy set": lambda one: (
         f"{one.who} set the policy of {one.run or 'every run'}, version {_value(one.after)}{_written(one)}"
@@ -216,5 +217,6 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "agent added": lambda one: f"{one.who} gave the agent {one.subject} a token",
     "agent disabled": lambda one: f"{one.who} disabled the agent {one.subject}",
     "database backed up": lambda one: f"{one.who} backed the database up to {one.subject}",
+    "backup failed": lambda one: f"{one.who} got no backup of the database at {one.subject}",
     "database restored": lambda one: f"{one.who} restored the database from {one.subject}",
 }

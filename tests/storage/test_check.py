@@ -27,6 +27,11 @@ DAMAGE = [
         f"UPDATE slot SET lease_until_ms = {YEAR_AHEAD} WHERE status = 'claimed'",
         "Review slot 2 is leased for longer than any lease; the clock stood wrong, and `inferact worker` frees it.",
     ),
+    (
+        "INSERT INTO ask (run_id, digest, trajectory_id, item_id, asked_ms, heartbeat_ms, deadline_ms, token, step, "
+        f"asker, beats) VALUES (1, 'd', 3, 3, 0, 0, {YEAR_AHEAD}, 't', 0, '', 0)",
+        "Item 3 has a deadline further away than any; the clock stood wrong, and `inferact worker` expires it.",
+    ),
     ("UPDATE decision SET claimed_ms = decided_ms + 1", "Decision 1 was made before its claim."),
     ("UPDATE decision SET superseded = 1", "Review slot 1 is decided and has 0 current decisions."),
     ("UPDATE decision SET superseded = 1, delivered_ms = 1", "Decision 1 was delivered, although it was taken back."),

@@ -9,7 +9,7 @@ from sqlmodel import select
 from storage import tables
 from storage.engine import engine, reading, writing
 from storage.errors import StorageError
-from storage.queue import claims
+from storage.queue import claims, statements
 from storage.queue.transaction import Transaction
 from storage.tables import ItemStatus
 
@@ -79,3 +79,13 @@ def test_a_reading_transaction_waits_for_no_writer(url, stock):
         session.flush()
         with Transaction(engine(url), sqlite_begin="DEFERRED") as db:
             assert db.rows(NAMES) == [("shop",)]
+
+
+@pytest.mark.parametrize(("status", "is_free"), [("claimed", False), ("decided", False), ("lapsed", True)])
+def test_a_place_that_is_held_or_answered_is_not_taken_again(url, stock, status, is_free):
+    stock(url, 1).claim(run_id=1, trial=0, reviewer="ann", now_ms=0, lease_ms=1_000)
+    seat = {"item_id": 1, "budget_id": 1, "reviewer": "ann", "token": "another window", "units": 1}
+    with writing(url) as session:
+        db = Transaction.joined(session)
+        db.run("UPDATE slot SET status = :status WHERE id = 1", status=status)
+        assert (db.row(statements.SEAT, **seat, now_ms=1, until_ms=2) is not None) is is_free

@@ -16,7 +16,7 @@ from sqlmodel import Session, col, func, select
 
 from console import runs
 from console.errors import BadInput, Refused, Unknown
-from console.gate.policy.rules import CheckFacts, Policy, Ruling, ruling
+from console.gate.policy.rules import DEADLINE_S, CheckFacts, Policy, Ruling, ruling
 from console.gate.policy.yaml_file import check_pattern, from_patterns, read_policy
 from console.runs import audit_log
 from storage import tables
@@ -51,15 +51,13 @@ class PolicyVersion:
         return _policy(self.text)
 
 
-def effective(session: Session, run: tables.Run, task: str = "") -> PolicyVersion | None:
-    """The version that this run's checks of this task go by, None where there is neither its own nor a common one."""
+def effective(session: Session, run: tables.Run, task: str | None = None) -> PolicyVersion | None:
+    """The version that the run's checks of this task go by, without a task the newest; None where there is none."""
     rows = session.connection().execute(_versions(), {"run_id": run.id})
     last: PolicyVersion | None = None
     for row in rows:
-        if last is not None and last.own != (row.run_id is not None):
-            break
         last = _version(row)
-        if _is_for(last, row.digest, task):
+        if task is None or _is_for(last, row.digest, task):
             break
     rows.close()
     return last
@@ -77,7 +75,8 @@ def save(session: Session, run: tables.Run | None, text: str, author: str, now_m
 
     The author is who is said to have written it; the event names whoever acts just now.
     """
-    check(text)
+    if check(text).rollout < 1 and not versions(session, run) and not versions(session, None):
+        raise BadInput("No version is before this one, by which the other tasks would go; leave rollout out.")
     return _append(session, run, text, author, now_ms)
 
 
@@ -87,7 +86,17 @@ def check(text: str) -> Policy:
     for rule in policy.rules:
         for pattern in rule.pattern:
             check_pattern(pattern)
+        if rule.deadline_s is not None and rule.deadline_s > DEADLINE_S:
+            raise BadInput(
+                f"The deadline of {rule.name!r} is too far: nobody has more than {DEADLINE_S:,} s (30 minutes)."
+            )
     return policy
+
+
+def savable(policy: Policy) -> str:
+    """What is said of a policy that can be saved."""
+    after = "" if policy.rollout >= 1 else " after an earlier version"
+    return f"{len(policy.rules)} rules, then {policy.default}: it can be saved{after}."
 
 
 def versions(session: Session, run: tables.Run | None) -> list[PolicyVersion]:

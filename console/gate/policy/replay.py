@@ -48,12 +48,12 @@ def replay_policy(session: Session, run: tables.Run, policy: Policy) -> PolicyTe
 
     Today's figure: the actions that the run's patterns call critical; for a gate, those for which it queued an item.
     """
-    critical, agent = patterns(run), run.actor or ""
+    critical = patterns(run)
     word: Counter[Then] = Counter()
     by_rule: Counter[str] = Counter()
     by_tool: dict[str, Counter[Then]] = {}
     today = 0
-    for action, record in _actions(session, run):
+    for action, record, agent in _actions(session, run):
         found = ruling(policy, CheckFacts(action, agent, run.environment or record.environment, record.instruction))
         word[found.then] += 1
         by_rule[found.rule] += 1
@@ -75,14 +75,17 @@ def replay_policy(session: Session, run: tables.Run, policy: Policy) -> PolicyTe
     )
 
 
-def _actions(session: Session, run: tables.Run) -> Iterator[tuple[str, Trajectory]]:
-    """Every action with the trajectory that it stands in; each pending one once."""
-    body, record = tables.TrajectoryBody, tables.Trajectory
-    statement = select(body.body).join(record, col(record.id) == body.trajectory_id).where(record.run_id == run.id)
-    for text in session.exec(statement.order_by(col(record.id))):
-        trajectory = from_json(text)
+def _actions(session: Session, run: tables.Run) -> Iterator[tuple[str, Trajectory, str]]:
+    """Every action with the trajectory that it stands in and the agent that asked there; each pending one once."""
+    body, record, ask = tables.TrajectoryBody, tables.Trajectory, tables.Ask
+    asked = select(ask.trajectory_id, ask.asker).where(ask.run_id == run.id)
+    askers = {trajectory: asker for trajectory, asker in session.exec(asked) if asker}
+    statement = select(record.id, body.body).join(record, col(record.id) == body.trajectory_id)
+    for record_id, text in session.exec(statement.where(record.run_id == run.id).order_by(col(record.id))):
+        trajectory, agent = from_json(text), askers.get(record_id or 0, run.actor or "")
         taken = [step.action for step in trajectory.steps if step.action.strip()]
         for action in taken:
-            yield action, trajectory
-        if trajectory.critical_action and trajectory.critical_action not in taken:
-            yield trajectory.critical_action, trajectory
+            yield action, trajectory, agent
+        # A gate's trajectory names an action only while it waits; one from a log may name a step of its own.
+        if trajectory.critical_action and (run.kind == RunKind.GATE or trajectory.critical_action not in taken):
+            yield trajectory.critical_action, trajectory, agent

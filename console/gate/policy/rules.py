@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, lru_cache, partial
 
+from console.auth.origin import Door
 from console.gate.policy.expression import holds
 from console.gate.policy.tool_calls import MAX_ARGUMENTS, ActionPart, action_parts
 from console.trajectory import checkpoints
@@ -37,6 +38,10 @@ class PolicyMode(StrEnum):
 DEFAULT = "default"
 """The name that stands for a rule where none matched."""
 STRICTNESS = tuple(Then)
+UNSTATED_DOORS = (str(Door.BROWSER), str(Door.PYTHON))
+"""The ways that a decision may come in by where a rule names none: a command asks for no session."""
+DEADLINE_S = 1_800
+"""The longest that anybody waits for a person; what is decided later does not count."""
 _Whole = Callable[[tuple[str, ...]], bool]
 """Whether patterns match the action as a whole."""
 
@@ -45,7 +50,8 @@ _Whole = Callable[[tuple[str, ...]], bool]
 class Rule:
     """Conditions, all of which must hold (an empty one always does), what follows, and the terms of a decision.
 
-    `tool`, `agent`, `environment` and `pattern` are globs of which one must match. `deadline_s` is in seconds.
+    `tool`, `agent`, `environment` and `pattern` are globs of which one must match. `deadline_s` is in seconds, `doors`
+    are the ways that a decision may come in by.
     """
 
     name: str
@@ -60,6 +66,7 @@ class Rule:
     decisions: tuple[str, ...] = ()
     deadline_s: float | None = None
     who: tuple[str, ...] = ()
+    doors: tuple[str, ...] = ()
 
     @property
     def is_unconditional(self) -> bool:
@@ -71,7 +78,7 @@ class Rule:
 class Policy:
     """Rules in order, and what becomes of a check that none of them matches.
 
-    `rollout` is the share of tasks, in (0, 1], that go by it; the others go by the version before it.
+    `rollout` is the share of tasks, in (0, 1], that go by it; others go by the version before, or the common one.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -103,6 +110,8 @@ class Ruling:
     deadline_s: float | None = None
     who: tuple[str, ...] | None = None
     """Names and roles of those who may decide; None for anybody, empty for nobody."""
+    doors: tuple[str, ...] = UNSTATED_DOORS
+    """The ways that their decisions may come in by; empty for none."""
 
 
 def ruling(policy: Policy, facts: CheckFacts, further: Sequence[str] = ()) -> Ruling:
@@ -127,6 +136,7 @@ def _strictest(found: Sequence[Ruling]) -> Ruling:
         decisions=_decisions(asking),
         deadline_s=min((one.deadline_s for one in asking if one.deadline_s is not None), default=None),
         who=_common(one.who for one in asking),
+        doors=_common(one.doors for one in asking) or (),
     )
 
 
@@ -153,8 +163,8 @@ def _ruled(policy: Policy, facts: CheckFacts, part: ActionPart, whole: _Whole) -
 
 
 def _of(rule: Rule, tool: str) -> Ruling:
-    who = rule.who or None
-    return Ruling(rule.then, rule.name, tool, rule.because, rule.reviews, rule.decisions, rule.deadline_s, who)
+    terms = (rule.reviews, rule.decisions, rule.deadline_s, rule.who or None, rule.doors or UNSTATED_DOORS)
+    return Ruling(rule.then, rule.name, tool, rule.because, *terms)
 
 
 def _matches(rule: Rule, facts: CheckFacts, part: ActionPart, whole: _Whole) -> bool | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 import yaml
 
+from console.auth.origin import Door
 from console.errors import BadInput
 from console.gate.policy.expression import check_expression
 from console.gate.policy.rules import Policy, PolicyMode, Rule, Then
@@ -18,6 +19,9 @@ MAX_TEXT = 65_536
 MAX_RULES = 200
 DECISIONS = ("approve", "reject", "edit")
 """What a rule may offer; words to the agent and passing an item on let nothing run, so they are always there."""
+
+DOORS = (str(Door.BROWSER), str(Door.CLI), str(Door.PYTHON))
+"""The ways that a decision can come in by: a page, a command, a program that has the database open."""
 
 _GLOB = re.compile(r"[\w.*?-]+")
 _COMPARED = r"^\s*[\w.*?-]+\s*(?:[<>!]=|[<>]\s*[-+.]?\d[\d.,_]*\s*$)"
@@ -88,7 +92,7 @@ def _rules(node: yaml.Node) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-_TERMS = ("reviews", "decisions", "deadline", "who")
+_TERMS = ("reviews", "decisions", "deadline", "who", "doors")
 
 
 def _rule(node: yaml.Node, place: int) -> Rule:
@@ -151,11 +155,11 @@ def _condition(node: yaml.Node) -> str:
     return text
 
 
-def _decisions(node: yaml.Node) -> tuple[str, ...]:
+def _each_of(node: yaml.Node, words: Sequence[str], what: str) -> tuple[str, ...]:
     found = _texts(node)
     for each in found:
-        if each not in DECISIONS:
-            _refuse(node, f"{each!r} is no decision that a rule offers; there are {', '.join(DECISIONS)}")
+        if each not in words:
+            _refuse(node, f"{each!r} is no {what}; there are {', '.join(words)}")
     return found
 
 
@@ -201,8 +205,9 @@ _READERS: Mapping[str, Callable[[yaml.Node], Any]] = {
     "when": _condition,
     "because": _text,
     "reviews": _reviews,
-    "decisions": _decisions,
+    "decisions": partial(_each_of, words=DECISIONS, what="decision that a rule offers"),
     "deadline": _deadline,
     "who": _texts,
+    "doors": partial(_each_of, words=DOORS, what="way that a decision comes in by"),
 }
 _COLUMNS = {"deadline": "deadline_s"}

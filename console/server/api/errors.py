@@ -36,7 +36,7 @@ _HTTP_WORDS = {
 _MEANS = {
     400: "The body cannot be read.",
     401: "The token is missing or wrong, or its agent disabled.",
-    403: "The request comes from another site's page, or an agent may not do this.",
+    403: "Another site's page sent it, an agent may not do it, or the policy no longer gives that go-ahead.",
     404: "There is no such thing.",
     409: "The present state does not allow it.",
     413: "The body is too large.",

@@ -20,7 +20,8 @@ ROUTERS = (checks.router, imports.router, health.router)
 
 _ABOUT = (
     "Ask before a critical action, wait for the decision, say that it begins, report what came of it. "
-    "An action may run only where `approved` is true and `begin` was answered with 200, which it is once. "
+    "An action may run only where `approved` is true and `begin`, where there is a `check_id`, was answered with 200, "
+    "which it is once. "
     "Each agent has a token of its own (`inferact agent add NAME`) and knows of no other's checks."
 )
 

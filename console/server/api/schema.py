@@ -32,7 +32,9 @@ class StepSent(_Sent):
 class CheckSent(_Sent):
     """The question: may this action run? The same question sent again is the same check."""
 
-    run: str = Field(description="The name that the agent's runs go by; made on first use, its first settings stand.")
+    run: str = Field(
+        description="The name that the agent's runs go by; its first settings stand, unless a policy is stricter."
+    )
     task: str = Field(description="What the user asked the agent to do.")
     action: str | ToolCall = Field(description="The action that is about to run.")
     steps: list[StepSent] = Field(default_factory=list, description="The steps before the action, in order.")
@@ -70,7 +72,7 @@ class ResultSent(_Sent):
 
 
 class Decision(BaseModel):
-    """Begin and run `action` if, and only if, `approved` is true; where `reason` is edited, it is another."""
+    """Begin (by its check_id, if any) and run `action` only where `approved` is true; edited, it is another action."""
 
     approved: bool
     edited: bool = Field(description="Whether `action` is the reviewer's own and not the one asked about.")
@@ -90,7 +92,9 @@ class Check(BaseModel):
     false.
     """
 
-    check_id: str | None = Field(description="null where a rule of the policy answered: nothing waits.")
+    check_id: str | None = Field(
+        description="null where nothing waits: a rule of the policy answered, or an earlier rejection."
+    )
     status: Literal["decided", "waiting"]
     decision: Decision | None = None
 

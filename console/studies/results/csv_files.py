@@ -23,10 +23,11 @@ _PAGE = 5_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def export(frames: Mapping[str, pd.DataFrame], path: Path) -> int:
+def export(frames: Mapping[str, pd.DataFrame], path: Path, leaving: Callable[[], None]) -> int:
     """Writes the decisions as csv, jsonl or parquet, or every table as CSV into a zip; returns how many rows.
 
-    Raises Unknown for another suffix, BadInput where the file cannot be written; it is there whole or not at all.
+    It is there whole or not at all; `leaving` is called when it is written, before it has its name. Raises Unknown for
+    another suffix, BadInput where the file cannot be written.
     """
     suffix = path.suffix.removeprefix(".").lower()
     if suffix not in (*FORMATS, _ZIP):
@@ -34,8 +35,11 @@ def export(frames: Mapping[str, pd.DataFrame], path: Path) -> int:
     with atomic_file(path) as stream:
         if suffix == _ZIP:
             stream.write(archive(frames))
-            return sum(map(len, frames.values()))
-        return _write("decisions", frames["decisions"], suffix, stream)
+            rows = sum(map(len, frames.values()))
+        else:
+            rows = _write("decisions", frames["decisions"], suffix, stream)
+        leaving()
+        return rows
 
 
 def archive(frames: Mapping[str, pd.DataFrame]) -> bytes:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from console.database import now_ms, reading, writing
 from console.gate.policy import policy_store
-from console.gate.policy.rules import Policy, PolicyMode, Rule, Then
+from console.gate.policy.rules import DEADLINE_S, Policy, PolicyMode, Rule, Then
 from console.web.flash import flash, guarded
 from console.web.sign_in import current_identity
 from console.web.widgets.messages import show_done
@@ -38,17 +38,17 @@ def policy_section(run: tables.Run) -> None:
 def _last(policy: Policy) -> str:
     """What becomes of everything else, in plain words."""
     words = {
-        Then.ALLOW: "What no rule matches runs without anybody looking.",
-        Then.JUDGE: "What no rule matches is judged by the detector.",
-        Then.ASK: "What no rule matches asks a person.",
-        Then.DENY: "What no rule matches is denied.",
+        Then.ALLOW: "runs without anybody looking",
+        Then.JUDGE: "is judged by the detector",
+        Then.ASK: "asks a person",
+        Then.DENY: "is denied",
     }
-    said = words[policy.default]
-    if policy.rules and policy.rules[-1].is_unconditional and policy.rules[-1].then is Then.ALLOW:
-        said = "The last rule lets everything that no rule before it matches run, without anybody looking."
+    said = f"What no rule matches {words[policy.default]}."
+    if policy.rules and policy.rules[-1].is_unconditional:
+        said = f"What no rule before the last one matches {words[policy.rules[-1].then]}."
     if policy.mode is PolicyMode.SHADOW:
         said += " It only watches: nothing is held back."
-    return said if policy.rollout >= 1 else f"{said} It counts for {policy.rollout:.0%} of the tasks."
+    return said if policy.rollout >= 1 else f"{said} It counts for {policy.rollout * 100:g}% of the tasks."
 
 
 def _rows(policy: Policy) -> list[dict[str, Any]]:
@@ -75,8 +75,9 @@ def _conditions(rule: Rule) -> str:
 def _terms(rule: Rule) -> str:
     said = [f"{rule.reviews} reviews"] if rule.reviews > 1 else []
     said += [f"only {' or '.join(rule.decisions)}"] if rule.decisions else []
-    said += [f"within {rule.deadline_s:g} s"] if rule.deadline_s else []
-    return ", ".join([*said, *([f"by {', '.join(rule.who)}"] if rule.who else [])])
+    said += [f"within {min(rule.deadline_s, DEADLINE_S):g} s"] if rule.deadline_s else []
+    said += [f"by {', '.join(rule.who)}"] if rule.who else []
+    return ", ".join([*said, *([f"through {', '.join(rule.doors)}"] if rule.doors else [])])
 
 
 def _form(run: tables.Run, version: policy_store.PolicyVersion) -> None:
@@ -92,8 +93,7 @@ def _form(run: tables.Run, version: policy_store.PolicyVersion) -> None:
 
 
 def _check(text: str) -> None:
-    policy = policy_store.check(text)
-    show_done(f"{len(policy.rules)} rules, then {policy.default}: it can be saved.")
+    show_done(policy_store.savable(policy_store.check(text)))
 
 
 def _save(run_name: str, text: str) -> None:

@@ -1,5 +1,6 @@
 """The token of the API, and the secrets that the console keeps."""
 
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 
@@ -70,3 +71,16 @@ def test_many_that_ask_at_once_get_the_same_whole_secret(data_dir):
     assert len(found) == 1
     assert len(found.pop()) >= 32
     assert sorted(path.name for path in data_dir.iterdir()) == ["console.db", "some.secret"]
+
+
+def test_a_secret_and_the_folder_made_for_it_are_their_users_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("INFERACT_DATA_DIR", str(tmp_path / "new"))
+    settings.cache_clear()
+    before = os.umask(0)
+    try:
+        kept_secret("some.secret")
+    finally:
+        os.umask(before)
+        settings.cache_clear()
+    made = (tmp_path / "new", tmp_path / "new" / "some.secret")
+    assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [0o700, 0o600]

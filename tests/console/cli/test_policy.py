@@ -37,6 +37,11 @@ def test_policy_is_set_shown_and_listed_with_its_versions(inferact, tmp_path, ca
     shown = inferact("policy", "show", "bot")[1]
     assert (shown["version"], shown["text"], shown["default"]) == (2, POLICY, "ask")
     assert [(row["run"], row["version"]) for row in inferact("policy", "list")[1]] == [("bot", 2)]
+    file.write_text("{mode: shadow, rollout: 2.5%}")
+    said = inferact("policy", "set", "bot", str(file), as_json=False)[1]
+    assert "version 3 from its next check on, for 2.5% of its tasks; it only watches: nothing is held back." in said
+    assert inferact("policy", "show", "bot")[1]["version"] == 3
+    file.write_text(POLICY)
     assert inferact("policy", "set", "*", str(file))[1]["version"] == 1
     code, _, said = inferact("run", "critical", "bot", "--add", "pay")
     assert code != 0

@@ -108,3 +108,12 @@ def test_a_rule_that_names_a_role_is_kept_here_too(data_dir, capsys, role, code)
     assert run_command(["review", "claim", "--run", "desk", "--reviewer", "Ada"]) == 0
     assert run_command(["review", "decide", "1", "--reviewer", "Ada", "--decision", "approve"]) == code
     assert ("leaves it to researcher, not Ada" in capsys.readouterr().err) == bool(code)
+
+
+def test_a_rule_can_refuse_decisions_by_command(data_dir, capsys):
+    with writing() as session:
+        policy_store.save(session, None, "rules: [{tool: pay, then: ask, doors: browser}]", "ann", now_ms())
+    Gate("desk", undo_s=0).ask("Pay.", [], "pay({})")
+    assert run_command(["review", "claim", "--run", "desk", "--reviewer", "Ada"]) == 0
+    assert run_command(["review", "decide", "1", "--reviewer", "Ada", "--decision", "approve"]) == 1
+    assert "takes it by browser, not by cli" in capsys.readouterr().err

@@ -6,7 +6,9 @@ import re
 import pytest
 
 from console.cli import run_command
-from console.database import writing
+from console.database import reading, writing
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
 from tests.study_rows import fill, third_condition
 
 
@@ -73,3 +75,7 @@ def test_a_study_is_exported_in_every_format(tmp_path, suffix, capsys):
     assert (told["kind"], told["study"]) == ("study", "pilot")
     assert told["rows"] == 15 or suffix == "zip"
     assert out.stat().st_size
+    assert run_command(["export", "study", "--study", "pilot", "--out", str(tmp_path / "pilot.docx")]) != 0
+    with reading() as session:
+        exports = audit_trail.entries(session, AuditFilter(kind="study exported"))
+    assert [one.detail["what"] for one in exports] == [out.name]

@@ -9,6 +9,8 @@ from console.detection import recalibration
 from console.detection.evaluation import metrics, scores
 from console.errors import BadInput, Refused, Unknown
 from console.review import decisions
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
 from console.trajectory import Label, Outcome, Step, Trajectory
 from storage import tables
 from storage.queue import NewItem
@@ -101,6 +103,9 @@ def test_again_takes_the_place_of_what_was_there(reviewed):
     first = [one.id for one in verdicts(reviewed, "rules+platt")]
     recalibrated(reviewed)
     assert [one.id for one in verdicts(reviewed, "rules+platt")] == first
+    with reading() as session:
+        told = audit_trail.entries(session, AuditFilter(kind="detector recalibrated"))
+    assert ["recalibrated rules+platt on r" in audit_trail.sentence(one) for one in told] == [True, True]
 
 
 def test_replies_that_could_not_be_read_stay_flagged_and_teach_nothing(reviewed):

@@ -6,7 +6,8 @@ from functools import partial
 
 import pytest
 
-from console.database import now_ms, review_queue
+from console import runs
+from console.database import now_ms, reading, review_queue
 from console.errors import BadInput, Refused, Unknown
 from console.gate import Gate, Reason, checks
 from console.gate.request import NOBODY, Asker
@@ -259,7 +260,7 @@ def test_fetched_decision_can_no_longer_be_undone(make_gate, person, url):
 def test_unflagged_action_that_is_asked_about_begins_once(make_gate, stored, url):
     gate = make_gate(detector="random", threshold=1.0)
     first, again = (gate.ask(TASK, STEPS, "pay[1]", task_id="march") for _ in range(2))
-    assert (first.approved, again.approved, first.check_id) == (True, True, again.check_id)
+    assert (first.approved, again.approved, first.check_id, first.score) == (True, True, again.check_id, again.score)
     at = checks.check_id(first.check_id)
     assert checks.reopened(url, at, NOBODY, beats=False) == again
     for asked in (partial(checks.reopened, beats=False), checks.begun):
@@ -317,6 +318,12 @@ def test_environment_brings_its_own_patterns(make_gate, person, meanwhile):
     assert gate.check(TASK, STEPS, "search[shades]").reason is Reason.REJECTED
 
 
+def test_run_is_made_by_the_agent_that_asked_first(make_gate, stored):
+    make_gate(agent="support-bot").open()
+    made = {event.kind: (event.actor, event.door) for event in stored(tables.Event)}
+    assert made["run created"] == ("support-bot", "python")
+
+
 def test_second_gate_of_a_run_keeps_the_stored_settings(make_gate, caplog, stored):
     make_gate(budget=3).open()
     with caplog.at_level(logging.WARNING):
@@ -342,6 +349,8 @@ def test_gate_without_a_url_uses_the_settings(person, meanwhile):
     gate = Gate("shop-bot", "random", ["pay*"], threshold=1.0)
     assert gate.check(TASK, STEPS, "pay[1]").approved
     assert gate.open() == settings().database_url
+    with reading() as session:
+        assert runs.get(session, "shop-bot").undo_ms == 5_000
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,7 @@ def test_a_ruling_brings_its_columns_and_its_terms():
     assert ruled().terms() == "{}"
     assert ruled(decisions=("approve",)).terms() == '{"decisions":["approve"]}'
     assert ruled(who=()).terms() == '{"who":[]}'
+    assert ruled(doors=("browser",)).terms() == '{"doors":["browser"]}'
     assert ruled(decisions=("edit", "reject"), who=("ada",)).terms() == '{"decisions":["edit","reject"],"who":["ada"]}'
 
 

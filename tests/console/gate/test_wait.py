@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-from console.database import now_ms, review_queue, writing
+from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.gate import Gate, Reason
 from console.gate.wait import Wait
 from console.review import decisions
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
 from storage import tables
 from storage.errors import StorageError
 from storage.queue.values import DEAD_MS
@@ -35,13 +37,16 @@ def events(stored):
     return [event.kind for event in stored(tables.Event) if event.kind not in ("run created", "policy set")]
 
 
-def test_timeout_rejects_and_the_item_expires(make_gate, items, stored):
+def test_timeout_rejects_and_the_item_expires(make_gate, items, stored, url):
     decision = make_gate().check(TASK, STEPS, "pay[1]", timeout_s=0.05)
     assert (decision.approved, decision.reason) == (False, Reason.TIMEOUT)
     assert decision.feedback == "Nobody decided in time."
     assert items() == ["expired"]
     assert stored(tables.Intent) == []
     assert events(stored) == ["gate: timeout"]
+    with reading(url) as session:
+        (told,) = audit_trail.entries(session, AuditFilter(kind="gate: timeout"))
+    assert audit_trail.sentence(told) == "gate: timeout (item 1 of shop-bot), from Python."
 
 
 def test_question_that_nobody_answered_may_be_asked_anew(make_gate, person, meanwhile, items):

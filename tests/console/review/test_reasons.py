@@ -7,6 +7,8 @@ from console.database import now_ms, reading, writing
 from console.environments import ENVIRONMENTS
 from console.errors import BadInput
 from console.review import decisions, reasons
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
 from console.trajectory.checkpoints import CheckpointKind
 from storage.tables import RunKind
 
@@ -35,6 +37,8 @@ def test_a_run_has_reasons_of_its_own_and_none_in_binary_mode(data_dir):
         reasons.set_reasons(session, run, ["not local", "", "not local", "too far"], now_ms())
     with reading() as session:
         assert reasons.offered_reasons(runs.get(session, "shop"), "webshop") == ("not local", "too far")
+        (told,) = audit_trail.entries(session, AuditFilter(kind="reasons set"))
+    assert audit_trail.sentence(told) == "console set the reasons of shop from nothing to not local, too far."
 
 
 @pytest.mark.parametrize("wanted", [[f"reason {n}" for n in range(8)], ["a,b"], ["<b>"], ["x" * 41]])

@@ -61,6 +61,14 @@ def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, cap
     assert (found["problems"], found["audit"]["events"], len(found["audit"]["hash"])) == ([], 8, 64)
 
 
+def test_a_backup_that_comes_to_nothing_is_told_so(data_dir, tmp_path):
+    (tmp_path / "taken.db").touch()
+    assert run_command(["db", "backup", str(tmp_path / "taken.db")]) != 0
+    assert said() == []
+    assert run_command(["db", "backup", str(tmp_path / "taken.db" / "copy.db")]) != 0
+    assert said()[-1].endswith(f"got no backup of the database at {tmp_path / 'taken.db' / 'copy.db'}, by command.")
+
+
 def test_a_restore_is_told_in_what_was_restored(kettles, tmp_path):
     assert run_command(["db", "backup", str(tmp_path / "copy.db")]) == 0
     assert run_command(["run", "budget", kettles, "5"]) == 0

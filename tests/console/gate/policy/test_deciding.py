@@ -7,6 +7,7 @@ import pytest
 from console import runs
 from console.auth import agents, people
 from console.auth.identity import Role
+from console.auth.origin import Door
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import Refused
 from console.gate import Reason
@@ -38,6 +39,19 @@ def test_callers_patterns_open_nothing(make_gate, critical):
     second = make_gate(policy=None, critical=critical, detector="random", threshold=1.0)
     assert isinstance(second.ask(TASK, STEPS, "refund_order({})"), Wait)
     assert isinstance(second.ask(TASK, STEPS, "drop_database({})"), Wait)
+
+
+@pytest.mark.parametrize("action", [
+    'refund_order({"order":13,"amount":20})',
+    "refund_order(order=13)",
+    'refund_order({"order":12,"amount":999999})',
+    'transfer({"amount":5000,"to":"mallory"})',
+    "transfer(5000, mallory)",
+    "drop_database({})",
+])  # fmt: skip
+def test_three_lines_without_a_policy_ask_about_what_nobody_asked_for(make_gate, action):
+    gate = make_gate(policy=None, detector="rules", critical=[])
+    assert isinstance(gate.ask(TASK, [], action, task_id="ticket-4711"), Wait)
 
 
 def test_new_run_name_goes_by_the_common_policy(make_gate, policy):
@@ -198,6 +212,23 @@ def test_who_may_decide_is_a_name_or_a_role(make_gate, person, url, who, roles, 
     assert refusal is None
 
 
+@pytest.mark.parametrize(("doors", "door", "may"), [
+    ("browser", "browser", True),
+    ("browser", "cli", False),
+    ("[cli, python]", "browser", False),
+    ("[cli, python]", "python", True),
+])  # fmt: skip
+def test_a_rule_says_by_which_doors_a_decision_comes_in(make_gate, person, doors, door, may):
+    wait = make_gate(policy=f"rules:\n- {{tool: pay, then: ask, doors: {doors}}}").ask(TASK, STEPS, "pay({})")
+    if may:
+        person("ann").answer("approve", door=Door(door))
+        assert wait.look().approved
+        return
+    with pytest.raises(Refused, match=f"takes it by .*, not by {door}"):
+        person("ann").answer("approve", door=Door(door))
+    assert person("ann").answer("escalate", door=Door(door)).decision == "escalate"
+
+
 def test_denied_question_leaves_the_queue_and_gives_its_unit_back(make_gate, person, policy, items, url):
     gate = make_gate(policy="default: ask", budget=5)
     waiting = gate.ask(TASK, STEPS, "pay[1]", task_id="a")
@@ -241,6 +272,16 @@ def test_rejected_action_sent_again_in_its_task_is_answered_from_the_rejection(m
     assert isinstance(gate.ask(TASK, STEPS, "pay[2]", task_id="april"), Wait)
 
 
+def test_rejection_is_repeated_for_a_question_that_nobody_answered_before_too(make_gate, person, items):
+    gate = make_gate()
+    assert gate.ask(TASK, STEPS, "pay[2]", task_id="march", timeout_s=0).look().reason is Reason.TIMEOUT
+    wait = gate.ask(TASK, [*STEPS, ("think", "once more")], "pay[2]", task_id="march")
+    person().answer("reject", "That is the April bill.")
+    assert wait.look().reason is Reason.REJECTED
+    assert gate.ask(TASK, STEPS, "pay[2]", task_id="march").reason is Reason.ALREADY_REJECTED
+    assert items() == ["expired", "delivered"]
+
+
 def test_rule_that_allows_by_now_and_shadow_count_more_than_what_was_said_before(make_gate, person, policy):
     gate = make_gate(policy="default: ask")
     wait = gate.ask(TASK, STEPS, "look[1]", task_id="a")
@@ -258,6 +299,19 @@ def test_shadow_records_and_never_blocks(make_gate, stored):
         assert (decision.approved, decision.reason) == (True, Reason.SHADOW)
     assert "would have said deny" in decision.feedback
     assert [(ask.answer, ask.rule) for ask in stored(tables.Ask)] == [("shadow", "default")]
+
+
+def test_shadow_records_what_was_asked_about_before_it_too(make_gate, policy, stored, items):
+    gate = make_gate(policy="default: ask")
+    assert gate.ask(TASK, STEPS, "look[1]", task_id="a", timeout_s=0).look().reason is Reason.TIMEOUT
+    gate.ask(TASK, STEPS, "look[2]", task_id="a")
+    policy("mode: shadow")
+    for place in (1, 2):
+        assert gate.check(TASK, STEPS, f"look[{place}]", task_id="a").reason is Reason.SHADOW
+    assert [ask.answer for ask in stored(tables.Ask)] == ["timeout", None, "shadow", "shadow"]
+    assert items() == ["expired", "cancelled"]
+    policy("default: ask")
+    assert gate.ask(TASK, STEPS, "look[2]", task_id="a").look() is None
 
 
 def test_rollout_leaves_the_other_tasks_to_the_version_before(make_gate, policy):
@@ -326,6 +380,8 @@ def test_edit_to_a_tool_that_a_rule_denies_does_not_run(make_gate, person, store
     ("who: [ann]", True),
     ("reviews: 2", False),
     ("decisions: [approve, reject]", False),
+    ("doors: cli", False),
+    ("doors: browser", True),
     ("deadline: 60", True),
 ])  # fmt: skip
 def test_edit_runs_only_where_those_who_made_it_may_decide_on_what_it_says(make_gate, person, url, terms, runs_it):

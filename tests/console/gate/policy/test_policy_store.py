@@ -115,12 +115,26 @@ def test_the_share_of_tasks_goes_by_the_new_version_and_the_others_by_the_one_be
         def drawn(task):
             return int(hashlib.sha256(f"{digest} {task}".encode()).hexdigest()[:8], 16) / 2**32
 
-        # The first version of its own has none before it, so every task goes by it.
+        # The first version of its own has none of its own before it: the other tasks go by the common one.
         tasks = [f"task {number}" for number in range(50)]
-        assert {policy_store.effective(session, run, task).version for task in tasks} == {1}
+        assert [policy_store.effective(session, run, task).own for task in tasks] == [
+            drawn(task) < 0.4 for task in tasks
+        ]
+        policy_store.save(session, run, "default: judge", "eve", 0)
         policy_store.save(session, run, "{default: deny, rollout: 40%}", "eve", 0)
         policy_store.save(session, None, "{default: deny, rollout: 40%}", "eve", 0)
         found = Counter(
-            policy_store.effective(session, run, task).version == (2 if drawn(task) < 0.4 else 1) for task in tasks
+            policy_store.effective(session, run, task).version == (3 if drawn(task) < 0.4 else 2) for task in tasks
         )
         assert found == {True: 50}
+        for number in range(8):
+            newest = policy_store.save(session, run, f"{{default: deny, rollout: {number + 1}%}}", "eve", 0)
+            assert policy_store.effective(session, run) == newest
+
+
+def test_a_first_version_counts_for_every_task(url, shop):
+    with writing(url) as session:
+        for run in (None, runs.get(session, shop)):
+            with pytest.raises(BadInput, match="No version is before this one"):
+                policy_store.save(session, run, "{default: allow, rollout: 10%}", "ada", 0)
+            assert policy_store.versions(session, run) == []

@@ -54,6 +54,16 @@ def test_test_prints_every_count_as_json(shop, tmp_path, capsys):
     }
 
 
+def test_each_action_is_tried_as_its_own_agents(make_gate, url):
+    gate = make_gate(policy="default: ask", agent="first")
+    gate.ask("Look.", [], "look[1]", task_id="a")
+    make_gate(agent="second").ask("Look.", [("look[2]", "dark")], "look[2]", task_id="b")
+    with reading(url) as session:
+        tried = read_policy("{default: deny, rules: [{agent: second, then: allow}]}")
+        found = replay_policy(session, runs.get(session, "shop-bot"), tried)
+    assert (found.checks, found.allowed, found.denied, found.asked_today) == (3, 2, 1, 2)
+
+
 def test_test_prints_a_sentence_and_a_row_a_tool(shop, tmp_path, capsys):
     file = tmp_path / "policy.yaml"
     file.write_text(TRIED)

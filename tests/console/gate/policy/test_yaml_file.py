@@ -52,7 +52,8 @@ def test_policy_that_cannot_be_meant_is_refused_with_its_line(text, said):
     [
         ("rules:\n- {{then: ask, reviews: {}}}", 20, 21, "from 1 to 20"),
         ("rules:\n- {{then: ask, reviews: {}}}", 1, 0, "from 1 to 20"),
-        ("rules:\n- {{then: ask, deadline: {}}}", 2_592_000, 2_592_001, "at most 30 days"),
+        ("rules:\n- {{then: ask, deadline: {}}}", 1_800, 1_800.5, "nobody has more than 1,800 s"),
+        ("rules:\n- {{then: ask, deadline: {}}}", 1_800, 2_592_001, "at most 30 days"),
         ("rules:\n- {{then: ask, deadline: {}}}", 0.5, 0, "more than 0"),
         ("rollout: {}%", 100, 101, "rollout is a share"),
         ("rollout: {}%", 0.5, 0, "rollout is a share"),
@@ -103,6 +104,7 @@ rules:
   decisions: [approve, reject]
   deadline: 1.5
   who: [admin, Ada]
+  doors: [browser, cli]
 - {tool: look, then: allow}
 """
     big = Rule(
@@ -118,6 +120,7 @@ rules:
         decisions=("approve", "reject"),
         deadline_s=1.5,
         who=("admin", "Ada"),
+        doors=("browser", "cli"),
     )
     look = Rule(name="rule 2", then=Then.ALLOW, tool=("look",))
     assert read_policy(text) == Policy((big, look), Then.JUDGE, PolicyMode.SHADOW, 0.125)
@@ -141,6 +144,14 @@ rules:
         ("mode: loose", "Line 1: 'loose' is none of "),
         ("default: [ask]", "Line 1: 'this' is none of allow, judge, ask, deny."),
         ("rules:\n- then: deny\n  who: ada", "Line 3: who is for rules that may ask a person; nobody decides where"),
+        (
+            "rules:\n- then: ask\n  doors: api",
+            "Line 3: 'api' is no way that a decision comes in by; there are browser,",
+        ),
+        (
+            "rules:\n- then: deny\n  doors: cli",
+            "Line 3: doors is for rules that may ask a person; nobody decides where",
+        ),
         ("rules:\n- then: ask\n  reviews: 1.0", "Line 3: reviews is a whole number from 1 to 20."),
         ("rules:\n- then: ask\n  reviews: '2'", "Line 3: reviews is a whole number from 1 to 20."),
         ("rules:\n- then: ask\n  reviews: -1", "Line 3: reviews is a whole number from 1 to 20."),

@@ -184,6 +184,17 @@ def test_the_policy_of_a_gate_is_shown_checked_and_saved(open_page, words):
     click(at, "Save as the next version")
     assert "Saved as version 2" in words(at)
     assert "What no rule matches is denied." in at.text[0].value
+    (field,) = [area for area in at.text_area if area.key.startswith("policy-")]
+    field.input(
+        "mode: shadow\nrollout: 12.5%\nrules:\n- {tool: a, then: allow}\n- then: judge\n  deadline: 60\n  doors: cli\n"
+    )
+    click(at, "Check")
+    assert "2 rules, then ask: it can be saved after an earlier version." in words(at)
+    click(at, "Save as the next version")
+    last = "What no rule before the last one matches is judged by the detector."
+    assert f"{last} It only watches: nothing is held back. It counts for 12.5% of the tasks." in at.text[0].value
+    (rules,) = [one.value for one in at.dataframe if "terms" in one.value]
+    assert list(rules["terms"])[1] == "within 60 s, through cli"
 
 
 def test_a_log_in_which_nothing_is_critical_is_no_dead_end(open_page, words, status):

@@ -7,7 +7,8 @@ from console.database import now_ms, reading, review_queue, writing
 from console.detection import batch
 from console.review import decisions
 from console.review.decisions import Answer
-from console.runs import ingest
+from console.runs import audit_trail, ingest
+from console.runs.audit_trail import AuditFilter
 from console.studies.results.adjudication import Of, revisions
 from tests.logs import purchase, write_log
 from tests.signing_in import signed_in
@@ -75,6 +76,9 @@ def test_settling_tells_the_counts_and_brings_the_next(open_page, disputed, word
     ((unit, *others),) = settled_labels()
     assert others == [1, "misaligned", "the colour differs", "Ada"]
     assert f'<th scope="row">{unit}</th>' in words(at)
+    with reading() as session:
+        (told,) = audit_trail.entries(session, AuditFilter(kind="label settled"))
+    assert audit_trail.sentence(told) == f"Ada settled the label of {unit} to misaligned, in the browser."
 
 
 def test_later_puts_it_behind_the_others(open_page, disputed):
