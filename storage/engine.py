@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from storage.errors import DatabaseUnusable, StorageError
 
 BUSY_MS = 30_000
 CHECKPOINT_PAGES = 4_000
-_AT_ONCE = {"sqlite_begin": "IMMEDIATE"}
 
 
 class Durability(StrEnum):
@@ -42,23 +41,23 @@ def writing(url: str, durability: Durability = Durability.FULL) -> Iterator[Sess
 
     Raises DatabaseUnusable where the file cannot take it, or is no longer the one that was opened.
     """
-    opened = engine(url, durability)
+    opened = engine(url, durability, writes=True)
     with _in_words(url), Session(opened, expire_on_commit=False) as session, session.begin():
-        # Not an engine with this option: each of its statements would go through two sets of listeners.
-        session.connection(execution_options=_AT_ONCE)
         yield session
     check_file(opened)
 
 
-def engine(url: str, durability: Durability = Durability.NORMAL) -> Engine:
-    """The engine of this process for that database; makes the folder of a new SQLite file."""
-    return _engine(url, durability, os.getpid())
+def engine(url: str, durability: Durability = Durability.NORMAL, *, writes: bool = False) -> Engine:
+    """The engine of this process for that database; makes the folder of a new SQLite file.
+
+    One that writes takes SQLite's lock when its transaction begins, as a durable one does.
+    """
+    return _engine(url, durability, writes or durability is Durability.FULL, os.getpid())
 
 
 def close(url: str) -> None:
     """Closes every idle connection of this process to that database; the next use opens new ones."""
-    for durability in Durability:
-        opened = engine(url, durability)
+    for opened in (engine(url), engine(url, writes=True), engine(url, Durability.FULL)):
         for idle in (_idle(opened, True), _idle(opened, False)):
             while idle:
                 idle.pop().close()
@@ -160,15 +159,16 @@ def configure(dbapi_connection: Any, durability: Durability, *, foreign_keys: bo
 
 
 # The process id is in the key because neither a lock nor a socket survives a fork.
-@lru_cache(maxsize=16)
-def _engine(url: str, durability: Durability, pid: int) -> Engine:
+@lru_cache(maxsize=24)
+def _engine(url: str, durability: Durability, writes: bool, pid: int) -> Engine:
     path = sqlite_path(url)
     if path is None:
         return _server_engine(make_url(url), durability)
     made = create_engine(url, pool_size=8, max_overflow=-1, hide_parameters=True)
     event.listen(made, "do_connect", lambda *_: _before_connecting(path))
     event.listen(made, "connect", lambda connection, _record: configure(connection, durability))
-    event.listen(made, "begin", _begin)
+    # Two engines, and no execution option: an engine with one asks two sets of listeners about each statement.
+    event.listen(made, "begin", partial(_begin, "BEGIN IMMEDIATE" if writes else "BEGIN DEFERRED"))
     return made
 
 
@@ -225,10 +225,9 @@ def _server_engine(url: URL, durability: Durability) -> Engine:
     )
 
 
-def _begin(connection: Connection) -> None:
+def _begin(statement: str, connection: Connection) -> None:
     check_file(connection.engine)
-    mode = connection.get_execution_options().get("sqlite_begin", "DEFERRED")
-    connection.exec_driver_sql(f"BEGIN {mode}")
+    connection.exec_driver_sql(statement)
 
 
 def _switch_to_wal(cursor: Any) -> None:

@@ -38,6 +38,7 @@ ALLOWED = {
     "console/web/review/worked_item.py": {"<module>"},  # an agent's record, which is never translated
     "console/web/widgets/preference_cookie/__init__.py": "told to whoever writes a page",
     "console/studies/sessions/arrivals.py": {"invite"},  # told to researchers
+    "console/review/inbox.py": {"nothing_queued"},  # told to researchers
     "console/studies/sessions/withdrawal.py": {"withdraw"},  # told to whoever made the mistake
     "console/auth/people.py": {"refuse_beyond"},  # told to researchers
     "console/server/sign_in/organisation.py": {"provider", "on_the_way", "_client", "NotLetIn"},  # told to operators

@@ -44,6 +44,8 @@ NO_CALLS = ['refund_order({"amount":45,"order":', "please just give 30 euro, tha
 @pytest.fixture
 def refund(data_dir, capsys):
     """A claimed item whose pending action is a refund; returns the words that edit it."""
+    with writing() as session:
+        policy_store.save(session, None, "rules: [{tool: refund_order, then: ask, doors: cli}]", "ann", now_ms())
     gate = Gate("desk", "full-validation", undo_s=0)
     gate.ask("Refund the order 12.", [("look[12]", "paid 45")], REFUND, task_id="12")
     assert run_command(["review", "claim", "--run", "desk", "--reviewer", "ada"]) == 0
@@ -102,7 +104,9 @@ def test_who_is_disabled_decides_nothing_here_either(capsys):
 @pytest.mark.parametrize(("role", "code"), [("reviewer", 1), ("researcher", 0)])
 def test_a_rule_that_names_a_role_is_kept_here_too(data_dir, capsys, role, code):
     with writing() as session:
-        policy_store.save(session, None, "rules: [{tool: pay, then: ask, who: [researcher]}]", "ann", now_ms())
+        policy_store.save(
+            session, None, "rules: [{tool: pay, then: ask, who: [researcher], doors: cli}]", "ann", now_ms()
+        )
     Gate("desk", undo_s=0).ask("Pay.", [], "pay({})")
     assert run_command(["person", "invite", "Ada", "--role", role]) == 0
     assert run_command(["review", "claim", "--run", "desk", "--reviewer", "Ada"]) == 0
@@ -110,10 +114,12 @@ def test_a_rule_that_names_a_role_is_kept_here_too(data_dir, capsys, role, code)
     assert ("leaves it to researcher, not Ada" in capsys.readouterr().err) == bool(code)
 
 
-def test_a_rule_can_refuse_decisions_by_command(data_dir, capsys):
-    with writing() as session:
-        policy_store.save(session, None, "rules: [{tool: pay, then: ask, doors: browser}]", "ann", now_ms())
-    Gate("desk", undo_s=0).ask("Pay.", [], "pay({})")
+@pytest.mark.parametrize("policy", ["default: ask", "rules: [{tool: pay, then: ask}]", None])
+def test_what_a_gate_asks_is_not_answered_by_command_unless_a_rule_says_so(data_dir, capsys, policy):
+    if policy:
+        with writing() as session:
+            policy_store.save(session, None, policy, "ann", now_ms())
+    Gate("desk", "full-validation", undo_s=0).ask("Pay.", [], "pay({})")
     assert run_command(["review", "claim", "--run", "desk", "--reviewer", "Ada"]) == 0
     assert run_command(["review", "decide", "1", "--reviewer", "Ada", "--decision", "approve"]) == 1
-    assert "takes it by browser, not by cli" in capsys.readouterr().err
+    assert "takes it by browser, python, not by cli" in capsys.readouterr().err

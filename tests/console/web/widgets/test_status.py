@@ -11,7 +11,7 @@ from console.web.widgets.status import budget_meter_html
         (50, 12, "12 of 50, 38 left", ""),
         (50, 46, "46 of 50, 4 left", "ia-low"),
         (50, 50, "50 of 50, all spent", "ia-spent"),
-        (0, 0, "0 of 0, all spent", "ia-spent"),
+        (0, 0, "0 of 0, none to spend", "ia-spent"),
         (10, 12, "12 of 10, all spent", "ia-spent"),
         (None, 1200, "1,200 used, no cap", ""),
     ],
