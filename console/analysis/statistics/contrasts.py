@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -77,9 +78,17 @@ def cell_table(frame: pd.DataFrame, value: str) -> CellTable:
     who, condition = (means.index.get_level_values(at) for at in (0, 1))
     person, names = pd.factorize(who)[0], sorted(set(condition))
     under = np.array([names.index(name) for name in condition], dtype=np.intp)
-    met = rows["task_id"].astype(str).groupby(keys).agg(lambda tasks: "\n".join(sorted(set(tasks))))
     values = np.asarray(means, dtype=np.float64)
-    return CellTable(values, under, person, pd.factorize(met)[0], tuple(names))
+    return CellTable(values, under, person, _sets(rows, keys), tuple(names))
+
+
+def _sets(rows: pd.DataFrame, keys: list[pd.Series[Any]]) -> NDArray[np.intp]:
+    """By cell, in the order of the means, the number of the set of tasks that it holds; equal sets have one number."""
+    cell, (task, names) = rows.groupby(keys).ngroup().to_numpy(), pd.factorize(rows["task_id"], use_na_sentinel=False)
+    within, held = np.divmod(np.unique(cell * len(names) + task), max(len(names), 1))
+    named: dict[bytes, int] = {}
+    parts = np.split(held, np.flatnonzero(np.diff(within)) + 1) if held.size else []
+    return np.array([named.setdefault(part.tobytes(), len(named)) for part in parts], dtype=np.intp)
 
 
 def _tested(cells: CellTable, weights: Weights, level: float) -> tuple[Estimate, str]:

@@ -41,7 +41,8 @@ def planned(frames: Frames) -> pd.DataFrame:
 def answers(frames: Frames, measure: str) -> pd.DataFrame:
     """A row with a value for each answer that a measure counts, of conditions that are over."""
     if measure == "right":
-        judged = own(frames)
+        # Only what is used: to choose rows takes as long as there are columns.
+        judged = own({"decisions": frames["decisions"][[*_WHOSE, "purpose", "correct"]]})
         judged = judged[judged["correct"].notna()]
         return judged.assign(value=judged["correct"].astype(float))[_KEPT]
     last = _at_last(frames)
@@ -52,12 +53,14 @@ def answers(frames: Frames, measure: str) -> pd.DataFrame:
 
 
 _TASK = ["participant", "condition", "task_id"]
-_KEPT = ["annotator_kind", *_TASK, "value"]
+_WHOSE = ["annotator_kind", *_TASK]
+_KEPT = [*_WHOSE, "value"]
 
 
 def _at_last(frames: Frames) -> pd.DataFrame:
     """Each task as its participant's last trial left it, of conditions that are over; undecided actions run."""
-    solved = frames["outcomes"][frames["outcomes"]["closed"].astype(bool)]
+    solved = frames["outcomes"][[*_WHOSE, "trial", "closed", "solved_paper"]]
+    solved = solved[solved["closed"].astype(bool)]
     longest = solved.groupby(["participant", "condition"])["trial"].transform("max")
     planned_trials = frames["success"]["trial"].max()
     over = solved[(solved["trial"] == longest) & (longest == planned_trials)]

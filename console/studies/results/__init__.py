@@ -14,7 +14,7 @@ from console.auth.origin import By
 from console.database import now_ms, writing
 from console.runs import audit_log
 from console.studies.results.budget_spending import budget, ledger
-from console.studies.results.data_version import data_version
+from console.studies.results.data_version import data_version, data_versions
 from console.studies.results.decisions import decisions
 from console.studies.results.exclusions import exclusions
 from console.studies.results.history import history
@@ -32,6 +32,7 @@ __all__ = [
     "allocation",
     "budget",
     "data_version",
+    "data_versions",
     "decisions",
     "exclusions",
     "frames",

@@ -1,9 +1,11 @@
-"""What tells cheaply whether a study's results are still the same."""
+"""What tells cheaply whether a study's results are still the same, and those of each participant."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import func, select
@@ -23,47 +25,70 @@ _study, _person, _place, _settled, _item, _run, _record, _event, _budget, _ledge
 _answer, _event_of_page, _sure = (_tables[name] for name in ("questionnaire_answer", "page_event", "confidence"))
 
 
-def data_version(session: Session, study_id: int) -> str:
-    """A short text that differs whenever anything that the results rest on does.
+@dataclass(frozen=True, slots=True)
+class DataVersions:
+    """Short texts that differ whenever the data do: the study's, and by pseudonym that of each participant's own.
 
-    It reads rows of people and assignments, and of everything else only indexes.
+    A participant's covers what their rows of decisions and outcomes rest on, and nobody else's.
     """
-    told = hashlib.sha256()
-    for part in _parts(session, study_id):
-        told.update(repr(part).encode())
-    return told.hexdigest()[:16]
+
+    study: str
+    people: Mapping[str, str]
 
 
-def _parts(session: Session, study_id: int) -> Iterator[Any]:
-    yield session.execute(select(_study).where(_study.c.id == study_id)).all()
-    yield session.execute(select(_person).where(_person.c.study_id == study_id).order_by(_person.c.id)).all()
-    yield session.execute(select(_place).where(_place.c.study_id == study_id).order_by(_place.c.id)).all()
-    settled = func.max(_settled.c.id), func.count(), func.max(_settled.c.at_ms)
-    yield session.execute(select(*settled).where(_settled.c.study_id == study_id)).all()
+def data_version(session: Session, study_id: int) -> str:
+    """A short text that differs whenever anything that the results rest on does."""
+    return data_versions(session, study_id).study
+
+
+def data_versions(session: Session, study_id: int) -> DataVersions:
+    """The versions of the data as they stand; of all but people and assignments it reads only indexes."""
+    study = session.execute(select(_study).where(_study.c.id == study_id)).all()
+    people = session.execute(
+        select(_person).where(_person.c.study_id == study_id).order_by(_person.c.number, _person.c.id)
+    ).all()
+    places = session.execute(select(_place).where(_place.c.study_id == study_id).order_by(_place.c.id)).all()
+    newest = func.max(_settled.c.id), func.count(), func.max(_settled.c.at_ms)
+    settled = session.execute(select(*newest).where(_settled.c.study_id == study_id)).all()
+    runs: dict[int, list[int]] = {who.id: [who.practice_run_id] for who in people}
+    for place in places:
+        runs[place.participant_id] += [place.run_id, place.checks_run_id]
+    facts = _of_runs(session, sorted({run for each in runs.values() for run in each if run is not None}))
+    own = {
+        who.code: _digest(study, settled, who, [one for one in places if one.participant_id == who.id],
+                          [facts.get(run) for run in runs[who.id]])
+        for who in people
+    }  # fmt: skip
+    return DataVersions(_digest(study, people, places, settled, _told(session, study_id), sorted(facts.items())), own)
+
+
+def _digest(*parts: Any) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def _told(session: Session, study_id: int) -> list[Any]:
+    """How much was told of pages, questionnaires and confidence."""
+    found: list[Any] = []
     for told in (_answer, _event_of_page):
         count = func.max(told.c.id), func.count(), func.max(told.c.at_ms)
-        yield session.execute(select(*count).where(told.c.study_id == study_id)).all()
+        found += session.execute(select(*count).where(told.c.study_id == study_id)).all()
     mine = _sure.c.participant_id.in_(select(_person.c.id).where(_person.c.study_id == study_id))
-    yield session.execute(select(func.count(), func.max(_sure.c.at_ms)).where(mine)).all()
-    yield from _of_runs(session, _runs(session, study_id))
+    return [*found, *session.execute(select(func.count(), func.max(_sure.c.at_ms)).where(mine))]
 
 
-def _runs(session: Session, study_id: int) -> list[int]:
-    places = select(_place.c.run_id, _place.c.checks_run_id).where(_place.c.study_id == study_id)
-    people = select(_person.c.practice_run_id).where(_person.c.study_id == study_id)
-    rows = [*session.execute(places), *session.execute(people)]
-    return sorted({run for row in rows for run in row if run is not None})
-
-
-def _of_runs(session: Session, runs: list[int]) -> Iterator[Any]:
-    """Every claim, answer, undo and revision moves the ledger; deliveries show in the items, the engine in events."""
-    statuses = select(_item.c.status, func.count()).where(_item.c.run_id.in_(runs)).group_by(_item.c.status)
-    yield session.execute(statuses.order_by(_item.c.status)).all()
+def _of_runs(session: Session, runs: list[int]) -> dict[int, list[Any]]:
+    """By run: each claim, answer, undo or revision moves the ledger; deliveries show in items, the engine in events."""
+    facts: dict[int, list[Any]] = defaultdict(list)
+    statuses = select(_item.c.run_id, _item.c.status, func.count()).where(_item.c.run_id.in_(runs))
     # A maximum within one run or budget is one step down an index; over all of them it would walk them whole.
     newest = [
         select(func.max(part.c.id)).where(part.c.run_id == _run.c.id).scalar_subquery() for part in (_record, _event)
     ]
-    yield session.execute(select(_run.c.id, _run.c.kind, *newest).where(_run.c.id.in_(runs)).order_by(_run.c.id)).all()
+    stands = select(_run.c.id, _run.c.kind, *newest).where(_run.c.id.in_(runs))
     moved = select(func.max(_ledger.c.id)).where(_ledger.c.budget_id == _budget.c.id).scalar_subquery()
-    spent = select(_budget.c.id, _budget.c.used, moved).where(_budget.c.run_id.in_(runs))
-    yield session.execute(spent.order_by(_budget.c.id)).all()
+    spent = select(_budget.c.run_id, _budget.c.id, _budget.c.used, moved).where(_budget.c.run_id.in_(runs))
+    grouped = statuses.group_by(_item.c.run_id, _item.c.status).order_by(_item.c.run_id, _item.c.status)
+    for statement in (grouped, stands, spent.order_by(_budget.c.id)):
+        for run_id, *rest in session.execute(statement):
+            facts[run_id].append(rest)
+    return facts

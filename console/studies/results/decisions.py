@@ -47,6 +47,7 @@ _SELECTED: dict[str, Any] = {
     "next_trial_outcome": next_outcome,
 }
 
+_WORDS = list(_SELECTED).index("feedback_text")
 _JOINED = (
     _item.join(_decision, _decision.c.item_id == _item.c.id)
     .join(_trajectory, _trajectory.c.id == _item.c.trajectory_id)
@@ -56,10 +57,10 @@ _JOINED = (
 )
 
 
-def decisions(session: Session, study_id: int) -> pd.DataFrame:
-    """One row for each standing decision of a participant, by rising id; the columns are in the data dictionary."""
+def decisions(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
+    """One row for each standing decision of a participant, or of that one, by rising id; see the data dictionary."""
     everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
-    raw = _raw(session, everyone)
+    raw = _raw(session, everyone, participant)
     raw["gold_label"] = gold_labels(session, raw)
     raw["adjudicated_label"] = raw["unit"].map(settled(session, Of(study_id=study_id))).astype("str")
     _judge(raw)
@@ -68,10 +69,11 @@ def decisions(session: Session, study_id: int) -> pd.DataFrame:
     return tidy("decisions", raw.drop(columns="participant"), everyone)
 
 
-def _raw(session: Session, everyone: Sequence[ConditionRun]) -> pd.DataFrame:
+def _raw(session: Session, everyone: Sequence[ConditionRun], participant: str | None) -> pd.DataFrame:
     rows = [
         (*row, place)
         for place, arm in enumerate(everyone)
+        if participant in (None, arm.participant)
         for run_id in filter(None, (arm.run_id, arm.checks_run_id))
         for row in _of_run(session, run_id, arm.participant)
     ]
@@ -80,8 +82,9 @@ def _raw(session: Session, everyone: Sequence[ConditionRun]) -> pd.DataFrame:
     text = ("purpose", "expected", "label", "trajectory_label", "next_trial_outcome", "feedback_text")
     raw = raw.astype(dict.fromkeys(text, "str") | {"arm": "int64", "trial": "Int64"})
     raw["purpose"] = raw["purpose"].fillna("")
-    raw["participant"] = [everyone[place].participant for place in raw["arm"]]
-    raw["unit"] = _units(raw)
+    raw["participant"] = [everyone[row[-1]].participant for row in rows]
+    raw["unit"] = _units(raw, rows)
+    raw["feedback_words"] = [word_count(row[_WORDS]) for row in rows]
     return raw
 
 
@@ -94,8 +97,9 @@ def _of_run(session: Session, run_id: int, participant: str) -> Sequence[Any]:
         return found.cursor.fetchall() if found.cursor else ()
 
 
-def _units(raw: pd.DataFrame) -> pd.Series[Any]:
-    named = [checkpoint_key(*place) for place in zip(raw["task_id"], raw["step"], raw["checkpoint"], strict=True)]
+def _units(raw: pd.DataFrame, rows: Sequence[Sequence[Any]]) -> pd.Series[Any]:
+    task, step, kind = (list(_SELECTED).index(name) for name in ("task_id", "step", "checkpoint"))
+    named = [checkpoint_key(row[task], row[step], row[kind]) for row in rows]
     shared = (raw["trial"] == 0) & (raw["purpose"] == "")
     return pd.Series(named, index=raw.index, dtype="str").where(shared.astype(bool))
 
@@ -105,7 +109,6 @@ def _judge(raw: pd.DataFrame) -> None:
     truth = raw["expected"].fillna(raw["gold_label"]).fillna(raw["adjudicated_label"])
     known = raw["label"].notna() & truth.notna()
     raw["correct"] = (raw["label"] == truth).astype("boolean").where(known)
-    raw["feedback_words"] = [word_count(text) for text in raw["feedback_text"]]
 
 
 def _closed(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFrame) -> list[int]:
@@ -116,6 +119,8 @@ def _closed(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFram
         gap = orjson.loads(detail[0])
         if gap:
             gaps.setdefault(gap["item"], []).append((gap["from_ms"], gap["until_ms"]))
+    if not gaps:
+        return [0] * len(raw)
     held = zip(raw["item_id"], raw["claimed_ms"], raw["decided_ms"], strict=True)
     return [sum(max(0, min(b, until) - max(a, since)) for a, b in gaps.get(item, ())) for item, since, until in held]
 

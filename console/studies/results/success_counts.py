@@ -41,13 +41,14 @@ class _Stretch:
     paper: int
 
 
-def success(session: Session, study_id: int) -> pd.DataFrame:
-    """A row for each arm and trial: tasks solved by then, in both counts; the columns are in the data dictionary.
+def success(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
+    """A row for each arm, or each of that participant's, and trial: tasks solved by then; see the data dictionary.
 
     A task that gets no next trial stays as its last one left it (InferAct, Appendix F).
     """
     found = condition_runs(session, study_id)
-    stretches, planned = _stretches(session, found, by_task=False), _planned(session, found)
+    asked = [arm for arm in found if participant in (None, arm.participant)]
+    stretches, planned = _stretches(session, asked, by_task=False), _planned(session, asked)
     rows = [
         (place, trial, len(arm.tasks), *_solved(stretches[arm.run_id or 0], trial), closed)
         for place, arm in enumerate(found)
@@ -57,17 +58,17 @@ def success(session: Session, study_id: int) -> pd.DataFrame:
     return tidy("success", raw, found)
 
 
-def outcomes(session: Session, study_id: int) -> pd.DataFrame:
-    """A row for each arm, task and trial: whether the task was solved by then, in both counts."""
+def outcomes(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
+    """A row for each arm, or each of that participant's, task and trial: solved by then or not, in both counts."""
     found = condition_runs(session, study_id)
-    stretches, planned = _stretches(session, found, by_task=True), _planned(session, found)
+    asked = [arm for arm in found if participant in (None, arm.participant)]
+    stretches, planned = _stretches(session, asked, by_task=True), _planned(session, asked)
     trials = [list(_trials(arm, stretches[arm.run_id or 0], planned)) for arm in found]
     rows = [
         (place, one.key, trial, bool(one.held), bool(one.paper), closed)
         for place, arm in enumerate(found)
         for one in stretches[arm.run_id or 0]
-        for trial, closed in trials[place]
-        if _covers(one, trial)
+        for trial, closed in trials[place][one.trial : one.until]
     ]
     raw = pd.DataFrame(rows, columns=["arm", "task_id", "trial", "solved_held", "solved_paper", "closed"])
     return tidy("outcomes", raw, found)
@@ -106,8 +107,10 @@ def _stretches(session: Session, found: Sequence[ConditionRun], *, by_task: bool
     if by_task:
         statement = statement.join(_task, _task.c.id == row.c.task_id).order_by(row.c.task_id, row.c.trial)
     stretches: dict[int, list[_Stretch]] = defaultdict(list)
-    for run, trial, until, key, tasks, held, paper in session.execute(statement):
-        stretches[run].append(_Stretch(trial, until, key, tasks, int(held), int(paper)))
+    # The driver's own tuples: rows of SQLAlchemy would take as long as the query.
+    with session.connection().execute(statement) as found_rows:
+        for run, trial, until, key, tasks, held, paper in found_rows.cursor.fetchall() if found_rows.cursor else ():
+            stretches[run].append(_Stretch(trial, until, key, tasks, int(held), int(paper)))
     return stretches
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pandas as pd
 import streamlit as st
 
-from console.database import database_url, reading
+from console.database import Session, database_url, reading
 from console.studies import results
 from console.studies.analysis import computations
-from console.studies.results import TABLES
+from console.studies.results import TABLES, decisions, outcomes, success
 from console.studies.sessions import lifecycle
 from storage import tables
 
@@ -23,10 +24,17 @@ class Results:
     name: str
     environment: str
     version: str
+    people: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """By pseudonym the state that each participant's own rows are of."""
 
     def frame(self, name: str) -> pd.DataFrame:
-        """One of the tidy tables; nobody may change it."""
-        return _frame(database_url(), self.study_id, self.version, name)
+        """One of the tidy tables, as it is exported; nobody may change it."""
+        rows = self.unordered(name)
+        return rows.sort_values("decision_id", ignore_index=True) if name == "decisions" else rows
+
+    def unordered(self, name: str) -> pd.DataFrame:
+        """The same with decisions in any order, which is half of what they take."""
+        return _frame(database_url(), self.study_id, self.version, name, self.people)
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables that the analyses compute; nobody may change it."""
@@ -40,8 +48,9 @@ class Results:
 def results_of(study: tables.Study) -> Results:
     """The study's results in the present state of the database."""
     with reading() as session:
-        version = results.data_version(session, study.id or 0)
-    return Results(study.id or 0, study.name, lifecycle.design_of(study).source.environment or "", version)
+        found = results.data_versions(session, study.id or 0)
+    environment = lifecycle.design_of(study).source.environment or ""
+    return Results(study.id or 0, study.name, environment, found.study, found.people)
 
 
 class _LazyFrames(dict[str, pd.DataFrame]):
@@ -52,14 +61,43 @@ class _LazyFrames(dict[str, pd.DataFrame]):
         self._found = found
 
     def __missing__(self, name: str) -> pd.DataFrame:
-        self[name] = self._found.frame(name)
+        self[name] = self._found.unordered(name)
         return self[name]
 
 
 @st.cache_resource(max_entries=32, show_spinner="Reading…")
-def _frame(_url: str, study_id: int, version: str, name: str) -> pd.DataFrame:
+def _frame(_url: str, study_id: int, version: str, name: str, _people: Mapping[str, str]) -> pd.DataFrame:
     with reading() as session:
+        if name in _BY_PERSON:
+            return _of_people(session, study_id, name, _people, _kept(_url, study_id, name))
         return TABLES[name](session, study_id)
+
+
+_BY_PERSON = {"decisions": decisions, "outcomes": outcomes, "success": success}
+"""The tables with rows for each thing that anybody did: of these only who has done something since is read anew."""
+_Kept = dict[str, tuple[str, pd.DataFrame]]
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _kept(_url: str, study_id: int, name: str) -> _Kept:
+    """By pseudonym the state of a participant's rows and the rows."""
+    return {}
+
+
+def _of_people(session: Session, study_id: int, name: str, people: Mapping[str, str], kept: _Kept) -> pd.DataFrame:
+    read, had = _BY_PERSON[name], dict(kept)
+    moved = [who for who, version in people.items() if who not in had or had[who][0] != version]
+    if len(moved) > len(people) / 4:
+        whole = read(session, study_id)
+        parts: dict[str, pd.DataFrame] = {str(who): rows for who, rows in whole.groupby("participant")}
+        now = {who: (version, parts.get(who, whole.iloc[:0])) for who, version in people.items()}
+    else:
+        now = {who: had[who] for who in people if who not in moved}
+        now |= {who: (people[who], read(session, study_id, who)) for who in moved}
+        whole = pd.concat([now[who][1] for who in people], ignore_index=True)
+    kept.clear()
+    kept.update(now)
+    return whole
 
 
 @st.cache_resource(max_entries=64, show_spinner="Computing…", hash_funcs={Results: repr})
