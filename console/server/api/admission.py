@@ -19,11 +19,14 @@ from console.database import now_ms, reading, writing
 from console.gate.request import Asker
 from console.server.api.errors import problem
 from console.server.api.threads import in_thread
+from console.server.sign_in import wrong_tokens
 from storage.errors import StorageError
 
 _WITHOUT_TOKEN = ("/api/v1/health", "/api/v1/openapi.json")
 _FOREIGN = "Requests from another site's page are refused; call the API from a program."
 _NO_TOKEN = "Send your agent's token as `Authorization: Bearer TOKEN`; `inferact agent add NAME` makes one."
+
+_KIND = "agent "
 
 _log = logging.getLogger(__name__)
 
@@ -70,8 +73,9 @@ async def _refusal(scope: Scope) -> tuple[int, str] | None:
         return 403, _FOREIGN
     if scope["path"] in _WITHOUT_TOKEN:
         return None
+    token = _token(request)
     try:
-        agent = await in_thread(_known, _token(request))
+        agent = await in_thread(_known, token)
     except StorageError as stopped:
         _log.error("The API could not look up a token: %s", stopped)
         return 503, str(stopped) or str(type(stopped).__doc__)
@@ -79,6 +83,9 @@ async def _refusal(scope: Scope) -> tuple[int, str] | None:
         _log.error("The API could not look up a token: %s", away)
         return 503, "The database cannot be used now; try again in a moment."
     if agent is None:
+        if token:
+            # Apart, because agents share their address with people, whose way in they must not slow.
+            wrong_tokens.count_wrong(request, "agent's token", _KIND)
         return 401, _NO_TOKEN
     request.state.agent = agent
     return None

@@ -30,12 +30,15 @@ async def slow(request: Request) -> None:
         await asyncio.sleep(delay_s(count))
 
 
-def count_wrong(request: Request, what: str) -> None:
-    """Counts and logs a wrong token; `what` says of which kind, never the token itself."""
+def count_wrong(request: Request, what: str, kind: str = "") -> None:
+    """Counts and logs a wrong token; `what` names it in the log, which never holds the token itself.
+
+    A `kind` of its own is counted apart and slows nobody.
+    """
     address, now = _address(request), time.monotonic()
-    count, at = _wrong.pop(address, (0, now))
+    count, at = _wrong.pop(kind + address, (0, now))
     count = count + 1 if now - at < _FORGOTTEN_S else 1
-    _wrong[address] = count, now
+    _wrong[kind + address] = count, now
     while len(_wrong) > _MOST_ADDRESSES:
         _wrong.popitem(last=False)
     _log.warning("A wrong %s from %s (%d lately).", what, address, count)

@@ -1,5 +1,7 @@
 """Who may come in: an agent by its token, on this machine as through any proxy, and no page of another site."""
 
+import re
+
 import httpx
 import pytest
 
@@ -74,6 +76,14 @@ def test_an_agent_that_is_disabled_is_out_at_once(shared, api, module_data, ques
             agents.disable(session, "Gone Soon", now_ms())
         for said in (client.get(f"/checks/{check_id}"), client.post("/checks", json=question())):
             assert said.status_code == 401
+
+
+def test_a_wrong_token_is_counted_and_logged_without_its_text(shared):
+    with shared.client_with("agent_of_somebody_else") as client:
+        assert [client.get(NOBODY).status_code for _ in range(2)] == [401, 401]
+    said = shared.said()
+    assert re.search(r"A wrong agent's token from 127\.0\.0\.1 \(\d+ lately\)\.", said)
+    assert "agent_of_somebody_else" not in said
 
 
 def test_a_token_that_protects_nothing_is_refused_at_the_start(data_dir, monkeypatch, capsys):
