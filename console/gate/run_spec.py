@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -81,15 +82,11 @@ def open_run(url: str, spec: RunSpec) -> None:
 
 def make_run(url: str, spec: RunSpec) -> None:
     """Makes the run with its policy, unless another process does so in the same moment."""
-    try:
-        agent = By(spec.agent or "agent", Door.PYTHON)
-        with acting(present() or agent), writing(url) as session:
-            if stored_run(session, spec) is None:
-                _make(session, spec)
-    except IntegrityError:
-        # On a server, another process made the run between our look and our write.
-        with reading(url) as session:
-            store.current_run(session, spec.name)
+    agent = By(spec.agent or "agent", Door.PYTHON)
+    # On a server, another process can make the run between our look and our write.
+    with suppress(IntegrityError), acting(present() or agent), writing(url) as session:
+        if stored_run(session, spec) is None:
+            _make(session, spec)
 
 
 def _make(session: Session, spec: RunSpec) -> None:

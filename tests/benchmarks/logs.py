@@ -211,9 +211,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--across", nargs="*", type=Path, metavar="FILE", help="within each file and across all")
     parser.add_argument("--quick", action="store_true", help="the same; it takes seconds")
     options = parser.parse_args(arguments)
-    if missing := [
-        str(path) for path in (*options.train, *options.test, *(options.across or ())) if not path.is_file()
-    ]:
+    read = options.across or [] if options.across is not None else [*options.train, *options.test]
+    if missing := [str(path) for path in read if not path.is_file()]:
         parser.error(f"there is no file {missing[0]}; name logs with --train and --test")
     return options
 

@@ -23,7 +23,7 @@ from console.studies.design.preregistration import preregistration
 from console.studies.design.yaml_file import dump
 from console.studies.report import opening
 from console.studies.report.html import ReportStamp, asset, html, said
-from console.studies.results import csv_files, data_version
+from console.studies.results import csv_files, data_versions
 from console.studies.sessions import lifecycle
 from storage import tables
 
@@ -35,7 +35,7 @@ def stamped(session: Session, study: tables.Study, at_ms: int) -> ReportStamp:
     """The stamp of a report that is written now, with the plan in it."""
     design, places = lifecycle.design_of(study), lifecycle.places(session, study)
     plan = preregistration(design, places, known=lifecycle.known_before(session, design, places))
-    version = data_version(session, study.id or 0)
+    version = data_versions(session, study.id or 0).study
     return ReportStamp(at_ms, version, lifecycle.plan_fingerprint(session, study), plan)
 
 

@@ -14,7 +14,7 @@ from console.auth.origin import By
 from console.database import now_ms, writing
 from console.runs import audit_log
 from console.studies.results.budget_spending import budget, ledger
-from console.studies.results.data_version import data_version, data_versions
+from console.studies.results.data_versions import data_versions
 from console.studies.results.decisions import decisions
 from console.studies.results.exclusions import exclusions
 from console.studies.results.history import history
@@ -31,7 +31,6 @@ __all__ = [
     "Headline",
     "allocation",
     "budget",
-    "data_version",
     "data_versions",
     "decisions",
     "exclusions",

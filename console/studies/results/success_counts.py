@@ -75,12 +75,8 @@ def outcomes(session: Session, study_id: int, participant: str | None = None) ->
 
 
 def _solved(stretches: Sequence[_Stretch], trial: int) -> tuple[int, int]:
-    valid = [one for one in stretches if _covers(one, trial)]
+    valid = [one for one in stretches if one.trial <= trial and (one.until is None or trial < one.until)]
     return sum(one.held for one in valid), sum(one.paper for one in valid)
-
-
-def _covers(one: _Stretch, trial: int) -> bool:
-    return one.trial <= trial and (one.until is None or trial < one.until)
 
 
 def _trials(arm: ConditionRun, stretches: Sequence[_Stretch], planned: Mapping[int, int]) -> Iterator[tuple[int, bool]]:

@@ -48,9 +48,10 @@ class Results:
 def results_of(study: tables.Study) -> Results:
     """The study's results in the present state of the database."""
     with reading() as session:
-        found = results.data_versions(session, study.id or 0)
-    environment = lifecycle.design_of(study).source.environment or ""
-    return Results(study.id or 0, study.name, environment, found.study, found.people)
+        now = results.data_versions(session, study.id or 0)
+    return Results(
+        study.id or 0, study.name, lifecycle.design_of(study).source.environment or "", now.study, now.people
+    )
 
 
 class _LazyFrames(dict[str, pd.DataFrame]):

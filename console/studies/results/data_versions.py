@@ -36,17 +36,11 @@ class DataVersions:
     people: Mapping[str, str]
 
 
-def data_version(session: Session, study_id: int) -> str:
-    """A short text that differs whenever anything that the results rest on does."""
-    return data_versions(session, study_id).study
-
-
 def data_versions(session: Session, study_id: int) -> DataVersions:
     """The versions of the data as they stand; of all but people and assignments it reads only indexes."""
     study = session.execute(select(_study).where(_study.c.id == study_id)).all()
-    people = session.execute(
-        select(_person).where(_person.c.study_id == study_id).order_by(_person.c.number, _person.c.id)
-    ).all()
+    whose = select(_person).where(_person.c.study_id == study_id).order_by(_person.c.number, _person.c.id)
+    people = session.execute(whose).all()
     places = session.execute(select(_place).where(_place.c.study_id == study_id).order_by(_place.c.id)).all()
     newest = func.max(_settled.c.id), func.count(), func.max(_settled.c.at_ms)
     settled = session.execute(select(*newest).where(_settled.c.study_id == study_id)).all()
@@ -68,18 +62,20 @@ def _digest(*parts: Any) -> str:
 
 def _told(session: Session, study_id: int) -> list[Any]:
     """How much was told of pages, questionnaires and confidence."""
-    found: list[Any] = []
-    for told in (_answer, _event_of_page):
-        count = func.max(told.c.id), func.count(), func.max(told.c.at_ms)
-        found += session.execute(select(*count).where(told.c.study_id == study_id)).all()
+    counts = (
+        select(func.max(told.c.id), func.count(), func.max(told.c.at_ms)).where(told.c.study_id == study_id)
+        for told in (_answer, _event_of_page)
+    )
     mine = _sure.c.participant_id.in_(select(_person.c.id).where(_person.c.study_id == study_id))
-    return [*found, *session.execute(select(func.count(), func.max(_sure.c.at_ms)).where(mine))]
+    sure = select(func.count(), func.max(_sure.c.at_ms)).where(mine)
+    return [row for statement in (*counts, sure) for row in session.execute(statement)]
 
 
 def _of_runs(session: Session, runs: list[int]) -> dict[int, list[Any]]:
     """By run: each claim, answer, undo or revision moves the ledger; deliveries show in items, the engine in events."""
     facts: dict[int, list[Any]] = defaultdict(list)
-    statuses = select(_item.c.run_id, _item.c.status, func.count()).where(_item.c.run_id.in_(runs))
+    alike = _item.c.run_id, _item.c.status
+    statuses = select(*alike, func.count()).where(_item.c.run_id.in_(runs)).group_by(*alike).order_by(*alike)
     # A maximum within one run or budget is one step down an index; over all of them it would walk them whole.
     newest = [
         select(func.max(part.c.id)).where(part.c.run_id == _run.c.id).scalar_subquery() for part in (_record, _event)
@@ -87,8 +83,7 @@ def _of_runs(session: Session, runs: list[int]) -> dict[int, list[Any]]:
     stands = select(_run.c.id, _run.c.kind, *newest).where(_run.c.id.in_(runs))
     moved = select(func.max(_ledger.c.id)).where(_ledger.c.budget_id == _budget.c.id).scalar_subquery()
     spent = select(_budget.c.run_id, _budget.c.id, _budget.c.used, moved).where(_budget.c.run_id.in_(runs))
-    grouped = statuses.group_by(_item.c.run_id, _item.c.status).order_by(_item.c.run_id, _item.c.status)
-    for statement in (grouped, stands, spent.order_by(_budget.c.id)):
+    for statement in (statuses, stands, spent.order_by(_budget.c.id)):
         for run_id, *rest in session.execute(statement):
             facts[run_id].append(rest)
     return facts

@@ -3,7 +3,7 @@
 import pytest
 from sqlmodel import col, select
 
-from console.studies.results.data_version import data_version
+from console.studies.results.data_versions import data_versions
 from storage import tables
 from storage.engine import writing
 
@@ -39,18 +39,18 @@ def _engine(session):
     "change", [_another_decision, _delivery, _next_trial, _settled, _stage, _engine], ids=lambda f: f.__name__[1:]
 )
 def test_it_differs_after(url, read, change):
-    before = read(data_version, 1)
-    assert read(data_version, 1) == before
+    before = read(data_versions, 1).study
+    assert read(data_versions, 1).study == before
     with writing(url) as session:
         change(session)
-    assert read(data_version, 1) != before
+    assert read(data_versions, 1).study != before
 
 
 def test_another_runs_work_changes_nothing(url, read):
-    before = read(data_version, 1)
+    before = read(data_versions, 1).study
     with writing(url) as session:
         run = tables.Run(name="other", kind="archive", environment="webshop", created_ms=1)
         session.add(run)
         session.flush()
         session.add(tables.Event(run_id=run.id, at_ms=1, actor="engine", kind="released"))
-    assert read(data_version, 1) == before
+    assert read(data_versions, 1).study == before
