@@ -48,10 +48,10 @@ def _warm_up() -> None:
     gc.freeze()
 
 
-def console_app(site: Site) -> st.App:
-    """The app of that site; Streamlit's settings have to be loaded before."""
+def console_app(site: Site, script: Path) -> st.App:
+    """The app of that site around the pages of a script; Streamlit's settings have to be loaded before."""
     return st.App(
-        Path(__file__).resolve().parents[2] / "streamlit_app.py",
+        script,
         routes=[*sign_in_routes(site), *routes()],
         middleware=[Middleware(SafeHeaders), Middleware(Guard, site=site)],
         lifespan=_lifespan,

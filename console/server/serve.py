@@ -84,8 +84,8 @@ def api_address(site: Site) -> str:
     return f"{site.base}/api/v1 (a token each: inferact agent add NAME{also})"
 
 
-def serve(site: Site) -> None:
-    """Runs the console and its HTTP API in this process until it is stopped."""
+def serve(site: Site, script: Path | None = None) -> None:
+    """Runs the console, or the pages of another script, and its HTTP API in this process until it is stopped."""
     # These take half a second, which only this command should pay.
     import uvicorn
     from streamlit import config as streamlit_config
@@ -100,7 +100,7 @@ def serve(site: Site) -> None:
     with acting(By("agent", Door.API)):
         # Streamlit's own runner binds a socket on which asyncio leaves Nagle's algorithm on: 40 ms for every answer.
         uvicorn.run(
-            console_app(site),
+            console_app(site, script or app_file()),
             host=site.host,
             port=site.port,
             proxy_headers=False,

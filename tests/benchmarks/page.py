@@ -121,15 +121,12 @@ def put(url: str, a_minute: int) -> None:
 
 @contextmanager
 def served(script: Path, data_dir: Path):
-    """The address of a server of that script, with the console's own settings."""
-    from console.server.serve import arguments
-
+    """The address of a server of that script, as `inferact serve` serves the console."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    flags = arguments("127.0.0.1", port)[2:]
     environment = {**os.environ, "INFERACT_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "streamlit", "run", str(script), *flags]
+    command = [sys.executable, str(Path(__file__).parent / "apps" / "serving.py"), str(script), str(port)]
     server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(300):
