@@ -24,4 +24,4 @@ if __name__ == "__main__":
     bootstrap.load_config_options(serve.options(site))
     from console.server.app import console_app
 
-    print(json.dumps([described(route) for route in console_app(site)._build_starlette_app().routes]))
+    print(json.dumps([described(route) for route in console_app(site, serve.app_file())._build_starlette_app().routes]))
