@@ -122,4 +122,4 @@ def test_what_a_gate_asks_is_not_answered_by_command_unless_a_rule_says_so(data_
     Gate("desk", "full-validation", undo_s=0).ask("Pay.", [], "pay({})")
     assert run_command(["review", "claim", "--run", "desk", "--reviewer", "Ada"]) == 0
     assert run_command(["review", "decide", "1", "--reviewer", "Ada", "--decision", "approve"]) == 1
-    assert "takes it by browser, python, not by cli" in capsys.readouterr().err
+    assert "takes answers by browser, python, not by cli" in capsys.readouterr().err

@@ -224,7 +224,7 @@ def test_a_rule_says_by_which_doors_a_decision_comes_in(make_gate, person, doors
         person("ann").answer("approve", door=Door(door))
         assert wait.look().approved
         return
-    with pytest.raises(Refused, match=f"takes it by .*, not by {door}"):
+    with pytest.raises(Refused, match=f"takes answers by .*, not by {door}"):
         person("ann").answer("approve", door=Door(door))
     assert person("ann").answer("escalate", door=Door(door)).decision == "escalate"
 
