@@ -89,7 +89,7 @@ class Terms:
             return leaves.format(who=", ".join(self.who) or _("nobody"), reviewer=reviewer)
         if self.doors is not None and decision != DecisionKind.ESCALATE and door not in self.doors:
             takes = _(
-                "This review takes answers by {doors}, not by {door}; a rule of the gate's policy names the ways (`doors`)."
+                "This review takes answers by {doors}, not by {door}; the rules of its policy name the ways (`doors`)."
             )
             return takes.format(doors=", ".join(self.doors) or "–", door=str(door))
         return None

@@ -11,7 +11,7 @@ from console.analysis.statistics.contrasts import ContrastFit, adjusted, contras
 from console.analysis.statistics.estimates import Estimate
 from console.language import counted
 from console.studies.analysis.format import p_value, signed
-from console.studies.analysis.frames import REVIEWERS, Frames, groups, own, table
+from console.studies.analysis.frames import REVIEWERS, Frames, groups, judged, table
 from console.studies.analysis.parts import read_analysis
 from console.studies.design.contrasts import EXPLORATORY, PRIMARY
 from console.studies.results.condition_runs import PEOPLE
@@ -42,9 +42,9 @@ def answers(frames: Frames, measure: str) -> pd.DataFrame:
     """A row with a value for each answer that a measure counts, of conditions that are over."""
     if measure == "right":
         # Only what is used: to choose rows takes as long as there are columns.
-        judged = own({"decisions": frames["decisions"][[*_WHOSE, "purpose", "correct"]]})
-        judged = judged[judged["correct"].notna()]
-        return judged.assign(value=judged["correct"].astype(float))[_KEPT]
+        known = judged(frames)[[*_WHOSE, "purpose", "correct"]]
+        known = known[(known["purpose"] == "") & known["correct"].notna()]
+        return known.assign(value=known["correct"].astype(float))[_KEPT]
     last = _at_last(frames)
     if measure == "gain" and len(last):
         start = frames["outcomes"][frames["outcomes"]["trial"] == 0].set_index(_TASK)["solved_paper"].astype(float)
@@ -62,7 +62,7 @@ def _at_last(frames: Frames) -> pd.DataFrame:
     solved = frames["outcomes"][[*_WHOSE, "trial", "closed", "solved_paper"]]
     solved = solved[solved["closed"].astype(bool)]
     longest = solved.groupby(["participant", "condition"])["trial"].transform("max")
-    planned_trials = frames["success"]["trial"].max()
+    planned_trials = frames["outcomes"]["trial"].max()
     over = solved[(solved["trial"] == longest) & (longest == planned_trials)]
     counted: pd.DataFrame = over.assign(value=over["solved_paper"].astype(float))
     return counted[_KEPT]

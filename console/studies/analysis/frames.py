@@ -34,6 +34,14 @@ def own(frames: Frames) -> pd.DataFrame:
     return decisions[decisions["purpose"] == ""]
 
 
+def judged(frames: Frames) -> pd.DataFrame:
+    """Decisions as far as they tell who was right, on what: a page reads the columns JUDGED alone."""
+    try:
+        return frames["judged"]
+    except KeyError:
+        return frames["decisions"]
+
+
 def first_labels(decisions: pd.DataFrame) -> pd.DataFrame:
     """The decisions, a checkpoint of trial 0 named only where the participant meets it first, in whatever condition."""
     again = decisions[decisions["label"].notna()].duplicated(["participant", "unit"])

@@ -12,7 +12,7 @@ import pandas as pd
 
 from console.analysis.statistics.success_rate import PAPER, by_trial
 from console.detection.evaluation import paper
-from console.studies.analysis.frames import Frames, groups, table
+from console.studies.analysis.frames import Frames, groups, judged, table
 from console.studies.design import FACTORS
 from console.studies.results.data_dictionary import FACTOR
 
@@ -25,7 +25,7 @@ def published(frames: Frames) -> pd.DataFrame:
 
     Of WebShop alone, since the paper's study is. `sd` divides by n, as the paper has it.
     """
-    if set(frames["decisions"]["environment"].dropna()) != {"webshop"}:
+    if set(judged(frames)["environment"].dropna()) != {"webshop"}:
         return table([], _COLUMNS)
     closed = frames["success"][frames["success"]["closed"].astype(bool)]
     rows = [row for name, part in groups(closed) for row in _here(name, part)]

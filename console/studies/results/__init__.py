@@ -15,7 +15,7 @@ from console.database import now_ms, writing
 from console.runs import audit_log
 from console.studies.results.budget_spending import budget, ledger
 from console.studies.results.data_versions import data_versions
-from console.studies.results.decisions import decisions
+from console.studies.results.decisions import decisions, judged
 from console.studies.results.exclusions import exclusions
 from console.studies.results.history import history
 from console.studies.results.items import items
@@ -38,6 +38,7 @@ __all__ = [
     "headline",
     "history",
     "items",
+    "judged",
     "ledger",
     "outcomes",
     "page_times",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,10 +96,11 @@ def _arm(study: tables.Study, found: tables.Assignment, who: tables.Participant)
     )
 
 
-def tidy(table: str, raw: pd.DataFrame, everyone: Sequence[ConditionRun]) -> pd.DataFrame:
-    """The table of the data dictionary; each row's column `arm` is a place in the list of arms."""
+def tidy(table: str, raw: pd.DataFrame, everyone: Sequence[ConditionRun], only: Collection[str] = ()) -> pd.DataFrame:
+    """The table of the data dictionary, or some columns; each row's column `arm` is a place in the list of arms."""
     names = factors(everyone)
-    columns = [field.name for field in fields("success", names)][: len(names) + 5]
-    told = pd.DataFrame([arm.cells(names) for arm in everyone], columns=columns, dtype=object)
-    of_arm = told.take(raw["arm"].to_numpy(dtype="int64")).set_axis(raw.index)
-    return typed(fields(table, names), raw.drop(columns="arm").join(of_arm))
+    of_arms = fields("success", names)[: len(names) + 5]
+    cells = pd.DataFrame([arm.cells(names) for arm in everyone], columns=[one.name for one in of_arms], dtype=object)
+    told = typed(of_arms, cells).take(raw["arm"].to_numpy(dtype="int64")).set_axis(raw.index)
+    wanted = [field for field in fields(table, names) if not only or field.name in only]
+    return typed(wanted, raw.drop(columns="arm").join(told))

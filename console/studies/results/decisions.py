@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import orjson
 import pandas as pd
 from sqlalchemy import select
@@ -24,7 +25,7 @@ _decision, _item, _task, _verdict, _trajectory, _probe, _event = (
     _tables[name] for name in ("decision", "item", "task", "verdict", "trajectory", "probe", "event")
 )
 
-_SELECTED: dict[str, Any] = {
+_JUDGED: dict[str, Any] = {
     "decision_id": _decision.c.id,
     "item_id": _item.c.id,
     "task_id": _task.c.task_key,
@@ -34,20 +35,21 @@ _SELECTED: dict[str, Any] = {
     "checkpoint": _item.c.kind,
     "purpose": _probe.c.purpose,
     "expected": _probe.c.expected,
+    "label": _decision.c.label,
+    "trajectory_label": _trajectory.c.label,
+}
+_SELECTED: dict[str, Any] = {
+    **_JUDGED,
     "detector": _verdict.c.detector,
     "score": _verdict.c.score,
     "threshold": _verdict.c.threshold,
     "flagged": _verdict.c.flagged,
     "decision": _decision.c.decision,
-    "label": _decision.c.label,
-    "trajectory_label": _trajectory.c.label,
     "feedback_text": _decision.c.feedback_text,
     "claimed_ms": _decision.c.claimed_ms,
     "decided_ms": _decision.c.decided_ms,
     "next_trial_outcome": next_outcome,
 }
-
-_WORDS = list(_SELECTED).index("feedback_text")
 _JOINED = (
     _item.join(_decision, _decision.c.item_id == _item.c.id)
     .join(_trajectory, _trajectory.c.id == _item.c.trajectory_id)
@@ -56,59 +58,70 @@ _JOINED = (
     .outerjoin(_probe, _probe.c.item_id == _item.c.id)
 )
 
+JUDGED = ("participant", "annotator_kind", "condition", "environment", "task_id", "purpose", "correct")
+"""The columns of decisions that tell who was right, on what."""
+
 
 def decisions(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
     """One row for each standing decision of a participant, or of that one, by rising id; see the data dictionary."""
     everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
-    raw = _raw(session, everyone, participant)
-    raw["gold_label"] = gold_labels(session, raw)
-    raw["adjudicated_label"] = raw["unit"].map(settled(session, Of(study_id=study_id))).astype("str")
-    _judge(raw)
+    raw = _judged(session, study_id, _raw(session, everyone, participant, _SELECTED))
+    raw["feedback_words"] = [word_count(text) for text in raw["feedback_text"].tolist()]
     raw["closed_ms"] = _closed(session, everyone, raw)
-    _pace(raw)
-    return tidy("decisions", raw.drop(columns="participant"), everyone)
+    _pace(raw, raw["arm"].map(dict(enumerate(arm.participant_id for arm in everyone))))
+    return tidy("decisions", raw, everyone)
 
 
-def _raw(session: Session, everyone: Sequence[ConditionRun], participant: str | None) -> pd.DataFrame:
-    rows = [
-        (*row, place)
+def judged(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
+    """The columns JUDGED of decisions, which take a third of what all of them do."""
+    everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
+    raw = _judged(session, study_id, _raw(session, everyone, participant, _JUDGED))
+    return tidy("decisions", raw, everyone, JUDGED)
+
+
+def _raw(
+    session: Session, everyone: Sequence[ConditionRun], participant: str | None, selected: dict[str, Any]
+) -> pd.DataFrame:
+    """Only what participants decided: a run may hold others' answers, and a withdrawn name stands for nobody."""
+    places = {
+        run_id: place
         for place, arm in enumerate(everyone)
         if participant in (None, arm.participant)
         for run_id in filter(None, (arm.run_id, arm.checks_run_id))
-        for row in _of_run(session, run_id, arm.participant)
-    ]
-    rows.sort()
-    raw = pd.DataFrame.from_records(rows, columns=[*_SELECTED, "arm"])
-    text = ("purpose", "expected", "label", "trajectory_label", "next_trial_outcome", "feedback_text")
-    raw = raw.astype(dict.fromkeys(text, "str") | {"arm": "int64", "trial": "Int64"})
-    raw["purpose"] = raw["purpose"].fillna("")
-    raw["participant"] = [everyone[row[-1]].participant for row in rows]
-    raw["unit"] = _units(raw, rows)
-    raw["feedback_words"] = [word_count(row[_WORDS]) for row in rows]
-    return raw
+    }
+    statement = select(*selected.values(), _item.c.run_id, _decision.c.reviewer).select_from(_JOINED)
+    statement = statement.where(_item.c.run_id.in_(places), is_current(_decision.c))
+    *told, runs, reviewers = _columns(session, statement)
+    types = ("str" if value.type.python_type is str else None for value in selected.values())
+    cells = zip(selected, told, types, strict=True)
+    raw = pd.DataFrame({name: pd.Series(values, dtype=dtype) for name, values, dtype in cells})
+    raw["purpose"], raw["trial"] = raw["purpose"].fillna(""), raw["trial"].astype("Int64")
+    raw["arm"] = np.array([places[run_id] for run_id in runs], dtype="int64")
+    names = np.array([arm.participant for arm in everyone], dtype=object)
+    mine: pd.DataFrame = raw[names[raw["arm"]] == np.array(reviewers, dtype=object)]
+    return mine.sort_values("decision_id", ignore_index=True)
 
 
-def _of_run(session: Session, run_id: int, participant: str) -> Sequence[Any]:
-    """Only what the participant decided: a run may hold others' answers, and a withdrawn name stands for nobody."""
-    mine = _item.c.run_id == run_id, _decision.c.reviewer == participant, is_current(_decision.c)
-    statement = select(*(value.label(name) for name, value in _SELECTED.items())).select_from(_JOINED).where(*mine)
-    # The driver's own tuples: rows of SQLAlchemy would take as long as the query.
+def _columns(session: Session, statement: Any) -> list[list[Any]]:
+    columns: list[list[Any]] = [[] for _ in statement.selected_columns]
+    # The driver's own tuples, a few at a time: rows of SQLAlchemy, or all at once, would take as long as the query.
     with session.connection().execute(statement) as found:
-        return found.cursor.fetchall() if found.cursor else ()
+        while found.cursor and (rows := found.cursor.fetchmany(1_000)):
+            for column, values in zip(columns, zip(*rows, strict=True), strict=True):
+                column.extend(values)
+    return columns
 
 
-def _units(raw: pd.DataFrame, rows: Sequence[Sequence[Any]]) -> pd.Series[Any]:
-    task, step, kind = (list(_SELECTED).index(name) for name in ("task_id", "step", "checkpoint"))
-    named = [checkpoint_key(row[task], row[step], row[kind]) for row in rows]
-    shared = (raw["trial"] == 0) & (raw["purpose"] == "")
-    return pd.Series(named, index=raw.index, dtype="str").where(shared.astype(bool))
-
-
-def _judge(raw: pd.DataFrame) -> None:
-    """Adds whether each label is right."""
-    truth = raw["expected"].fillna(raw["gold_label"]).fillna(raw["adjudicated_label"])
+def _judged(session: Session, study_id: int, raw: pd.DataFrame) -> pd.DataFrame:
+    """With the name of each checkpoint that all meet, its true labels, and whether the label is right."""
+    shared = raw[((raw["trial"] == 0) & (raw["purpose"] == "")).astype(bool)]
+    keys = map(checkpoint_key, *(shared[name].tolist() for name in ("task_id", "step", "checkpoint")))
+    unit = pd.Series(list(keys), index=shared.index, dtype="str").reindex(raw.index)
+    gold, agreed = gold_labels(session, raw), unit.map(settled(session, Of(study_id=study_id))).astype("str")
+    truth = raw["expected"].fillna(gold).fillna(agreed)
     known = raw["label"].notna() & truth.notna()
-    raw["correct"] = (raw["label"] == truth).astype("boolean").where(known)
+    correct = (raw["label"] == truth).astype("boolean").where(known)
+    return raw.assign(unit=unit, gold_label=gold, adjudicated_label=agreed, correct=correct)
 
 
 def _closed(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFrame) -> list[int]:
@@ -125,11 +138,11 @@ def _closed(session: Session, everyone: Sequence[ConditionRun], raw: pd.DataFram
     return [sum(max(0, min(b, until) - max(a, since)) for a, b in gaps.get(item, ())) for item, since, until in held]
 
 
-def _pace(raw: pd.DataFrame) -> None:
-    """Adds how long each decision took and where in the participant's session it stands."""
+def _pace(raw: pd.DataFrame, whose: pd.Series[int]) -> None:
+    """Adds how long each decision took and where in the session of the participant, whose it is, it stands."""
     raw["lead_time_ms"] = raw["decided_ms"] - raw["claimed_ms"] - raw["closed_ms"]
     raw["claimed_at"], raw["decided_at"] = raw["claimed_ms"], raw["decided_ms"]
     counted = raw[raw["purpose"] != ProbePurpose.PRACTICE].sort_values(["decided_ms", "decision_id"])
-    by_person = counted.groupby("participant")
+    by_person = counted.groupby(whose)
     raw["session_minute"] = (counted["decided_ms"] - by_person["claimed_ms"].transform("min")) / 60_000
     raw["place_in_session"] = by_person.cumcount().add(1).astype("Int64")

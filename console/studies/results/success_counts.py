@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import and_, case, func, null, or_, select
+from sqlalchemy import and_, case, func, or_, select
 from sqlmodel import Session
 
 from console.studies.results.condition_runs import ConditionRun, condition_runs, tidy
@@ -29,63 +27,41 @@ _HELD = case((and_(_DONE, _record.c.released_by.is_(None)), 1), else_=0)
 _PAPER = case((or_(_DONE, _ON_RECORD), 1), else_=0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
-    """What a trajectory tells of the trials from its own up to the one before `until`; `tasks` are alike in it."""
-
-    trial: int
-    until: int | None
-    key: str | None
-    tasks: int
-    held: int
-    paper: int
-
-
 def success(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
     """A row for each arm, or each of that participant's, and trial: tasks solved by then; see the data dictionary.
 
     A task that gets no next trial stays as its last one left it (InferAct, Appendix F).
     """
     found = condition_runs(session, study_id)
-    asked = [arm for arm in found if participant in (None, arm.participant)]
-    stretches, planned = _stretches(session, asked, by_task=False), _planned(session, asked)
-    rows = [
-        (place, trial, len(arm.tasks), *_solved(stretches[arm.run_id or 0], trial), closed)
-        for place, arm in enumerate(found)
-        for trial, closed in _trials(arm, stretches[arm.run_id or 0], planned)
-    ]
-    raw = pd.DataFrame(rows, columns=["arm", "trial", "tasks", "solved_held", "solved_paper", "closed"])
-    return tidy("success", raw, found)
+    rows = _by_trial(session, found, participant, by_task=False)
+    solved = rows.groupby(["arm", "trial", "closed"], as_index=False)[["solved_held", "solved_paper"]].sum()
+    return tidy("success", solved.assign(tasks=[len(found[arm].tasks) for arm in solved["arm"]]), found)
 
 
 def outcomes(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
     """A row for each arm, or each of that participant's, task and trial: solved by then or not, in both counts."""
     found = condition_runs(session, study_id)
-    asked = [arm for arm in found if participant in (None, arm.participant)]
-    stretches, planned = _stretches(session, asked, by_task=True), _planned(session, asked)
-    trials = [list(_trials(arm, stretches[arm.run_id or 0], planned)) for arm in found]
-    rows = [
-        (place, one.key, trial, bool(one.held), bool(one.paper), closed)
-        for place, arm in enumerate(found)
-        for one in stretches[arm.run_id or 0]
-        for trial, closed in trials[place][one.trial : one.until]
-    ]
-    raw = pd.DataFrame(rows, columns=["arm", "task_id", "trial", "solved_held", "solved_paper", "closed"])
-    return tidy("outcomes", raw, found)
+    rows = _by_trial(session, found, participant, by_task=True)
+    return tidy("outcomes", rows.astype({"solved_held": bool, "solved_paper": bool}), found)
 
 
-def _solved(stretches: Sequence[_Stretch], trial: int) -> tuple[int, int]:
-    valid = [one for one in stretches if one.trial <= trial and (one.until is None or trial < one.until)]
-    return sum(one.held for one in valid), sum(one.paper for one in valid)
+def _by_trial(
+    session: Session, found: Sequence[ConditionRun], participant: str | None, *, by_task: bool
+) -> pd.DataFrame:
+    """How many tasks, or whether each, was solved by each trial that an arm has begun; of one that is done, by all.
 
-
-def _trials(arm: ConditionRun, stretches: Sequence[_Stretch], planned: Mapping[int, int]) -> Iterator[tuple[int, bool]]:
-    """The trials that the arm has begun, each with whether it is over; once the arm is done, all of its run's."""
-    if not stretches:
-        return
-    begun = max(one.trial for one in stretches) + 1
-    for trial in range(max(planned[arm.run_id or 0], begun) if arm.done else begun):
-        yield trial, arm.done or trial + 1 < begun
+    A trajectory tells of the trials from its own up to the one before its task's next.
+    """
+    arms = {arm.run_id: at for at, arm in enumerate(found) if arm.run_id and participant in (None, arm.participant)}
+    rows = _stretches(session, list(arms), by_task=by_task)
+    rows = rows.assign(arm=rows["run"].map(arms)).sort_values("arm", kind="stable", ignore_index=True)
+    done = rows["arm"].map(dict(enumerate(one.done for one in found))).astype(bool)
+    begun = rows.groupby("arm")["trial"].transform("max") + 1
+    end = begun.where(~done, begun.clip(lower=rows["run"].map(_planned(session, found))))
+    each = rows.index.repeat((rows["until"].fillna(end) - rows["trial"]).astype("int64"))
+    told = rows.loc[each]
+    trial = told["trial"] + told.groupby(level=0).cumcount()
+    return told.assign(trial=trial, closed=done[each] | (trial + 1 < begun[each])).reset_index(drop=True)
 
 
 def _planned(session: Session, found: Sequence[ConditionRun]) -> dict[int, int]:
@@ -93,21 +69,23 @@ def _planned(session: Session, found: Sequence[ConditionRun]) -> dict[int, int]:
     return {int(run): int(trials) for run, trials in session.execute(of_runs)}
 
 
-def _stretches(session: Session, found: Sequence[ConditionRun], *, by_task: bool) -> dict[int, list[_Stretch]]:
-    """By run; without tasks, stretches alike are counted in SQL."""
-    row = _stretch([arm.run_id for arm in found if arm.run_id]).subquery()
-    alike = row.c.run_id, row.c.trial, row.c.until
-    counts = func.count(), func.sum(row.c.held), func.sum(row.c.paper)
-    named = (_task.c.task_key,) if by_task else (null(),)
-    statement = select(*alike, *named, *counts).group_by(*alike, *((row.c.task_id, *named) if by_task else ()))
+def _stretches(session: Session, runs: Sequence[int], *, by_task: bool) -> pd.DataFrame:
+    """What trajectories tell of the trials from theirs to before `until`; but by task, those alike are counted."""
+    row = _stretch(runs).subquery()
+    held, paper = row.c.held, row.c.paper
+    told = {"run": row.c.run_id, "trial": row.c.trial, "until": row.c.until}
     if by_task:
-        statement = statement.join(_task, _task.c.id == row.c.task_id).order_by(row.c.task_id, row.c.trial)
-    stretches: dict[int, list[_Stretch]] = defaultdict(list)
+        told |= {"solved_held": held, "solved_paper": paper, "task_id": _task.c.task_key}
+        statement = select(*told.values()).join(_task, _task.c.id == row.c.task_id)
+        statement = statement.order_by(row.c.task_id, row.c.trial)
+    else:
+        alike = tuple(told.values())
+        told |= {"solved_held": func.sum(held), "solved_paper": func.sum(paper)}
+        statement = select(*told.values()).group_by(*alike)
     # The driver's own tuples: rows of SQLAlchemy would take as long as the query.
-    with session.connection().execute(statement) as found_rows:
-        for run, trial, until, key, tasks, held, paper in found_rows.cursor.fetchall() if found_rows.cursor else ():
-            stretches[run].append(_Stretch(trial, until, key, tasks, int(held), int(paper)))
-    return stretches
+    with session.connection().execute(statement) as found:
+        rows = pd.DataFrame.from_records(found.cursor.fetchall() if found.cursor else [], columns=list(told))
+    return rows.astype({name: "float64" if name == "until" else "int64" for name in told if name != "task_id"})
 
 
 def _stretch(runs: Sequence[int]) -> Any:

@@ -1,9 +1,10 @@
 """The decisions of a study as a tidy table: whose, in which condition, right or wrong, how fast."""
 
 import pytest
+from pandas.testing import assert_frame_equal
 from sqlmodel import select
 
-from console.studies.results.decisions import decisions
+from console.studies.results.decisions import JUDGED, decisions, judged
 from console.trajectory import Label
 from storage import tables
 from storage.engine import writing
@@ -26,6 +27,10 @@ def test_each_row_tells_the_condition_and_the_level_of_each_factor(frame):
     shown = own[own["factor_score"] == "shown"]
     assert set(shown["condition"]) == {"rules-shown"}
     assert set(shown["position"]) == {1}
+
+
+def test_what_tells_who_was_right_is_the_same_alone(read, frame):
+    assert_frame_equal(read(judged, 1)[list(JUDGED)], frame[list(JUDGED)])
 
 
 def test_practice_belongs_to_no_condition_and_has_no_place_in_the_session(frame):
