@@ -1,4 +1,4 @@
-"""Engines and sessions: one pool per database, durability and process, opened when first asked for."""
+"""Engines and sessions: one pool per database, durability, way to begin and process, opened when first used."""
 
 import os
 import time

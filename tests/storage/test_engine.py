@@ -57,10 +57,11 @@ def test_a_reader_sees_one_state_and_does_not_wait_for_a_writer(url):
     assert names(url) == ["a"]
 
 
-def test_many_writers_take_turns(url):
+@pytest.mark.parametrize("durability", Durability)
+def test_many_writers_take_turns(url, durability):
     def add(place):
         for i in range(20):
-            with writing(url) as session:
+            with writing(url, durability) as session:
                 before = len(session.exec(select(tables.Run)).all())
                 session.add(run(f"{place} {i} after {before}"))
 

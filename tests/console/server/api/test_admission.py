@@ -81,7 +81,10 @@ def test_an_agent_that_is_disabled_is_out_at_once(shared, api, module_data, ques
 def test_a_wrong_token_is_counted_and_logged_without_its_text(shared):
     with shared.client_with("agent_of_somebody_else") as client:
         assert [client.get(NOBODY).status_code for _ in range(2)] == [401, 401]
+    httpx.get(f"{shared.url}/invite/made-up")
     said = shared.said()
+    # People who come from there are slowed by their own slips alone.
+    assert "A wrong invitation from 127.0.0.1 (1 lately)." in said
     assert re.search(r"A wrong agent's token from 127\.0\.0\.1 \(\d+ lately\)\.", said)
     assert "agent_of_somebody_else" not in said
 

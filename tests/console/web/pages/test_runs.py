@@ -192,7 +192,7 @@ def test_the_policy_of_a_gate_is_shown_checked_and_saved(open_page, words):
     assert "2 rules, then ask: it can be saved after an earlier version." in words(at)
     click(at, "Save as the next version")
     last = "What no rule before the last one matches is judged by the detector."
-    assert f"{last} It only watches: nothing is held back. It counts for 12.5% of the tasks." in at.text[0].value
+    assert f"{last} It only watches and holds nothing back. It counts for 12.5% of the tasks." in at.text[0].value
     (rules,) = [one.value for one in at.dataframe if "terms" in one.value]
     assert list(rules["terms"])[1] == "within 60 s, through cli"
 
