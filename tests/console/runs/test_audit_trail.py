@@ -55,7 +55,7 @@ def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, cap
         "rules, threshold 0.3, seed 0, by command.",
         f"{me} set the critical actions of kettles from click[Buy Now] to click[Buy Now], refund_*, by command.",
         f"{me} exported the decisions of kettles, by command.",
-        f"{me} backed the database up to {tmp_path / 'copy.db'}, by command.",
+        f"{me} began to back the database up to {tmp_path / 'copy.db'}, by command.",
     ]
     capsys.readouterr()
     assert run_command(["db", "check", "--json"]) == 0
@@ -86,7 +86,7 @@ def test_a_restore_is_told_in_what_was_restored(kettles, tmp_path):
     assert run_command(["run", "budget", kettles, "5"]) == 0
     assert run_command(["db", "restore", str(tmp_path / "copy.db")]) == 0
     assert [words.split(" ", 1)[1] for words in said()][2:] == [
-        f"backed the database up to {tmp_path / 'copy.db'}, by command.",
+        f"began to back the database up to {tmp_path / 'copy.db'}, by command.",
         f"restored the database from {tmp_path / 'copy.db'}, by command.",
     ]
     assert run_command(["db", "check"]) == 0
