@@ -105,6 +105,13 @@ def test_engines_are_shared_and_the_folder_of_a_new_file_is_made(tmp_path):
         assert session.connection().exec_driver_sql("SELECT 1").scalar() == 1
 
 
+def test_a_server_has_one_pool_for_each_durability():
+    pytest.importorskip("psycopg", reason="PostgreSQL's driver is an extra")
+    url = "postgresql+psycopg://host/name"
+    assert engine(url) is engine(url, writes=True)
+    assert engine(url, Durability.FULL) is not engine(url)
+
+
 def test_a_database_must_be_a_file():
     assert sqlite_path("postgresql+psycopg://host/name") is None
     with pytest.raises(StorageError, match="needs a database file"):
