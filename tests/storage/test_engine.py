@@ -7,7 +7,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlmodel import Session, select
 
 from storage import tables
-from storage.engine import Durability, engine, reading, sqlite_path, writing
+from storage.engine import Durability, close, engine, reading, sqlite_path, writing
 from storage.errors import StorageError
 
 
@@ -103,6 +103,17 @@ def test_engines_are_shared_and_the_folder_of_a_new_file_is_made(tmp_path):
     assert engine(url) is not engine(url, Durability.FULL)
     with Session(engine(url)) as session:
         assert session.connection().exec_driver_sql("SELECT 1").scalar() == 1
+
+
+def test_a_database_that_is_closed_keeps_no_connection(url):
+    for durability in Durability:
+        with writing(url, durability) as session:
+            session.connection()
+    assert names(url) == []
+    opened = engine(url), engine(url, writes=True), engine(url, Durability.FULL)
+    assert [one.pool.checkedin() for one in opened] == [1, 1, 1]
+    close(url)
+    assert [one.pool.checkedin() for one in opened] == [0, 0, 0]
 
 
 def test_a_server_has_one_pool_for_each_durability():

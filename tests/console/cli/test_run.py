@@ -125,6 +125,13 @@ def test_what_cannot_be_started_is_refused_in_one_sentence(inferact, arguments, 
     assert inferact("run", "list", "--json")[1] == []
 
 
+def test_a_run_without_feedback_says_that_nothing_of_it_is_inspected(inferact):
+    started = inferact("run", "start", "--env", "webshop", "--tasks", "1", "--name", "plain", "--feedback", "none")
+    nothing = "Nothing of this run is inspected: its feedback is none. Go on with: inferact run next plain\n"
+    assert started[:2] == (0, f"Started plain. {nothing}")
+    assert inferact("review", "list", "--run", "plain")[1] == nothing
+
+
 def test_a_status_adds_up_and_says_what_a_budget_comes_to_where_nothing_is_flagged(inferact, tmp_path):
     bought = {"instruction": "x", "steps": [{"action": "look"}, {"action": "buy[1]"}]}
     records = [bought | more for more in ({"task_id": "1"}, {"task_id": "2"}, {"task_id": "3", "outcome": "failed"})]

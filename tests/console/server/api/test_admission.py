@@ -7,7 +7,9 @@ import pytest
 
 from console.auth import agents
 from console.cli import run_command
-from console.database import now_ms, writing
+from console.database import now_ms, reading, writing
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
 from tests.serving import free_port, new_agent
 
 TOKEN = "a-token-of-24-characters"
@@ -95,6 +97,8 @@ def test_a_token_that_protects_nothing_is_refused_at_the_start(data_dir, monkeyp
     said = capsys.readouterr().err
     assert "INFERACT_API_TOKEN is too short" in said
     assert "short'" not in said
+    with reading() as session:
+        assert audit_trail.entries(session, AuditFilter(kind="person invited")) == []
 
 
 @pytest.mark.parametrize(
