@@ -77,8 +77,8 @@ def _design(design: Design) -> str:
     crossed = f", which vary {named}" if named else ""
     return (
         f"{compared[0].upper()}{compared[1:]}{crossed}. {counted(design.tasks, 'task')} for each condition, "
-        f"{task_count(design)} in all, drawn with seed {design.seed}; {counted(design.trials, 'trial')} of each task. "
-        f"Order: {design.order}. {' '.join(promise(design))}"
+        f"{task_count(design)} in all, sampled with seed {design.seed}; "
+        f"{counted(design.trials, 'trial')} of each task. Order: {design.order}. {' '.join(promise(design))}"
     )
 
 
