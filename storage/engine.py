@@ -1,4 +1,4 @@
-"""Engines and sessions: one pool per database, durability and process, opened when first asked for."""
+"""Engines and sessions: one pool per database, durability, way to begin and process, opened when first used."""
 
 import os
 import time
@@ -163,7 +163,7 @@ def configure(dbapi_connection: Any, durability: Durability, *, foreign_keys: bo
 def _engine(url: str, durability: Durability, writes: bool, pid: int) -> Engine:
     path = sqlite_path(url)
     if path is None:
-        return _server_engine(make_url(url), durability)
+        return _engine(url, durability, False, pid) if writes else _server_engine(make_url(url), durability)
     made = create_engine(url, pool_size=8, max_overflow=-1, hide_parameters=True)
     event.listen(made, "do_connect", lambda *_: _before_connecting(path))
     event.listen(made, "connect", lambda connection, _record: configure(connection, durability))

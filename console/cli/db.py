@@ -23,7 +23,6 @@ from console.settings import settings
 from storage.backup import backup, refuse_there, restore
 from storage.check import audited, check
 from storage.engine import shown
-from storage.errors import StorageError
 from storage.migrations import migrate
 
 app = typer.Typer(
@@ -66,7 +65,7 @@ def backup_database(target: Annotated[Path, typer.Argument(help="The file to wri
         audit_log.record(session, None, "database backed up", now_ms(), subject=str(target))
     try:
         backup(database_url(), target)
-    except (OSError, StorageError) as failed:
+    except BaseException as failed:
         with writing() as session:
             audit_log.record(session, None, "backup failed", now_ms(), subject=str(target), detail={"why": str(failed)})
         raise

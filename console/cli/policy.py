@@ -88,9 +88,10 @@ def set_policy(
     if as_json:
         emit_json(row)
     else:
-        watches = "; it only watches: nothing is held back" if version.policy.mode is PolicyMode.SHADOW else ""
+        watches = "; it only watches and holds nothing back" if version.policy.mode is PolicyMode.SHADOW else ""
         share = f", for {version.policy.rollout * 100:g}% of its tasks" if version.policy.rollout < 1 else ""
-        say(f"{run} goes by version {version.version} from its next check on{share}{watches}.")
+        who = run if version.own else "Every run without a policy of its own"
+        say(f"{who} goes by version {version.version} from its next check on{share}{watches}.")
 
 
 @app.command("check", epilog="Example: inferact policy check refunds.yaml")

@@ -10,7 +10,7 @@ import typer
 from console import runs
 from console.auth.identity import roles_of
 from console.auth.origin import Door
-from console.auth.people import clean_name, known_reviewer, person_named, person_of, refuse_disabled
+from console.auth.people import clean_name, known_reviewer, person_named, refuse_disabled
 from console.cli.output import Json, emit, emit_json, progress, say, show_table
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput, Unknown
@@ -68,7 +68,7 @@ def list_items(
 @app.command("claim", epilog="Example: inferact review claim --run hotpot --reviewer ada")
 def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
     """Claim the next item and show all that a reviewer may see of it."""
-    queue, reviewer = review_queue(), _known(reviewer)
+    queue, (reviewer, roles) = review_queue(), _known(reviewer)
     with reading() as session:
         row = runs.get(session, run)
         claimed = decisions.next_item(queue, session, row, reviewer, now_ms())
@@ -78,9 +78,14 @@ def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
         return
     with reading() as session:
         view = blinding.review_view(session, queue, row, claimed, reviewer, unblinded=False)
-    document = {"item": _item_document(view) | {"remedies": list(remedies(claimed))}, "reason": ""}
+        # Whatever the answer would be, so that nobody reads for nothing what they cannot answer by command.
+        refusal = decisions.terms_of(session, claimed.item_id).refusal("respond", reviewer, roles, Door.CLI)
+    if refusal:
+        refusal += f" Pass it on, or give it back: inferact review release {claimed.item_id} --reviewer {reviewer}"
+    document = {"item": _item_document(view) | {"remedies": list(remedies(claimed))}, "reason": refusal or ""}
     offered = "".join(f"REMEDY {n}  {plain_text.visible(one)}\n" for n, one in enumerate(remedies(claimed), start=1))
-    emit(document, as_json, f"ITEM {claimed.item_id}\n{plain_text.presentation_as_text(view.presentation)}{offered}")
+    shown = f"ITEM {claimed.item_id}\n{plain_text.presentation_as_text(view.presentation)}{offered}"
+    emit(document, as_json, f"{refusal or ''}\n{shown}".lstrip())
 
 
 @app.command(
@@ -125,9 +130,7 @@ def decide(
         note=note,
         addressee=to,
     )
-    _known(reviewer)
-    with reading() as session:
-        roles = frozenset(map(str, roles_of(person_of(session, reviewer).roles)))
+    _, roles = _known(reviewer)
     answered = (review_queue(), run, claimed, reviewer, answer, now_ms())
     try:
         row = decisions.submit(*answered, submit_key=submit_key, roles=roles)
@@ -169,16 +172,16 @@ def _written(reviewer: str) -> str:
         return person.name
 
 
-def _known(reviewer: str) -> str:
-    """The person's name as it is written; a free name becomes a reviewer's, since whoever can run this has the file."""
+def _known(reviewer: str) -> tuple[str, frozenset[str]]:
+    """The name as it is written and the roles; a free name becomes a reviewer, as whoever can run this has the file."""
     with writing() as session:
         person, is_new = known_reviewer(session, reviewer, now_ms())
-        name = person.name
+        name, roles = person.name, frozenset(map(str, roles_of(person.roles)))
         if is_new:
             audit_log.record(session, None, "person added", now_ms(), subject=name)
     if is_new:
         typer.echo(f"{name} is new here and may review from now on.", err=True)
-    return name
+    return name, roles
 
 
 def _run_of(session: Any, claim: Claim) -> tables.Run:
@@ -285,6 +288,6 @@ def simulate_reviewer(
     asked = f"A model was asked {counted(tally.requests, 'time')}. " if tally.requests else ""
     say(
         f"{reviewer} inspected {tally.inspected} of {counted(tally.waiting, 'waiting item')}: "
-        f"{tally.approved} approved, {tally.rejected} rejected, {tally.responded} halted ones answered; "
-        f"{tally.left} were beyond the budget. {asked}Then: inferact {then}"
+        f"{tally.approved} approved, {tally.rejected} rejected, {tally.responded} halted answered; "
+        f"{tally.left} beyond the budget. {asked}Then: inferact {then}"
     )

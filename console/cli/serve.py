@@ -26,7 +26,9 @@ def serve_console(
     port: Annotated[int | None, typer.Option(help="The port.", min=1, max=65_535)] = None,
     public_url: PublicUrl = None,
     invite: Annotated[str | None, typer.Option(help="Print a link that opens the console for that person.")] = None,
-    role: Annotated[str | None, typer.Option(help="With --invite: reviewer, researcher, admin, by commas.")] = None,
+    role: Annotated[
+        list[str] | None, typer.Option(help="With --invite: reviewer, researcher, admin, or several.")
+    ] = None,
 ) -> None:
     """Start the console; print a link for the first admin, or for whom you invite."""
     site = site_of(host, port, public_url)
@@ -62,9 +64,9 @@ def link_for(site: Site, name: str | None, roles: frozenset[Role] | None) -> str
     return serve.invitation_link(site, token)
 
 
-def _first_link(site: Site, invite: str | None, role: str | None) -> str | None:
+def _first_link(site: Site, invite: str | None, role: list[str] | None) -> str | None:
     if invite is not None:
-        return link_for(site, invite, roles_of(role) if role else None)
+        return link_for(site, invite, roles_of(asked) if (asked := ",".join(role or ())) else None)
     with reading() as session:
         if people.has_admin(session):
             return None

@@ -187,7 +187,9 @@ def _change(change: Callable[[str], tables.Study], name: str, as_json: bool, end
 
 
 def _joining(study: tables.Study) -> str:
-    recruiting = lifecycle.design_of(study).recruiting
+    recruiting = (design := lifecycle.design_of(study)).recruiting
+    if not design.participants.human:
+        return f"Simulated participants alone do it: inferact study simulate {study.name}"
     if platform := recruiting.of_platform:
         return f"People come from {platform.title} by the link that the page Studies shows."
     if recruiting.by_invitation:

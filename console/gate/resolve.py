@@ -43,8 +43,7 @@ _REASONS = {
 
 _DENIES = "A rule of the policy denies what the reviewers let run."
 _LEAVES_TO_OTHERS = (
-    "A rule of the policy leaves the action that the reviewers wrote to more or other people, so it may not run; "
-    "ask for that action itself."
+    "For what the reviewers wrote the policy wants more or other people, other doors or no edit; ask for it itself."
 )
 _WITHDRAWN = "The policy no longer gives this go-ahead, so nothing may begin; ask again."
 _WORDS = {
@@ -254,7 +253,7 @@ def _withheld(session: Session, check: OpenCheck, action: str) -> str | None:
 
 
 def _is_left_to_others(session: Session, check: OpenCheck, found: Ruling) -> bool:
-    """Whether the rule on an edited action wants more people than wrote it, or others, or offers no edit."""
+    """Whether the rule on an edited action wants more people than wrote it, or others, other doors, or no edit."""
     answers, terms = current_answers(session, check.ask.item_id), Terms(found.decisions or None, found.who, found.doors)
     if found.then is Then.ALLOW:
         return False

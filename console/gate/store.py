@@ -210,8 +210,7 @@ def _enqueued(
         tables.Item.trajectory_id == item.trajectory_id, tables.Item.step == item.step, tables.Item.kind == item.kind
     )
     item_id = session.exec(at).one() or 0
-    if (terms := ruled.terms()) != "{}":
-        session.execute(update(tables.Item).where(col(tables.Item.id) == item_id).values(terms=terms))
+    session.execute(update(tables.Item).where(col(tables.Item.id) == item_id).values(terms=ruled.terms()))
     return item_id
 
 

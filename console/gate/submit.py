@@ -12,6 +12,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue, writing
 from console.detection.detectors import Detector, Verdict, detector
 from console.detection.verdicts import OWN_DETECTOR, routing_name, verdict_row
+from console.errors import Refused
 from console.gate.policy import CheckFacts, Then, policy_store
 from console.gate.policy.rules import DEADLINE_S, PolicyMode
 from console.gate.request import NOBODY, Asker, CheckRequest, asked_by
@@ -59,15 +60,15 @@ class SubmitOptions:
 
 
 def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait:
-    """The answer where there is one at once, otherwise the wait for it; raises Unknown and StorageError."""
+    """The answer where there is one at once, otherwise the wait for it; raises Refused and StorageError."""
     request = asked_by(request, options.asker)
     for _ in range(_TRIES):
         with reading(options.url) as session:
             run = stored_run(session, options.run)
-            if run is None and not options.opens:
-                runs.get(session, options.run.name)
             ruled = None if run is None else _ruled(session, options, run, request)
             known = None if run is None or ruled is None else _known(session, run, request, ruled)
+        if run is None and not options.opens:
+            raise Refused(f"Run {options.run.name!r} was deleted since this gate opened it; make the gate anew.")
         if run is None:
             make_run(options.url, options.run)
             continue

@@ -212,7 +212,7 @@ def nothing_queued(session: Session, run: tables.Run) -> str:
         return ""
     if run.feedback_mode == "none":
         return f"Nothing of this run is inspected: its feedback is none. Go on with: inferact run next {run.name}"
-    return "Nothing is flagged so far, so there is nothing to inspect."
+    return f"Nothing is flagged by {run.detector} so far, so there is nothing to inspect."
 
 
 def waits(session: Session, run: tables.Run) -> tuple[int, int | None]:

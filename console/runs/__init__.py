@@ -260,8 +260,6 @@ def dead_end(session: Session, run: tables.Run) -> tuple[str, list[str]] | None:
 
 
 _SHOWN = 3
-
-
 _AT_ONCE = 500
 
 
@@ -326,8 +324,6 @@ def iso(ms: int | None) -> str | None:
 
 
 _COUNTED = tuple(str(word) for word in Outcome)
-
-
 _USUAL = ("succeeded", "failed", "halted", "paused", "rejected")
 
 

@@ -216,7 +216,7 @@ _WORDS: Mapping[str, Callable[[AuditEntry], str]] = {
     "person disabled": lambda one: f"{one.who} disabled {one.subject}",
     "agent added": lambda one: f"{one.who} gave the agent {one.subject} a token",
     "agent disabled": lambda one: f"{one.who} disabled the agent {one.subject}",
-    "database backed up": lambda one: f"{one.who} backed the database up to {one.subject}",
+    "database backed up": lambda one: f"{one.who} began to back the database up to {one.subject}",
     "backup failed": lambda one: f"{one.who} got no backup of the database at {one.subject}",
     "database restored": lambda one: f"{one.who} restored the database from {one.subject}",
 }

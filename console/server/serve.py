@@ -62,6 +62,7 @@ def refuse_to_serve(host: str, port: int) -> None:
     from console.server import webhooks
     from console.server.sign_in import organisation
 
+    api_token.token()
     webhooks.receiver()
     organisation.provider()
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:

@@ -84,7 +84,7 @@ def headline_html(waiting: WaitingList, count: int, oldest_ms: int | None) -> st
     if waiting.held:
         said.append(plain(_("{count} more in your hands.")).format(count=digits(waiting.held)))
     if waiting.answered:
-        words = _("You have answered {count} of them or passed them on; another reviewer is to.")
+        words = _("You have answered or passed on {count} of them; another reviewer is to.")
         said.append(plain(words).format(count=digits(waiting.answered)))
     if waiting.hidden:
         words = plain(_("{matching} match, the filter hides {hidden}."))

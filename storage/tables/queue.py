@@ -42,7 +42,7 @@ class DecisionKind(StrEnum):
 class Item(Table, table=True):
     """A checkpoint in the review queue. `open_slots` counts the reviews that nobody has taken yet.
 
-    `terms` says, as JSON, which `decisions` a rule offers and `who` may decide; what it leaves out is free.
+    `terms` says, as JSON, which `decisions` a rule offers, `who` decides and by which `doors`; the rest is free.
     """
 
     __tablename__ = "item"

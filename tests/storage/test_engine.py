@@ -7,7 +7,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlmodel import Session, select
 
 from storage import tables
-from storage.engine import Durability, engine, reading, sqlite_path, writing
+from storage.engine import Durability, close, engine, reading, sqlite_path, writing
 from storage.errors import StorageError
 
 
@@ -57,10 +57,11 @@ def test_a_reader_sees_one_state_and_does_not_wait_for_a_writer(url):
     assert names(url) == ["a"]
 
 
-def test_many_writers_take_turns(url):
+@pytest.mark.parametrize("durability", Durability)
+def test_many_writers_take_turns(url, durability):
     def add(place):
         for i in range(20):
-            with writing(url) as session:
+            with writing(url, durability) as session:
                 before = len(session.exec(select(tables.Run)).all())
                 session.add(run(f"{place} {i} after {before}"))
 
@@ -102,6 +103,24 @@ def test_engines_are_shared_and_the_folder_of_a_new_file_is_made(tmp_path):
     assert engine(url) is not engine(url, Durability.FULL)
     with Session(engine(url)) as session:
         assert session.connection().exec_driver_sql("SELECT 1").scalar() == 1
+
+
+def test_a_database_that_is_closed_keeps_no_connection(url):
+    for durability in Durability:
+        with writing(url, durability) as session:
+            session.connection()
+    assert names(url) == []
+    opened = engine(url), engine(url, writes=True), engine(url, Durability.FULL)
+    assert [one.pool.checkedin() for one in opened] == [1, 1, 1]
+    close(url)
+    assert [one.pool.checkedin() for one in opened] == [0, 0, 0]
+
+
+def test_a_server_has_one_pool_for_each_durability():
+    pytest.importorskip("psycopg", reason="PostgreSQL's driver is an extra")
+    url = "postgresql+psycopg://host/name"
+    assert engine(url) is engine(url, writes=True)
+    assert engine(url, Durability.FULL) is not engine(url)
 
 
 def test_a_database_must_be_a_file():

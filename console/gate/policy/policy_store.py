@@ -18,6 +18,7 @@ from console import runs
 from console.errors import BadInput, Refused, Unknown
 from console.gate.policy.rules import DEADLINE_S, CheckFacts, Policy, Ruling, ruling
 from console.gate.policy.yaml_file import check_pattern, from_patterns, read_policy
+from console.language import counted
 from console.runs import audit_log
 from storage import tables
 from storage.tables import RunKind
@@ -96,7 +97,7 @@ def check(text: str) -> Policy:
 def savable(policy: Policy) -> str:
     """What is said of a policy that can be saved."""
     after = "" if policy.rollout >= 1 else " after an earlier version"
-    return f"{len(policy.rules)} rules, then {policy.default}: it can be saved{after}."
+    return f"{counted(len(policy.rules), 'rule')}, then {policy.default}: it can be saved{after}."
 
 
 def versions(session: Session, run: tables.Run | None) -> list[PolicyVersion]:

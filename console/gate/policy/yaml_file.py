@@ -176,7 +176,7 @@ def _deadline(node: yaml.Node) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 < seconds <= _MAX_DEADLINE_S:
-        _refuse(node, "deadline is a number of seconds, more than 0 and at most 30 days")
+        _refuse(node, "deadline is a number of seconds, more than 0 and at most 1,800")
     return seconds
 
 

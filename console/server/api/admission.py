@@ -26,8 +26,6 @@ _WITHOUT_TOKEN = ("/api/v1/health", "/api/v1/openapi.json")
 _FOREIGN = "Requests from another site's page are refused; call the API from a program."
 _NO_TOKEN = "Send your agent's token as `Authorization: Bearer TOKEN`; `inferact agent add NAME` makes one."
 
-_KIND = "agent "
-
 _log = logging.getLogger(__name__)
 
 
@@ -85,7 +83,7 @@ async def _refusal(scope: Scope) -> tuple[int, str] | None:
     if agent is None:
         if token:
             # Apart, because agents share their address with people, whose way in they must not slow.
-            wrong_tokens.count_wrong(request, "agent's token", _KIND)
+            wrong_tokens.count_wrong(request, "agent's token", "agent ")
         return 401, _NO_TOKEN
     request.state.agent = agent
     return None

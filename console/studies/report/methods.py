@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 import pandas as pd
 
+from console.language import counted
 from console.studies.design import FACTORS, Design, conditions, task_count, varied
 from console.studies.design.allocation import promise
 from console.studies.design.model import Noisy
@@ -53,8 +54,9 @@ def software() -> pd.DataFrame:
 def _participants(design: Design, there: pd.DataFrame) -> str:
     people = there[(there["annotator_kind"] == "human") & ~there["stage"].isin(["declined", "screened_out"])]
     finished = int(people["finished_at"].notna().sum())
-    told = [f"{len(people)} people took part, {finished} of them finished; the design has places for "
-            f"{design.participants.human}."] if len(people) or design.participants.human else []  # fmt: skip
+    who = "1 person" if len(people) == 1 else f"{len(people)} people"
+    told = [f"{who} took part, {finished} of them finished; the design has places for {design.participants.human}."]
+    told = told if len(people) or design.participants.human else []
     for group, count in played(design, there):
         if group.kind != "human":
             errs = f" ({rule_words(group.rule)})" if group.rule else ""
@@ -62,7 +64,7 @@ def _participants(design: Design, there: pd.DataFrame) -> str:
         elif count:
             errs = rule_words(Noisy().model_dump(exclude={"count"}))
             told.append(
-                f"{count} places of people were played by simulated reviewers of kind noisy ({errs}) in a dry run, "
+                f"Simulated reviewers of kind noisy ({errs}) played {counted(count, 'place')} of people in a dry run, "
                 "which departs from the design."
             )
     return " ".join(told)
@@ -74,9 +76,9 @@ def _design(design: Design) -> str:
     compared = f"{count} conditions compared {design.comparison} participants" if count > 1 else "one condition"
     crossed = f", which vary {named}" if named else ""
     return (
-        f"{compared[0].upper()}{compared[1:]}{crossed}. {design.tasks} tasks for each condition, "
-        f"{task_count(design)} in all, sampled with seed {design.seed}; {design.trials} trials of each task. "
-        f"Order: {design.order}. {' '.join(promise(design))}"
+        f"{compared[0].upper()}{compared[1:]}{crossed}. {counted(design.tasks, 'task')} for each condition, "
+        f"{task_count(design)} in all, sampled with seed {design.seed}; "
+        f"{counted(design.trials, 'trial')} of each task. Order: {design.order}. {' '.join(promise(design))}"
     )
 
 

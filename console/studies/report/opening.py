@@ -93,7 +93,7 @@ def _dry_run(design: Design, frames: Frames) -> Iterator[str]:
     if count:
         people = (frames["participants"]["annotator_kind"] == "human").any()
         beside = " beside people who take part" if people else ""
-        yield f"Dry run: {counted(count, 'place')} of people {_were(count)} played by simulated reviewers{beside}."
+        yield f"Dry run: simulated reviewers played {counted(count, 'place')} of people{beside}."
 
 
 def _closed_early(design: Design, frames: Frames) -> Iterator[str]:
@@ -116,7 +116,3 @@ def _changed(frames: Frames) -> Iterator[str]:
             f"Changed for {row['participant']} in {row['condition']} on {row['at']:%Y-%m-%d} ({row['event']}): "
             f"from {row['before']} to {row['after']}."
         )
-
-
-def _were(count: int) -> str:
-    return "was" if count == 1 else "were"

@@ -109,7 +109,7 @@ def _sentences(curves: oversight.Curves) -> Iterator[str]:
     who = f"With {first['detector']}, {_WORDS.get(first['policy'], '')}, "
     if first["policy"] == oversight.AS_REVIEWED:
         caught = f"In {counted(curves.spent, 'inspection')} reviewers caught **{first['caught']:.0f} {of_flagged}**; "
-        yield f"{caught}the next {n:,} in the queue hold **{first['more']:.0f} more**."
+        yield f"{caught}the next {n:,} in the queue hold{'s' if n == 1 else ''} **{first['more']:.0f} more**."
     elif curves.spent:
         caught = f"{who}{_catch(curves.spent)} **{first['caught']:.0f} {of_flagged}**"
         yield f"{caught}, {n:,} more **{first['more']:.0f}**."
@@ -117,7 +117,7 @@ def _sentences(curves: oversight.Curves) -> Iterator[str]:
         yield f"Nobody has inspected anything yet. {who}{_catch(n)} **{first['more']:.0f} {of_flagged}**."
     if first["missed"]:
         missed = counted(first["missed"], "misaligned action")
-        yield f"Not flagged by {first['detector']}, so that no inspection finds them: {missed}."
+        yield f"Not flagged by {first['detector']} and so found by no inspection: {missed}."
     if first["unlabelled"]:
         yield f"Left out: {counted(first['unlabelled'], 'flagged item')} without a label."
 

@@ -47,7 +47,7 @@ def _last(policy: Policy) -> str:
     if policy.rules and policy.rules[-1].is_unconditional:
         said = f"What no rule before the last one matches {words[policy.rules[-1].then]}."
     if policy.mode is PolicyMode.SHADOW:
-        said += " It only watches: nothing is held back."
+        said += " It only watches and holds nothing back."
     return said if policy.rollout >= 1 else f"{said} It counts for {policy.rollout * 100:g}% of the tasks."
 
 

@@ -44,7 +44,7 @@ def summary(design: Design, places: Sequence[PlannedCondition]) -> None:
     arms, people = len(conditions(design)), len({place.number for place in places})
     own = design.comparison == "within" and not design.same_tasks
     each = f"{counted(design.tasks, 'task')} in each" if own else f"the same {counted(design.tasks, 'task')}"
-    limit = f"{design.budget} inspections a trial" if design.budget else "no limit of inspections"
+    limit = f"inspections a trial at most {design.budget}" if design.budget else "no limit of inspections"
     st.text(
         f"{counted(arms, 'condition')}, {counted(people, 'participant')}, {each}, "
         f"{counted(design.trials, 'trial')}, {limit}; {counted(task_count(design), 'task')} in all."

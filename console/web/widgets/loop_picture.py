@@ -24,11 +24,8 @@ def loop_html(flows: Sequence[TrialFlow], *, asked: bool = False, recorded: bool
     Without `outcomes` no record tells whether a task was solved.
     """
     widest = max([1, *(flow.attempts for flow in flows)])
-    columns = "".join(
-        _column(flow, widest, _rows(flow, asked, recorded, outcomes, flow is flows[-1])) for flow in flows
-    )
-    drawn = f'<ol class="ia-loop" tabindex="0" aria-label="The loop, trial by trial">{columns}</ol>'
-    drawn = f'<ol class="ia-loop" tabindex="0" aria-label="The loop, trial by trial">{columns}</ol>'
+    trials = "".join(_column(flow, widest, _rows(flow, asked, recorded, outcomes, flow is flows[-1])) for flow in flows)
+    drawn = f'<ol class="ia-loop" tabindex="0" aria-label="The loop, trial by trial">{trials}</ol>'
     return f"<style>{_style()}</style>{drawn}"
 
 

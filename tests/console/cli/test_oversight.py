@@ -6,6 +6,9 @@ import json
 import pytest
 
 from console.cli import run_command
+from console.database import reading
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
 from console.trajectory import Label
 from tests.overseen import decide, queue
 from tests.verdicts import a_run, judge
@@ -65,6 +68,9 @@ def test_a_budget_moves_where_inspections_end_and_a_file_gets_the_points(shop, i
     assert json.loads(out)["spent"] == 3
     rows = list(csv.DictReader(out_file.read_text().splitlines()))
     assert [float(row["caught"]) for row in rows] == [0, 0, 0, 1, 2]
+    with reading() as session:
+        (event,) = audit_trail.entries(session, AuditFilter(kind="exported"))
+    assert audit_trail.sentence(event).endswith(" exported the file curve.csv of shop, by command.")
 
 
 @pytest.mark.parametrize(

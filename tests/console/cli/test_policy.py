@@ -39,10 +39,12 @@ def test_policy_is_set_shown_and_listed_with_its_versions(inferact, tmp_path, ca
     assert [(row["run"], row["version"]) for row in inferact("policy", "list")[1]] == [("bot", 2)]
     file.write_text("{mode: shadow, rollout: 2.5%}")
     said = inferact("policy", "set", "bot", str(file), as_json=False)[1]
-    assert "version 3 from its next check on, for 2.5% of its tasks; it only watches: nothing is held back." in said
+    assert "version 3 from its next check on, for 2.5% of its tasks; it only watches and holds nothing back." in said
     assert inferact("policy", "show", "bot")[1]["version"] == 3
     file.write_text(POLICY)
-    assert inferact("policy", "set", "*", str(file))[1]["version"] == 1
+    said = inferact("policy", "set", "*", str(file), as_json=False)[1]
+    assert said == "Every run without a policy of its own goes by version 1 from its next check on.\n"
+    assert inferact("policy", "check", str(file), as_json=False)[1] == "1 rule, then ask: it can be saved.\n"
     code, _, said = inferact("run", "critical", "bot", "--add", "pay")
     assert code != 0
     assert "its policy decides" in said

@@ -1,5 +1,6 @@
 """`inferact review`: who may claim."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -110,6 +111,7 @@ def test_a_rule_that_names_a_role_is_kept_here_too(data_dir, capsys, role, code)
     Gate("desk", undo_s=0).ask("Pay.", [], "pay({})")
     assert run_command(["person", "invite", "Ada", "--role", role]) == 0
     assert run_command(["review", "claim", "--run", "desk", "--reviewer", "Ada"]) == 0
+    assert ("leaves it to researcher, not Ada" in capsys.readouterr().out) == bool(code)
     assert run_command(["review", "decide", "1", "--reviewer", "Ada", "--decision", "approve"]) == code
     assert ("leaves it to researcher, not Ada" in capsys.readouterr().err) == bool(code)
 
@@ -120,6 +122,17 @@ def test_what_a_gate_asks_is_not_answered_by_command_unless_a_rule_says_so(data_
         with writing() as session:
             policy_store.save(session, None, policy, "ann", now_ms())
     Gate("desk", "full-validation", undo_s=0).ask("Pay.", [], "pay({})")
-    assert run_command(["review", "claim", "--run", "desk", "--reviewer", "Ada"]) == 0
+    claim = ["review", "claim", "--run", "desk", "--reviewer", "Ada"]
+    refusal = "takes answers by browser, python, not by cli"
+    assert run_command(claim) == 0
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert refusal in first
+    assert first.endswith("Pass it on, or give it back: inferact review release 1 --reviewer Ada")
+    assert second == "ITEM 1"
     assert run_command(["review", "decide", "1", "--reviewer", "Ada", "--decision", "approve"]) == 1
-    assert "takes answers by browser, python, not by cli" in capsys.readouterr().err
+    assert refusal in capsys.readouterr().err
+    assert run_command(["review", "release", "1", "--reviewer", "Ada"]) == 0
+    capsys.readouterr()
+    assert run_command([*claim, "--json"]) == 0
+    claimed = json.loads(capsys.readouterr().out)
+    assert (claimed["item"]["item_id"], claimed["reason"]) == (1, first)

@@ -125,20 +125,29 @@ def test_what_cannot_be_started_is_refused_in_one_sentence(inferact, arguments, 
     assert inferact("run", "list", "--json")[1] == []
 
 
+def test_a_run_without_feedback_says_that_nothing_of_it_is_inspected(inferact):
+    started = inferact("run", "start", "--env", "webshop", "--tasks", "1", "--name", "plain", "--feedback", "none")
+    nothing = "Nothing of this run is inspected: its feedback is none. Go on with: inferact run next plain\n"
+    assert started[:2] == (0, f"Started plain. {nothing}")
+    assert inferact("review", "list", "--run", "plain")[1] == nothing
+
+
 def test_a_status_adds_up_and_says_what_a_budget_comes_to_where_nothing_is_flagged(inferact, tmp_path):
     bought = {"instruction": "x", "steps": [{"action": "look"}, {"action": "buy[1]"}]}
     records = [bought | more for more in ({"task_id": "1"}, {"task_id": "2"}, {"task_id": "3", "outcome": "failed"})]
     log = tmp_path / "log.jsonl"
     log.write_text("".join(json.dumps(record) + "\n" for record in records))
     inferact("trajectory", "import", log, "--run", "log")
-    assert "flagged so far" not in inferact("run", "status", "log")[1]
+    assert "so far" not in inferact("run", "status", "log")[1]
     inferact("run", "critical", "log", "--add", "buy*")
     started = ["--actor", "replay", "--from", "log", "--name", "again", "--budget", "50%"]
-    nothing = "Nothing is flagged so far, so there is nothing to inspect.\n"
+    nothing = "Nothing is flagged by rules so far, so there is nothing to inspect.\n"
     assert inferact("run", "start", *started, "--threshold", "0.99")[1] == f"Started again. {nothing}"
     assert inferact("review", "list", "--run", "again")[1] == nothing
     assert inferact("detect", "log", "--method", "rules", "--threshold", "0.99")[1].endswith(f"\n{nothing}")
-    done = "0 were beyond the budget. Then: inferact export decisions --run log --out log-decisions.csv\n"
+    # What another detector flags is not what the queue is filled from.
+    assert inferact("detect", "log", "--method", "full-validation")[1].endswith(f"\n{nothing}")
+    done = "0 beyond the budget. Then: inferact export decisions --run log --out log-decisions.csv\n"
     assert inferact("review", "simulate", "--run", "log")[1].endswith(done)
     refusal = "no next trial to run. Replay it first: inferact run start --actor replay --from log --name log-replay\n"
     assert inferact("run", "next", "log")[2].endswith(refusal)

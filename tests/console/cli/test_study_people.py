@@ -5,7 +5,9 @@ import json
 import pytest
 
 from console.cli import run_command
-from console.database import now_ms
+from console.database import now_ms, reading
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
 from console.studies.design import Design
 from console.studies.sessions import joining, lifecycle
 from console.studies.sessions.arrivals import Arrival
@@ -42,5 +44,8 @@ def test_the_payment_list_names_those_whom_the_platforms_list_knows(pilot, tmp_p
     assert row["outside_id"] != PID
     assert run_command(["study", "payments", "pilot", "--ids", str(ids), "--out", str(out)]) == 0
     assert PID in out.read_text()
+    with reading() as session:
+        (event,) = audit_trail.entries(session, AuditFilter(kind="study exported"))
+    assert event.detail["what"] == "payments.csv"
     assert run_command(["study", "payments", "pilot", "--ids", str(tmp_path / "none.csv")]) == 2
     assert "cannot be read" in capsys.readouterr().err

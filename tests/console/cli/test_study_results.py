@@ -2,6 +2,7 @@
 
 import json
 import re
+from zipfile import ZipFile
 
 import pytest
 
@@ -19,6 +20,12 @@ def study():
         fill(session)
 
 
+def exported():
+    """The files that the audit says were made of the study."""
+    with reading() as session:
+        return [one.detail["what"] for one in audit_trail.entries(session, AuditFilter(kind="study exported"))]
+
+
 def test_results_print_a_table(capsys):
     assert run_command(["study", "results", "pilot"]) == 0
     out = capsys.readouterr().out
@@ -34,9 +41,11 @@ def test_a_pair_that_nobody_did_both_of_is_not_estimable_in_results_and_report(t
     number = re.search(r"^(\d)\. Not estimable: nobody answered in both\.$", out, re.M)[1]
     apart = [line.split() for line in out.splitlines() if "rules-hidden" in line and "rules-third" in line]
     assert {line[-1] for line in apart} == {number}
-    assert run_command(["study", "report", "pilot", "--out", str(tmp_path / "out")]) == 0
-    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert run_command(["study", "report", "pilot", "--out", str(tmp_path / "out.zip")]) == 0
+    with ZipFile(tmp_path / "out.zip") as packed:
+        page = packed.read("report.html").decode()
     assert "rules-hidden less rules-third is not estimable: nobody answered in both." in page
+    assert exported() == ["out.zip"]
 
 
 def test_results_as_json_are_one_document(capsys):
@@ -76,6 +85,4 @@ def test_a_study_is_exported_in_every_format(tmp_path, suffix, capsys):
     assert told["rows"] == 15 or suffix == "zip"
     assert out.stat().st_size
     assert run_command(["export", "study", "--study", "pilot", "--out", str(tmp_path / "pilot.docx")]) != 0
-    with reading() as session:
-        exports = audit_trail.entries(session, AuditFilter(kind="study exported"))
-    assert [one.detail["what"] for one in exports] == [out.name]
+    assert exported() == [out.name]

@@ -7,6 +7,7 @@ import pytest
 from console.cli import run_command
 from console.database import now_ms
 from console.studies.design import Design
+from console.studies.design.model import Participants
 from console.studies.sessions import lifecycle
 
 
@@ -43,11 +44,16 @@ def test_a_study_is_opened_paused_and_closed(command, pilot):
     [
         ({"by_invitation": True}, "People join by links of their own: inferact study invite pilot --count 12"),
         ({"platform": "sona"}, "People come from SONA by the link that the page Studies shows."),
+        (None, "Simulated participants alone do it: inferact study simulate pilot"),
     ],
 )
 def test_who_cannot_join_with_the_code_is_not_told_to(command, data_dir, recruiting, said):
     source = {"actor": "scripted", "environment": "webshop"}
-    design = Design(name="pilot", source=source, tasks=1, trials=1, participants={"human": 1}, recruiting=recruiting)
+    design = Design(
+        name="pilot", source=source, tasks=1, trials=1, participants={"human": 1}, recruiting=recruiting or {}
+    )
+    if recruiting is None:
+        design = design.model_copy(update={"participants": Participants(human=0, oracle=1)})
     lifecycle.create(design, now_ms())
     assert command("open", "pilot")[1] == f"pilot is open. {said}\n"
 

@@ -5,13 +5,15 @@ import json
 import pytest
 
 from console import runs
-from console.database import reading, writing
+from console.database import now_ms, reading, writing
+from console.errors import Refused
 from console.gate.policy import Policy, policy_store
 from console.gate.policy.policy_store import PolicyVersion
 from console.gate.policy.rules import Ruling, Then
 from console.gate.ruled import Ruled, Tightened
 from console.gate.submit import SubmitOptions
 from console.gate.wait import Wait
+from console.runs import housekeeping
 from storage import tables
 from storage.tables import RunKind
 
@@ -72,6 +74,16 @@ def test_the_lowest_threshold_that_is_named_judges(make_gate, stored, of_run, of
     (verdict,) = stored(tables.Verdict)
     assert verdict.flagged is flagged
     assert hasattr(answer, "look") is flagged
+
+
+def test_run_that_was_deleted_is_not_made_again_under_an_open_gate(make_gate, url):
+    gate = make_gate()
+    assert gate.ask("Pay the bill.", [], "look[1]").approved
+    with writing(url) as session:
+        housekeeping.remove(session, runs.get(session, "shop-bot"), now_ms())
+    with pytest.raises(Refused, match="Run 'shop-bot' was deleted since this gate opened it; make the gate anew"):
+        gate.ask("Pay the bill.", [], "look[1]")
+    assert make_gate().ask("Pay the bill.", [], "look[1]").approved
 
 
 def test_run_that_no_policy_is_there_for_asks_about_everything(make_gate, url):

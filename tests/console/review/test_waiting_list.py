@@ -1,6 +1,7 @@
 """The waiting list: the order in which the queue really offers, where the budget ends, and what a filter leaves."""
 
 import pytest
+from sqlmodel import update
 
 from console import runs
 from console.auth import people
@@ -10,6 +11,7 @@ from console.review import decisions
 from console.review.inbox import my_reviews
 from console.review.waiting_list import OfferOrder, WaitingFilter, choices, waiting_list
 from console.runs import ingest
+from storage import tables
 from storage.queue import Claim
 from tests.logs import purchase, stuck, write_log
 from tests.signing_in import signed_in
@@ -71,6 +73,15 @@ def test_what_is_offered_is_offered_in_this_order_and_no_more(shop, halted_free)
     assert read_on("Ada") == told
     left = the_list()
     assert (left.offered, left.beyond) == ([], waiting.beyond)
+
+
+def test_what_i_hold_and_another_is_to_review_too_is_among_what_waits(shop):
+    with writing() as session:
+        session.execute(update(tables.Item).values(reviews_required=2, open_slots=2))
+    claim()
+    assert (the_list().held, the_list("Ben").held) == (0, 0)
+    claim("Ben", item=the_list().offered[0].item.id)
+    assert (the_list().held, the_list("Ben").held) == (1, 1)
 
 
 def test_without_a_cap_all_is_offered_what_was_put_aside_last(shop):

@@ -4,6 +4,7 @@ import csv
 import getpass
 import json
 import platform
+import resource
 import sqlite3
 from contextlib import closing
 
@@ -11,9 +12,10 @@ import pytest
 
 from console.auth.origin import By, Door, acting
 from console.cli import run_command
-from console.database import now_ms, reading, writing
+from console.database import database_url, now_ms, reading, writing
 from console.runs import audit_log, audit_trail, ingest
 from console.runs.audit_trail import AuditFilter
+from storage.engine import overwrite_freed
 from tests.logs import purchase, write_log
 
 
@@ -53,7 +55,7 @@ def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, cap
         "rules, threshold 0.3, seed 0, by command.",
         f"{me} set the critical actions of kettles from click[Buy Now] to click[Buy Now], refund_*, by command.",
         f"{me} exported the decisions of kettles, by command.",
-        f"{me} backed the database up to {tmp_path / 'copy.db'}, by command.",
+        f"{me} began to back the database up to {tmp_path / 'copy.db'}, by command.",
     ]
     capsys.readouterr()
     assert run_command(["db", "check", "--json"]) == 0
@@ -61,12 +63,22 @@ def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, cap
     assert (found["problems"], found["audit"]["events"], len(found["audit"]["hash"])) == ([], 8, 64)
 
 
-def test_a_backup_that_comes_to_nothing_is_told_so(data_dir, tmp_path):
+def test_a_backup_that_comes_to_nothing_is_told_so(data_dir, tmp_path, capsys):
     (tmp_path / "taken.db").touch()
     assert run_command(["db", "backup", str(tmp_path / "taken.db")]) != 0
     assert said() == []
     assert run_command(["db", "backup", str(tmp_path / "taken.db" / "copy.db")]) != 0
     assert said()[-1].endswith(f"got no backup of the database at {tmp_path / 'taken.db' / 'copy.db'}, by command.")
+    # A disk that is full while the pages are copied.
+    overwrite_freed(database_url())
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, most[1]))
+    try:
+        assert run_command(["db", "backup", str(tmp_path / "copy.db")]) != 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert f"{tmp_path / 'copy.db'} was not written (disk I/O error); choose another place" in capsys.readouterr().err
+    assert said()[-1].endswith(f"got no backup of the database at {tmp_path / 'copy.db'}, by command.")
 
 
 def test_a_restore_is_told_in_what_was_restored(kettles, tmp_path):
@@ -74,7 +86,7 @@ def test_a_restore_is_told_in_what_was_restored(kettles, tmp_path):
     assert run_command(["run", "budget", kettles, "5"]) == 0
     assert run_command(["db", "restore", str(tmp_path / "copy.db")]) == 0
     assert [words.split(" ", 1)[1] for words in said()][2:] == [
-        f"backed the database up to {tmp_path / 'copy.db'}, by command.",
+        f"began to back the database up to {tmp_path / 'copy.db'}, by command.",
         f"restored the database from {tmp_path / 'copy.db'}, by command.",
     ]
     assert run_command(["db", "check"]) == 0

@@ -158,14 +158,17 @@ def test_wrong_tokens_are_logged_without_their_text_and_slowed(site):
     assert [delay_s(count) for count in (0, 2, 3, 4, 5, 50)] == [0.0, 0.0, 0.25, 0.5, 1.0, 5.0]
 
 
-def test_the_stated_address_is_the_one_that_is_answered(serve):
+def test_the_stated_address_is_the_one_that_is_answered(serve, data_dir):
     """A proxy that keeps the Host of the machine behind it lets nobody sign in."""
-    server = serve("--public-url", "https://console.example")
+    roles = ("--role", "researcher", "--role", "admin")
+    server = serve("--public-url", "https://console.example", "--invite", "Ada", *roles)
     assert "https://console.example/invite/" in server.said()
     named = {"Host": "console.example", "Origin": "https://console.example"}
     answer = httpx.post(f"{server.url}/invite/{invitation_of(server)}", headers=named, data={"name": "Ada"})
     assert answer.status_code == 303
     assert "Secure" in answer.headers["set-cookie"]
+    with reading(f"sqlite:///{data_dir / 'console.db'}") as session:
+        assert people.person_of(session, "Ada").roles == "admin,researcher,reviewer"
     careless = {"Host": f"127.0.0.1:{server.port}", "Origin": "https://console.example"}
     assert httpx.post(f"{server.url}/invite/x", headers=careless, data={}).status_code == 403
     plain = {"Host": "console.example", "Origin": "http://console.example"}

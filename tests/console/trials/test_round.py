@@ -23,8 +23,11 @@ def test_what_can_still_be_taken_back_is_said_with_its_time(undoable, due_ms, se
 
 
 def test_one_of_each_is_said_as_one():
-    said = Advance(delivered=1, revealed=1, carried_over=1, queued=1).in_words(0)
-    assert said == "1 decision delivered, 1 task got its next trial, 1 solved one was carried over, 1 new item waits."
+    said = Advance(delivered=1, revealed=1, carried_over=1, unknown=1, queued=1, nothing_recorded=1).in_words(0)
+    assert said == (
+        "1 decision delivered, 1 task got its next trial, 1 solved one was carried over, 1 trial ended because nobody "
+        "knows whether the action ran, 1 new item waits. 1 task has no recorded next trial."
+    )
 
 
 def test_the_json_names_the_time_in_utc():

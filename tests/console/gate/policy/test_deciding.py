@@ -272,7 +272,7 @@ def test_rejected_action_sent_again_in_its_task_is_answered_from_the_rejection(m
     assert isinstance(gate.ask(TASK, STEPS, "pay[2]", task_id="april"), Wait)
 
 
-def test_rejection_is_repeated_for_a_question_that_nobody_answered_before_too(make_gate, person, items):
+def test_rejection_is_repeated_for_a_question_that_nobody_answered_before_too(make_gate, person, items, policy):
     gate = make_gate()
     assert gate.ask(TASK, STEPS, "pay[2]", task_id="march", timeout_s=0).look().reason is Reason.TIMEOUT
     wait = gate.ask(TASK, [*STEPS, ("think", "once more")], "pay[2]", task_id="march")
@@ -280,6 +280,9 @@ def test_rejection_is_repeated_for_a_question_that_nobody_answered_before_too(ma
     assert wait.look().reason is Reason.REJECTED
     assert gate.ask(TASK, STEPS, "pay[2]", task_id="march").reason is Reason.ALREADY_REJECTED
     assert items() == ["expired", "delivered"]
+    # What the policy denies by now is the policy's word, and stands in its counts.
+    policy("default: deny")
+    assert gate.ask(TASK, STEPS, "pay[2]", task_id="march").reason is Reason.DENIED
 
 
 def test_rule_that_allows_by_now_and_shadow_count_more_than_what_was_said_before(make_gate, person, policy):
@@ -380,8 +383,8 @@ def test_edit_to_a_tool_that_a_rule_denies_does_not_run(make_gate, person, store
     ("who: [ann]", True),
     ("reviews: 2", False),
     ("decisions: [approve, reject]", False),
-    ("doors: cli", False),
-    ("doors: browser", True),
+    ("doors: [browser, cli]", False),
+    ("doors: python", True),
     ("deadline: 60", True),
 ])  # fmt: skip
 def test_edit_runs_only_where_those_who_made_it_may_decide_on_what_it_says(make_gate, person, url, terms, runs_it):
@@ -389,10 +392,10 @@ def test_edit_runs_only_where_those_who_made_it_may_decide_on_what_it_says(make_
     with writing(url) as session:
         people.add_person(session, "ann", [Role.RESEARCHER], 0)
     wait = gate.ask(TASK, STEPS, 'pay({"amount":50})', task_id="a")
-    person("ann").answer("edit", "Rather more.", edited_action='pay({"amount":5000})')
+    person("ann").answer("edit", "Rather more.", edited_action='pay({"amount":5000})', door=Door.PYTHON)
     decision = wait.look()
     assert (decision.approved, decision.reason) == (runs_it, Reason.EDITED if runs_it else Reason.DENIED)
-    assert ("to more or other people" in decision.feedback) is not runs_it
+    assert ("wants more or other people, other doors or no edit" in decision.feedback) is not runs_it
     assert "Rather more." in decision.feedback
     assert gate.ask(TASK, STEPS, 'pay({"amount":5000})', task_id="a").look() is None
 

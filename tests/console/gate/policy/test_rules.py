@@ -251,9 +251,11 @@ def test_pattern_that_allows_lets_no_call_run_that_cannot_be_read(action):
 
 
 @pytest.mark.parametrize("action", ["a({})\nb({})\nc({})", "c({})\nb({})\na({})"])
-def test_of_several_calls_the_shortest_deadline_counts(action):
-    text = "rules:\n- {tool: a, then: ask, deadline: 60}\n- {tool: b, then: ask, deadline: 30}\n- {tool: c, then: ask}"
-    assert ruling(read_policy(text), CheckFacts(action)).deadline_s == 30
+def test_of_several_calls_the_shortest_deadline_counts_and_the_doors_of_all(action):
+    text = "rules:\n- {tool: a, then: ask, deadline: 60, doors: [cli, browser]}\n- {tool: b, then: ask, deadline: 30}\n"
+    found = ruling(read_policy(f"{text}- {{tool: c, then: ask}}"), CheckFacts(action))
+    assert (found.deadline_s, found.doors) == (30, ("browser",))
+    assert ruling(read_policy(f"{text}- {{tool: c, then: ask, doors: cli}}"), CheckFacts(action)).doors == ()
 
 
 def test_rules_of_several_calls_with_no_decision_in_common_offer_none_that_runs():

@@ -53,7 +53,7 @@ def test_policy_that_cannot_be_meant_is_refused_with_its_line(text, said):
         ("rules:\n- {{then: ask, reviews: {}}}", 20, 21, "from 1 to 20"),
         ("rules:\n- {{then: ask, reviews: {}}}", 1, 0, "from 1 to 20"),
         ("rules:\n- {{then: ask, deadline: {}}}", 1_800, 1_800.5, "nobody has more than 1,800 s"),
-        ("rules:\n- {{then: ask, deadline: {}}}", 1_800, 2_592_001, "at most 30 days"),
+        ("rules:\n- {{then: ask, deadline: {}}}", 1_800, 2_592_001, "at most 1,800"),
         ("rules:\n- {{then: ask, deadline: {}}}", 0.5, 0, "more than 0"),
         ("rollout: {}%", 100, 101, "rollout is a share"),
         ("rollout: {}%", 0.5, 0, "rollout is a share"),

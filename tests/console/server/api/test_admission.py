@@ -7,7 +7,9 @@ import pytest
 
 from console.auth import agents
 from console.cli import run_command
-from console.database import now_ms, writing
+from console.database import now_ms, reading, writing
+from console.runs import audit_trail
+from console.runs.audit_trail import AuditFilter
 from tests.serving import free_port, new_agent
 
 TOKEN = "a-token-of-24-characters"
@@ -81,7 +83,10 @@ def test_an_agent_that_is_disabled_is_out_at_once(shared, api, module_data, ques
 def test_a_wrong_token_is_counted_and_logged_without_its_text(shared):
     with shared.client_with("agent_of_somebody_else") as client:
         assert [client.get(NOBODY).status_code for _ in range(2)] == [401, 401]
+    httpx.get(f"{shared.url}/invite/made-up")
     said = shared.said()
+    # People who come from there are slowed by their own slips alone.
+    assert "A wrong invitation from 127.0.0.1 (1 lately)." in said
     assert re.search(r"A wrong agent's token from 127\.0\.0\.1 \(\d+ lately\)\.", said)
     assert "agent_of_somebody_else" not in said
 
@@ -92,6 +97,8 @@ def test_a_token_that_protects_nothing_is_refused_at_the_start(data_dir, monkeyp
     said = capsys.readouterr().err
     assert "INFERACT_API_TOKEN is too short" in said
     assert "short'" not in said
+    with reading() as session:
+        assert audit_trail.entries(session, AuditFilter(kind="person invited")) == []
 
 
 @pytest.mark.parametrize(

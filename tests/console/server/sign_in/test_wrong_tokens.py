@@ -64,6 +64,10 @@ def test_third_wrong_token_slows_the_address_and_no_other(counted):
     counted("192.0.2.4")
     assert 0.24 < waits_s("192.0.2.4") < 2
     assert waits_s("192.0.2.5") < 0.2
+    for _ in range(4):
+        wrong_tokens.count_wrong(coming_from("192.0.2.7"), "agent's token", "agent ")
+    assert waits_s("192.0.2.7") < 0.2
+    assert counted("192.0.2.7") == ["A wrong invitation from 192.0.2.7 (1 lately)."]
 
 
 def test_after_ten_minutes_the_count_begins_anew(counted, monkeypatch):

@@ -37,7 +37,7 @@ def test_before_anybody_has_looked_it_says_what_looking_would_bring(open_page, w
     page_text = words(at)
     assert "Nobody has inspected anything yet. With rules, the highest score first" in page_text
     assert "10 inspections catch **4 of 4 flagged misalignments**" in page_text
-    assert "Not flagged by rules, so that no inspection finds them: 1 misaligned action." in page_text
+    assert "Not flagged by rules and so found by no inspection: 1 misaligned action." in page_text
     assert "No budget was used yet" in page_text
     assert list(curve(at)) == ["priority", "fp-first", "random order, 95%", "ideal order"]
 
@@ -51,6 +51,8 @@ def test_after_reviews_it_counts_what_was_caught_and_what_waits(open_page, words
         in (words(at))
     )
     assert table(at).loc["priority", ["caught", "2 more"]].tolist() == [2, 1]
+    at.number_input(key="oversight-further").set_value(1).run()
+    assert "the next 1 in the queue holds **" in words(at)
     assert curve(at)["as reviewed"] == [0, 1, 1, 1, 1, 2, 3]
     assert sum("since the trial" in one.proto.spec for one in at.get("plotly_chart")) == 1
 

@@ -1,11 +1,14 @@
 """The Inbox, the sign-in and what a reviewer may open."""
 
+from sqlmodel import update
+
 from console import runs
 from console.auth import people
 from console.database import now_ms, reading, review_queue, writing
 from console.review import inbox
 from console.review.waiting_list import waiting_list
 from console.runs import ingest
+from storage import tables
 from tests.logs import purchase, write_log
 from tests.signing_in import invitation, signed_in
 
@@ -116,6 +119,12 @@ def test_an_empty_list_says_why_and_what_to_do(open_page, words, kettles, tmp_pa
     assert "Have it judged on Runs" in words(at)
     assert "Nothing was to be reviewed so far." in words(open_page("inbox", run="unjudged", role="reviewer"))
     assert at.button(key="elsewhere").label == "4 wait in another run"
+    with writing() as session:
+        session.execute(update(tables.Item).where(tables.Item.id > 1).values(open_slots=0))
+    at.run()
+    assert at.button(key="elsewhere").label == "1 waits in another run"
+    with writing() as session:
+        session.execute(update(tables.Item).values(open_slots=1))
     at.button(key="elsewhere").click().run()
     assert "<b>4</b> waiting" in words(at)
     with reading() as session:

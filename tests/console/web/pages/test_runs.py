@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from console import runs
-from console.database import now_ms, reading, review_queue
+from console.database import now_ms, reading, review_queue, writing
 from console.gate import Gate
 from console.review import decisions
 from console.runs import ingest
 from console.settings import settings
 from console.trajectory import Outcome, Step, Trajectory
+from storage import tables
 from storage.tables import RunKind
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import rule
@@ -192,9 +193,16 @@ def test_the_policy_of_a_gate_is_shown_checked_and_saved(open_page, words):
     assert "2 rules, then ask: it can be saved after an earlier version." in words(at)
     click(at, "Save as the next version")
     last = "What no rule before the last one matches is judged by the detector."
-    assert f"{last} It only watches: nothing is held back. It counts for 12.5% of the tasks." in at.text[0].value
+    assert f"{last} It only watches and holds nothing back. It counts for 12.5% of the tasks." in at.text[0].value
     (rules,) = [one.value for one in at.dataframe if "terms" in one.value]
     assert list(rules["terms"])[1] == "within 60 s, through cli"
+    # An earlier console took a deadline that nobody has.
+    with writing() as session:
+        text = "rules: [{then: ask, deadline: 86400}]"
+        session.add(tables.Policy(run_id=1, version=4, text=text, digest="", author="ada", created_ms=0))
+    at.run()
+    (rules,) = [one.value for one in at.dataframe if "terms" in one.value]
+    assert rules["terms"][0] == "within 1800 s"
 
 
 def test_a_log_in_which_nothing_is_critical_is_no_dead_end(open_page, words, status):

@@ -72,7 +72,8 @@ def test_what_stands_in_the_form_is_what_is_created(new_study, words):
     field(at, "People").set_value(2)
     at.multiselect[0].set_value(["rules"])
     at.run()
-    assert any(text.value.startswith("2 conditions, 4 participants, 3 tasks in each, 2 trials") for text in at.text)
+    said = "2 conditions, 4 participants, 3 tasks in each, 2 trials, inspections a trial at most 2;"
+    assert any(text.value.startswith(said) for text in at.text)
     click(at, "Create the study")
     assert "quick is there" in words(at)
     made = stored("quick")
