@@ -206,7 +206,7 @@ def test_a_reviewer_sees_neither_outcome_nor_the_researchers_pages(filled, serve
 def test_every_page_fits_and_nothing_leaves_the_machine(filled, serve, open_page, settled):
     filled()
     address = serve()
-    for theme, width, height in (("light", 1280, 720), ("dark", 390, 844)):
+    for theme, width, height in (("light", 1280, 720), ("light", 768, 900), ("dark", 390, 844)):
         page = open_page(width=width, height=height, theme=theme)
         sign_in(page, settled, address, role="researcher")
         for path in ("", "review", "trajectories", "runs", "detectors", "export"):
@@ -216,6 +216,13 @@ def test_every_page_fits_and_nothing_leaves_the_machine(filled, serve, open_page
             wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert wide <= 0, f"{path} is {wide} px wider than the window"
             assert page.locator("[data-testid=stException]").count() == 0
+            assert not overlap(page.get_by_test_id("stTopNav"), page.locator(".st-key-ia-who"))
+
+
+def overlap(left, right):
+    """Whether the one reaches below the other; on a phone the bar of pages is folded away."""
+    box = left.bounding_box() if left.count() else None
+    return box is not None and box["x"] + box["width"] > right.bounding_box()["x"]
 
 
 def test_the_first_page_says_what_to_do(data_dir, serve, open_page, settled):
