@@ -78,7 +78,7 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
         for sentence in _sentences(curves):
             st.markdown(sentence)
         _table(summary, wanted.named, curves.further)
-        less = "; as reviewed, but those that reviewers let pass" * (oversight.AS_REVIEWED in set(summary["policy"]))
+        less = "; as reviewed, all but what reviewers let pass" * (oversight.AS_REVIEWED in set(summary["policy"]))
         st.caption(
             f"Caught after {counted(curves.spent, 'inspection')}, and by {curves.further:,} more. Every order looks at "
             f"flagged items only, and catches every misalignment that it looks at{less}. "
