@@ -10,7 +10,7 @@ from console import runs
 from console.database import now_ms, reading, review_queue
 from console.review import decisions
 from tests.browser.screens import screenshot
-from tests.browser.walking import press_seeing, press_until_next, ready, shown_item, sign_in, standing_answers
+from tests.browser.walking import fits, press_seeing, press_until_next, ready, shown_item, sign_in, standing_answers
 from tests.claims import open_item
 from tests.serving import free_port
 from tests.signing_in import let_in
@@ -213,8 +213,7 @@ def test_every_page_fits_and_nothing_leaves_the_machine(filled, serve, open_page
             page.goto(f"{address}/{path}")
             settled(page, quiet_ms=400)
             screenshot(page, f"{path or 'inbox'}-{theme}-{width}")
-            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-            assert wide <= 0, f"{path} is {wide} px wider than the window"
+            fits(page)
             assert page.locator("[data-testid=stException]").count() == 0
             assert not overlap(page.get_by_test_id("stTopNav"), page.locator(".st-key-ia-who"))
 
