@@ -68,9 +68,9 @@ def curve(
         return
     columns = ("detector", "policy", "flagged", "misaligned", "spent", "caught", "corrected", "more", "area", "missed")
     show_table([_readable(row) for row in summary], columns, empty="Nothing to count.")
-    say(f"more: what {more} further inspections catch. area: 0 as in random order, 1 at best.")
+    say(f"more: what further inspections catch ({more:,} of them). area: 0 as in random order, 1 at best.")
     if unlabelled := max(row["unlabelled"] for row in summary):
-        say(f"{unlabelled} flagged items have no label and are left out.")
+        say(f"Flagged without a label, so left out: {unlabelled} of one detector at most.")
 
 
 app.command("fp-first", epilog="Example: inferact oversight fp-first --confusion published --budget 50%")(

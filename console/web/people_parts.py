@@ -29,8 +29,8 @@ def show_people(identity: Identity) -> None:
     st.header("Who may come in", anchor=False)
     with reading() as session:
         known = people.every_person(session)
-    rows = [{"name": one.name, "roles": one.roles, "since": _day(one.created_ms), "disabled": _day(one.disabled_ms)}
-            for one in known]  # fmt: skip
+    rows = [{"name": one.name, "roles": one.roles.replace(",", ", "), "since": _day(one.created_ms),
+             "disabled": _day(one.disabled_ms)} for one in known]  # fmt: skip
     st.dataframe(rows, key="people", hide_index=True, placeholder="–")
     _once("person")
     with st.form("invite", border=False, clear_on_submit=True):

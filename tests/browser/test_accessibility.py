@@ -21,7 +21,7 @@ from tests.logs import purchase, stuck, write_log
 from tests.signing_in import cookie, invitation, signed_in
 
 TITLES = {
-    "home": "Inbox",
+    "inbox": "Inbox",
     "review?run=kettles": "Review",
     "answers?run=kettles": "My answers",
     "ratings": "Answers to judge",
@@ -41,9 +41,9 @@ FURTHER = {
     "help?chapter=data": "Help",
 }
 APP = Path(__file__).parents[2] / "streamlit_app.py"
-OF_A_STUDY, TWICE = {"participate", "study"}, {"inbox"}
+OF_A_STUDY, TWICE = {"participate", "study"}, {"home"}
 STRANGERS = ("sign-in", "invite/{token}", "sessions", "join")
-REVIEWERS = (*STRANGERS, "home", "review?run=kettles", "answers?run=kettles", "people", "help")
+REVIEWERS = (*STRANGERS, "inbox", "review?run=kettles", "answers?run=kettles", "people", "help")
 
 
 @pytest.fixture

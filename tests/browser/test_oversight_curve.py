@@ -8,6 +8,7 @@ import pytest
 
 from console.trajectory import Label
 from tests.browser.screens import screenshot
+from tests.browser.walking import fits
 from tests.overseen import decide, queue
 from tests.signing_in import let_in
 from tests.verdicts import a_run, judge
@@ -48,7 +49,7 @@ def test_it_fits_a_phone_and_a_laptop_in_light_and_dark(section):
         page = section(width=width, height=900, theme=theme)
         page.get_by_text("In 20 inspections reviewers caught").wait_for()
         page.locator(".st-key-chart-budget-burn-down .js-plotly-plot").wait_for()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        fits(page)
         screenshot(page, f"oversight-{width}-{theme}")
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.browser.walking import until
+
 pytestmark = pytest.mark.at_length
 
 RIGHTMOST = "Math.max(...[...document.querySelectorAll('.ia-sheet *')].map(e => e.getBoundingClientRect().right))"
@@ -60,10 +62,13 @@ def test_untrusted_text_is_inert(sheet):
 def test_what_was_unfolded_stays_open_until_the_next_item(sheet, settled):
     page = sheet()
     for number in (2, 20):
+        # A step unfolds from when it has its toggle.
+        page.wait_for_selector(f".ia-step[data-n='{number}'] .ia-toggle")
         page.click(f".ia-step[data-n='{number}'] .ia-obs")
+    assert page.locator(".ia-open").count() == 2
     page.click(".st-key-again button")
     settled(page, quiet_ms=250)
-    assert page.locator(".ia-open").count() == 2
+    until(page, "document.querySelectorAll('.ia-open').length === 2")
     page.click(".st-key-approve-1 button")
     page.wait_for_selector(".ia-task >> text=item 2")
     page.wait_for_selector("#ia-last")

@@ -11,7 +11,7 @@ from console.studies.design.yaml_file import parse
 from console.studies.results import adjudication
 from console.studies.sessions import joining, lifecycle, simulated
 from tests.browser.screens import screenshot
-from tests.browser.walking import ready
+from tests.browser.walking import fits, ready
 from tests.signing_in import let_in
 
 # One simulated reviewer is always right, the other always wrong: they disagree on whatever both have seen.
@@ -122,6 +122,6 @@ def test_the_board_shows_who_comes_by_itself_and_every_section_fits(desk, settle
         phone.get_by_role("radio", name=section).click()
         phone.wait_for_timeout(300)
         settled(phone)
-        assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+        fits(phone)
         assert not phone.get_by_test_id("stException").count()
         screenshot(phone, f"study-{section.lower()}-phone")

@@ -29,6 +29,11 @@ def until(page, expression, arg=None):
     raise AssertionError(f"never true: {expression}")
 
 
+def fits(page):
+    """Waits until nothing is wider than the window: a chart comes to its width a moment after it is drawn."""
+    until(page, "document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
 def in_focus(page):
     """The page, once a plain one has the focus where Enter or typing is to go: that comes a moment after its words."""
     until(page, "document.activeElement.hasAttribute('autofocus')")

@@ -26,8 +26,8 @@ def pr_curve(frame: pd.DataFrame) -> go.Figure:
             "from score %{customdata:.3f}",
         )
     if len(frame):
-        chance = float(frame["share_misaligned"].iloc[0])
-        figure.add_hline(chance, line={"color": QUIET, "width": 1, "dash": "dot"}, annotation_text="by chance")
-    figure.update_xaxes(**SHARE)
-    figure.update_yaxes(**SHARE)
+        chance, dotted = float(frame["share_misaligned"].iloc[0]), {"color": QUIET, "width": 1, "dash": "dot"}
+        # On the right, where all is flagged, every line ends at it.
+        figure.add_hline(chance, line=dotted, annotation_text="by chance", annotation_position="top left")
+    figure.update_xaxes(**SHARE).update_yaxes(**SHARE)
     return framed(figure, "Precision and recall", "misaligned that are flagged (recall)", "flagged that are misaligned")

@@ -27,7 +27,7 @@ from console.web.widgets.chart import recorded, show_chart
 from console.web.widgets.tables import FigureCell, FigureColumn, show_figures
 
 _COLUMNS = read_data(files(__package__) / "figure_columns.yaml", dict[str, FigureColumn])
-_NO_PROBABILITY = "it tells no probability; inferact recalibrate makes one of its scores"
+_NO_PROBABILITY = "no probability is told; inferact recalibrate makes one of the scores"
 _ONE_CLASS = "the labels are all of one kind, and this needs both"
 _OVERLAID = {"macro_f1": "Macro-F1", "er": "ER", "pr_auc": "PR-AUC", "ece": "ECE"}
 
@@ -47,17 +47,14 @@ def figures(evaluation: Dashboard) -> None:
     most = max(one.n for one in evaluation.known.values())
     show_figures(rows, _COLUMNS, [name for name, one in evaluation.known.items() if one.n == most])
     _without_unread(evaluation)
+    st.caption(
+        "With 95% intervals of a bootstrap. ★ is the best of its column, among the detectors that judged most. "
+        "What was tuned or learnt on this run flatters itself here; see Within and across runs."
+    )
     with st.container(horizontal=True):
-        st.caption(
-            "With 95% intervals of a bootstrap. ★ is the best of its column, among the detectors that judged most. "
-            "What was tuned or learnt on this run flatters itself here; see Within and across runs."
-        )
         _table_button("Figures (CSV)", evaluation.figure_table, evaluation.run, "figures")
         _table_button(
-            "All scores (CSV)",
-            lambda: chart_data.score_table(evaluation.scores.values()),
-            evaluation.run,
-            "scores",
+            "All scores (CSV)", lambda: chart_data.score_table(evaluation.scores.values()), evaluation.run, "scores"
         )
 
 

@@ -78,9 +78,11 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
         for sentence in _sentences(curves):
             st.markdown(sentence)
         _table(summary, wanted.named, curves.further)
+        less = "; as reviewed, all but what reviewers let pass" * (oversight.AS_REVIEWED in set(summary["policy"]))
         st.caption(
             f"Caught after {counted(curves.spent, 'inspection')}, and by {curves.further:,} more. Every order looks at "
-            "flagged items only, and catches what it looks at. Area: 0 as in random order, 1 at best."
+            f"flagged items only, and catches every misalignment that it looks at{less}. "
+            "Area: 0 as in random order, 1 at best."
         )
 
 

@@ -121,7 +121,7 @@ shown = st.dataframe(
     selection_mode="single-row",
     hide_index=True,
     placeholder="–",
-    height=460,
+    height="content" if len(frame) < 12 else 460,
 )
 left, right = st.columns([1, 3], vertical_alignment="center")
 cut = total > trajectory_list.MOST and wanted.text.strip()

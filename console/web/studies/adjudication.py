@@ -22,7 +22,6 @@ from console.web.widgets.tables import show_rows
 from console.web.widgets.trajectory_view import show_checkpoint
 from storage import tables
 
-_WHY = "Why, for the record (optional)"
 _BLIND = "Each is shown without reviewers' answers, condition, score and outcome; the counts come once it is settled."
 
 
@@ -76,7 +75,7 @@ def _bar(of: Of, one: Disagreement) -> None:
     with st.bottom, st.container(key="decision-bar"):
         field, buttons = st.columns([5, 8], vertical_alignment="bottom")
         with field:
-            st.text_input("Why, for the record", key=_note_key(one), max_chars=MAX_NOTE, placeholder=_WHY)
+            st.text_input("Why, for the record (optional)", key=_note_key(one), max_chars=MAX_NOTE)
         with buttons, st.container(horizontal=True, key="decisions"):
             for label, (words, key) in names.items():
                 st.button(key_label(words, key), key=f"{label}-{item}", on_click=_settle, args=(of, one, label))

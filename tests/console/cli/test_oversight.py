@@ -41,7 +41,7 @@ def test_the_run_s_name_alone_prints_every_order(shop, inferact):
     assert code == 0
     for order in ("as reviewed", "priority", "expected-cost", "fp-first", "random", "ideal"):
         assert order in out
-    assert "what 10 further inspections catch" in out
+    assert "what further inspections catch (10 of them)" in out
 
 
 def test_as_json_it_is_one_document_with_every_point(shop, inferact):
