@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.cli.output import Json, by_default, emit_json, progress, say, show_table
+from console.cli.output import Json, by_default, emit_json, emit_table, progress, say, show_table
 from console.database import now_ms, reading, writing
 from console.detection import batch, batch_jobs
 from console.detection.batch import DetectionReport
@@ -128,14 +128,8 @@ def _next(run: str, reports: Sequence[batch.DetectionReport]) -> str:
 
 
 def _detected(run: str, methods: list[str], asking: Asking, options: dict[str, Any]) -> batch.Detection:
-    with progress("judging") as (bar, task):
-        return batch.detect_and_tell(
-            run,
-            methods,
-            asking=asking,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-            **options,
-        )
+    with progress("judging") as tell:
+        return batch.detect_and_tell(run, methods, asking=asking, progress=tell, **options)
 
 
 def _on_stderr(sentence: str) -> None:
@@ -289,10 +283,7 @@ def list_detectors(as_json: Json = False) -> None:
         {"detector": f"stacked@{path.stem}", "title": f"Stacked ({path.stem})", "asks_a_model": None, "threshold": 0.5}
         for path in sorted(stacked.folder().glob("*.json"))
     ]
-    if as_json:
-        emit_json(rows)
-        return
-    show_table(rows, ("detector", "title", "asks_a_model", "threshold"), empty="")
+    emit_table(rows, ("detector", "title", "asks_a_model", "threshold"), as_json, empty="")
 
 
 @app.command("fit", epilog="Example: inferact detector fit shop --run shop --method rules,inferact-prob")

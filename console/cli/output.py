@@ -12,7 +12,7 @@ import orjson
 import typer
 from pydantic import ValidationError
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
@@ -79,6 +79,14 @@ def emit(document: Mapping[str, Any], as_json: bool, sentence: str) -> None:
         say(sentence)
 
 
+def emit_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool, *, empty: str) -> None:
+    """Prints the rows as JSON, or those columns of them as a table."""
+    if as_json:
+        emit_json(rows)
+    else:
+        show_table(rows, columns, empty=empty)
+
+
 def say(text: str) -> None:
     """Prints a line for a person, untouched by any markup."""
     Console(soft_wrap=True).print(Text(visible(text)))
@@ -101,12 +109,13 @@ def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, emp
 
 
 @contextmanager
-def progress(label: str) -> Iterator[tuple[Progress, TaskID]]:
-    """A progress bar on stderr that leaves nothing behind; silent where stderr is no terminal."""
+def progress(label: str) -> Iterator[Callable[[int, int | None], None]]:
+    """A progress bar on stderr, told (how many, of how many); it leaves nothing behind, and is silent in a pipe."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        yield bar, bar.add_task(label, total=None)
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _cell(value: object) -> str:

@@ -9,7 +9,7 @@ import typer
 from console import runs
 from console.auth import invitations, people, sessions
 from console.auth.identity import roles_of
-from console.cli.output import Json, by_default, emit, emit_json, show_table
+from console.cli.output import Json, by_default, emit, emit_json, emit_table, show_table
 from console.cli.serve import PublicUrl, site_of
 from console.database import now_ms, reading, writing
 from console.runs import audit_log
@@ -38,10 +38,9 @@ def list_people(as_json: Json = False) -> None:
             }
             for one in people.every_person(session)
         ]
-    if as_json:
-        emit_json(rows)
-        return
-    show_table(rows, ("name", "roles", "since", "disabled"), empty="Nobody yet. Invite: inferact person invite NAME")
+    emit_table(
+        rows, ("name", "roles", "since", "disabled"), as_json, empty="Nobody yet. Invite: inferact person invite NAME"
+    )
 
 
 @app.command("invite", epilog="Example: inferact person invite Ada --role researcher")

@@ -35,8 +35,8 @@ def task_counts(env: str | None, tasks: str) -> dict[str, int]:
 
 def play(run: str, work: Callable[..., Advance], **options: int | None) -> Advance:
     """One round of a live run behind a progress bar; `work` is the engine's function."""
-    with progress(f"{run}: trials") as (bar, task):
-        return work(run, progress=lambda n, total: bar.update(task, completed=n, total=total), **options)
+    with progress(f"{run}: trials") as tell:
+        return work(run, progress=tell, **options)
 
 
 def sentences(run: str, done: Advance) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.output import Json, emit_json, plain_rows, say, show_table
+from console.cli.output import Json, emit, emit_json, plain_rows, say, show_table
 from console.cli.serve import PublicUrl, site_of
 from console.database import reading
 from console.language import counted
@@ -29,10 +29,7 @@ def invite(
     """Print links to a study that open one place each, once."""
     site = site_of(host, port, public_url)
     links = [f"{site.base}/participate?invitation={token}" for token in arrivals.invite(name, count)]
-    if as_json:
-        emit_json({"study": name, "links": links})
-        return
-    say("\n".join(links))
+    emit({"study": name, "links": links}, as_json, "\n".join(links))
 
 
 def list_payments(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.output import Json, by_default, emit_json, say, show_table
+from console.cli.output import Json, by_default, emit, emit_table
 from console.cli.study_run import played, reported
 from console.database import now_ms, reading
 from console.errors import Refused
@@ -45,10 +45,7 @@ def list_presets(as_json: Json = False) -> None:
         }
         for one in presets().values()
     ]
-    if as_json:
-        emit_json(rows)
-        return
-    show_table(rows, list(rows[0]), empty="")
+    emit_table(rows, list(rows[0]), as_json, empty="")
 
 
 @app.command("show", epilog="Example: inferact study preset show appendix-f > mine.yaml")
@@ -75,10 +72,11 @@ def run_preset(
     made = _opened(preset(name).designed(simulated=True, with_model=with_model, **changes))
     tally = played(made.name)
     written = reported(made.name, out)
-    if as_json:
-        emit_json({"study": made.name, "decisions": tally.decisions, "files": [str(path) for path in written]})
-        return
-    say(f"The report of {made.name}, by simulated reviewers alone, is in {written[0]}.")
+    emit(
+        {"study": made.name, "decisions": tally.decisions, "files": [str(path) for path in written]},
+        as_json,
+        f"The report of {made.name}, by simulated reviewers alone, is in {written[0]}.",
+    )
 
 
 def _opened(design: Design) -> tables.Study:

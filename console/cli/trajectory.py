@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.cli.output import Json, by_default, emit, emit_json, progress, say, show_table
+from console.cli.output import Json, by_default, emit, emit_json, emit_table, progress, say
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
 from console.language import counted
@@ -119,11 +119,10 @@ def list_trajectories(
     with reading() as session:
         among = [runs.get(session, run)] if run else runs.every(session)
         rows = [{"run": one.name, **row} for one in among for row in trajectory_list.rows(session, one, wanted)]
-    if as_json:
-        emit_json(rows)
-        return
     columns = ("run", "trajectory_id", "task_id", "trial", "outcome", "label", "n_steps", "instruction")
-    show_table(rows, columns, empty="No trajectories yet. Import a log: inferact trajectory import FILE --run NAME")
+    emit_table(
+        rows, columns, as_json, empty="No trajectories yet. Import a log: inferact trajectory import FILE --run NAME"
+    )
 
 
 @app.command("show", epilog="Example: inferact trajectory show 12")
@@ -160,10 +159,9 @@ def imports(run: RunOption, as_json: Json = False) -> None:
     """List the files that were imported into a run, and which of those imports were undone."""
     with reading() as session:
         rows = housekeeping.imports(session, runs.get(session, run))
-    if as_json:
-        emit_json(rows)
-        return
-    show_table(rows, ("import_id", "file", "at", "imported", "still_there", "undone"), empty=f"No imports into {run}.")
+    emit_table(
+        rows, ("import_id", "file", "at", "imported", "still_there", "undone"), as_json, empty=f"No imports into {run}."
+    )
 
 
 @app.command("undo", epilog="Example: inferact trajectory undo 3")
@@ -192,6 +190,6 @@ def _import_one(path: Path, run: str, format: str) -> list[FileReport]:
             with kept.open("wb") as stream:
                 shutil.copyfileobj(sys.stdin.buffer, stream)
             return ingest.import_files(kept, run, format, lambda _done: None, _INPUT)
-    with progress(path.name) as (bar, task):
+    with progress(path.name) as tell:
         size = path.stat().st_size if path.exists() else None
-        return ingest.import_files(path, run, format, lambda done: bar.update(task, completed=done, total=size))
+        return ingest.import_files(path, run, format, lambda done: tell(done, size))

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.json_records import Record, base_of, objects, outline, required_list
+from console.runs.importers.parts.json_records import Record, objects, required_list
 from console.runs.importers.parts.messages import text_of
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Outcome, Step, Trajectory
@@ -22,11 +22,6 @@ _SENTENCES = read_data(files(__package__) / "alfworld_expert.yaml", dict[str, st
 _SUFFIX = re.compile(r"___\d+\s*$")
 _TASK = "Your task is to:"
 _COMPANION = "alfworld_tasks_suffix.json"
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether the records have an expert_traj."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -85,4 +80,4 @@ def _sentence(game: str) -> str:
     return _SENTENCES[kind].format(thing=thing, holder=holder, place=place)
 
 
-IMPORTER = Importer(_NAME, "ALFWorld expert runs", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "ALFWorld expert runs", read, _MARKS)

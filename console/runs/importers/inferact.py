@@ -10,7 +10,7 @@ from typing import Any
 
 from console.errors import UnreadableFile
 from console.runs.importers.parts.inferact_paths import RecordedPath, Said, alfworld_path, hotpotqa_path, webshop_path
-from console.runs.importers.parts.json_records import Record, base_of, objects, outline, required_list
+from console.runs.importers.parts.json_records import Record, objects, required_list
 from console.runs.importers.parts.messages import text_of
 from console.runs.importers.parts.rewards import number_of, result_of
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
@@ -25,11 +25,6 @@ _PATHS: dict[str, Callable[[Sequence[Said]], RecordedPath]] = {
     "alfworld": alfworld_path,
 }
 _NOT_GOLD = frozenset({"path", "trace_correct", "is_halted", "reflection", "env_name", "label"})
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there is a path of typed messages."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -107,4 +102,4 @@ def _reflections(value: object) -> Iterator[str]:
             yield text
 
 
-IMPORTER = Importer(_NAME, "Trajectory files of the InferAct reference", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "Trajectory files of the InferAct reference", read, _MARKS)

@@ -142,5 +142,9 @@ def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
 
 
 IMPORTER = Importer(
-    _NAME, "Inspect evaluation logs (.eval and .json)", recognises, read, ((".eval.task", ".status", ".samples"),)
+    _NAME,
+    "Inspect evaluation logs (.eval and .json)",
+    read,
+    ((".eval.task", ".status", ".samples"),),
+    recognises=recognises,
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn, entry_of
 from console.runs.importers.parts.intake import Intake, plain_object
-from console.runs.importers.parts.json_records import base_of, json_records, outline
+from console.runs.importers.parts.json_records import json_records
 from console.runs.importers.parts.message_parts import read_turns
 from console.runs.importers.parts.resolved import resolved_result
 from console.runs.importers.records import Entry, Importer, Progress
@@ -20,11 +20,6 @@ _NAME = "mini-swe-agent"
 _MARKS = ((".messages[].role",), ("[].role",))
 _OWN = re.compile(rb"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|mswea_bash_command|\"mini-swe-agent")
 _BLOCK = re.compile(r"```(?:bash|sh|mswea_bash_command)?[ \t]*\r?\n(.*?)\r?\n```", re.DOTALL)
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there are messages, and words that only this agent's runs have."""
-    return base_of(outline(head), *_MARKS) is not None and _OWN.search(head) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -67,4 +62,4 @@ def _commands(turns: list[Turn]) -> Iterator[Turn]:
             yield turn
 
 
-IMPORTER = Importer(_NAME, "mini-swe-agent runs (.traj.json)", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "mini-swe-agent runs (.traj.json)", read, _MARKS, words=_OWN)

@@ -10,7 +10,7 @@ from typing import Any
 from console.runs.importers.parts.conversation import entry_of
 from console.runs.importers.parts.grouped_lines import GroupedRecord, grouped
 from console.runs.importers.parts.intake import Intake, plain_object, word
-from console.runs.importers.parts.json_records import base_of, objects, outline
+from console.runs.importers.parts.json_records import objects
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Trajectory
@@ -41,11 +41,6 @@ _TOOL_GIVEN = (
 )
 _IN_EVENT = {"tool": "gen_ai.tool.call.arguments", "assistant": "gen_ai.tool.call.result"}
 _INDEXED = re.compile(r"^(?:llm|gen_ai)\.(input_messages|output_messages|prompt|completion)\.(\d+)\.(.+)$")
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there are resource spans, or spans with their trace."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -260,6 +255,4 @@ def _put(message: dict[str, Any], path: str, value: Any) -> None:
         message[parts[0]] = value
 
 
-IMPORTER = Importer(
-    _NAME, "OpenTelemetry traces (OTLP JSON: GenAI conventions, OpenInference)", recognises, read, _MARKS
-)
+IMPORTER = Importer(_NAME, "OpenTelemetry traces (OTLP JSON: GenAI conventions, OpenInference)", read, _MARKS)

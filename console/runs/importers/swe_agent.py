@@ -8,7 +8,7 @@ from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of, first_words
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object
-from console.runs.importers.parts.json_records import base_of, objects, outline, required_list
+from console.runs.importers.parts.json_records import objects, required_list
 from console.runs.importers.parts.message_parts import result_text, spoken_text
 from console.runs.importers.parts.resolved import resolved_result
 from console.runs.importers.records import Entry, Importer, Progress
@@ -17,11 +17,6 @@ from console.trajectory import Outcome, Trajectory
 _NAME = "swe-agent"
 _MARKS = ((".trajectory[].action", ".trajectory[].observation"), (".trajectory", ".history", ".info"))
 _ENDED_BY_ITSELF = ("submitted", "")
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there is a trajectory of actions with observations."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -82,4 +77,4 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
         yield Turn(role, text, answers=f"step {number}", pictures=tuple(pictures), number=number)
 
 
-IMPORTER = Importer(_NAME, "SWE-agent trajectories (.traj)", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "SWE-agent trajectories (.traj)", read, _MARKS)

@@ -13,7 +13,6 @@ from random import Random
 from sqlmodel import Session, and_, col, func, select
 
 from console.database import review_queue
-from console.review import decisions
 from console.runs.current_decisions import is_current
 from storage import tables
 from storage.queue import HALTED, Claim
@@ -162,13 +161,6 @@ def count_decided(session: Session, run_id: int | None, code: str) -> int:
         .where(item.run_id == run_id, decision.reviewer == code, is_current())
     )
     return session.exec(statement).one()
-
-
-def last_answered(session: Session, run_ids: tuple[int | None, ...], code: str) -> tables.Decision | None:
-    """The participant's latest answer in these runs that can still be taken back."""
-    runs = [session.get_one(tables.Run, run_id) for run_id in run_ids if run_id is not None]
-    found = [row for run in runs if (row := decisions.last_decision(session, run, code)) is not None]
-    return max(found, key=lambda row: (row.decided_ms, row.id), default=None)
 
 
 def put_down(session: Session, run_ids: tuple[int | None, ...], code: str, at_ms: int) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 import orjson
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.json_records import WRAPPERS, json_records, outline
+from console.runs.importers.parts.json_records import BASES, json_records, outline
 
 _FIELDS = 6
-_BASES = ("", "[]", *(f".{name}[]" for name in WRAPPERS))
 CANONICAL_LINE = orjson.dumps(
     {
         "task_id": "t1",
@@ -55,7 +54,7 @@ def _looks(head: bytes, paths: frozenset[str]) -> str:
         if separator and "{" not in first:
             return f"a table with the columns {', '.join(first.split(separator)[:_FIELDS])}"
         return f"text that begins with {first[:60]!r}"
-    base = next((one for one in reversed(_BASES) if any(path.startswith(f"{one}.") for path in paths)), "")
+    base = next((one for one in reversed(BASES) if any(path.startswith(f"{one}.") for path in paths)), "")
     named = sorted(
         {path[len(base) :].lstrip(".").partition(".")[0].partition("[")[0] for path in paths if _under(path, base)}
     )
@@ -74,7 +73,7 @@ def _nearest(
     known = frozenset(paths)
     for name, alternatives in marks.items():
         for alternative in alternatives:
-            for base in _BASES:
+            for base in BASES:
                 lacking = tuple(mark for mark in alternative if base + mark not in known)
                 begun = sum("[]" in mark and base + mark.partition("[]")[0] in known for mark in lacking)
                 yield 1 - (len(lacking) - begun / 2) / len(alternative), -len(alternative), name, lacking
