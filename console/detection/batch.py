@@ -25,8 +25,7 @@ from console.detection.detectors.shared.model_clients import Asking, Setup
 from console.detection.detectors.verdict import NO_REPLY, PAPER_MODE
 from console.detection.verdicts import enqueue, is_locked, judges_beforehand, keep_verdicts, refuse_changes, verdict_row
 from console.errors import Refused
-from console.llm import ModelError
-from console.llm.errors import Deferred
+from console.llm.errors import Deferred, ModelError
 from console.runs import audit_log, run_checkpoints
 from console.runs.options import Costs, run_options
 from console.trajectory import Outcome, Trajectory, from_json

@@ -36,9 +36,8 @@ from console.runs.importers import (
     toolbench,
     webshop_react,
 )
-from console.runs.importers.companions import companion_sentence
 from console.runs.importers.parts.json_records import base_of, outline
-from console.runs.importers.parts.likeness import likeness
+from console.runs.importers.parts.likeness import companion_sentence, likeness
 from console.runs.importers.parts.lines import beginning_of
 from console.runs.importers.records import Entry, Importer, Progress
 

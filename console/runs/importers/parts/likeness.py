@@ -1,14 +1,17 @@
-"""What a file that nobody knows looks like, which known format is nearest, and what it lacks or where it breaks."""
+"""What a file without a known format looks like: what the nearest one has and it lacks, or why it holds no run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import orjson
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.json_records import BASES, json_records, outline
+from console.runs.importers.parts.json_records import BASES, base_of, json_records, outline
+from console.trajectory.data_files import read_data
 
 _FIELDS = 6
 CANONICAL_LINE = orjson.dumps(
@@ -77,3 +80,23 @@ def _nearest(
                 lacking = tuple(mark for mark in alternative if base + mark not in known)
                 begun = sum("[]" in mark and base + mark.partition("[]")[0] in known for mark in lacking)
                 yield 1 - (len(lacking) - begun / 2) / len(alternative), -len(alternative), name, lacking
+
+
+@dataclass(frozen=True, slots=True)
+class CompanionFile:
+    """A file that lies beside logs: the paths that tell it, and why there is nothing to review in it."""
+
+    marks: tuple[str, ...]
+    sentence: str
+
+
+_COMPANIONS = read_data(files(__package__) / "companions.yaml", tuple[CompanionFile, ...])
+_SENTENCES = "this is a list of texts, such as WebShop's human goals, without any actions; import the log of a run"
+
+
+def companion_sentence(head: bytes) -> str | None:
+    """Why the file has nothing to review in it, or None where it is no known companion."""
+    paths = outline(head)
+    if "[]" in paths and not any(path != "[]" for path in paths):
+        return _SENTENCES
+    return next((one.sentence for one in _COMPANIONS if base_of(paths, one.marks) is not None), None)
