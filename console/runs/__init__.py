@@ -298,7 +298,7 @@ def parse_budget(wanted: str | None) -> tuple[int | None, float | None]:
 
 
 def cap(session: Session, run: tables.Run) -> int | None:
-    """The cap of every trial: ceil(P x non-halted of trial 0) where it is a percentage (InferAct, section 4.4)."""
+    """The cap of every trial: a share of the non-halted of trial 0 where it is a percentage (InferAct, section 4.4)."""
     if run.budget_percent is None:
         return run.budget_cap
     record = tables.Trajectory
@@ -308,7 +308,12 @@ def cap(session: Session, run: tables.Run) -> int | None:
         .select_from(record)
         .where(record.run_id == run.id, record.trial == first, record.recorded_outcome != Outcome.HALTED)
     )
-    return math.ceil(round(run.budget_percent * session.exec(statement).one() / 100, 9))
+    return share_of(run.budget_percent / 100, session.exec(statement).one())
+
+
+def share_of(share: float, non_halted: int) -> int:
+    """The budget ceil(share x non-halted trajectories of trial 0), free of what floats add to a whole number."""
+    return math.ceil(round(share * non_halted, 9))
 
 
 def open_budgets(queue: Queue, run_id: int, trials: Sequence[int], wanted: int | None, *, again: bool = False) -> None:

@@ -17,7 +17,7 @@ from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, is_cri
 from storage import tables
 from storage.queue.claims import withdraw_items
 from storage.queue.transaction import Transaction
-from storage.tables import ItemStatus, SlotStatus
+from storage.tables import UNREVIEWED, ItemStatus, SlotStatus
 
 _AT_ONCE = 500
 _TAKEN = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
@@ -35,7 +35,7 @@ def withdraw_uncritical(session: Session, run: tables.Run, patterns: Sequence[st
         .join(record, col(record.id) == item.trajectory_id)
         .join(body, col(body.trajectory_id) == item.trajectory_id)
         .where(item.run_id == run.id, item.kind == str(CheckpointKind.ACTION), item.step < record.n_steps)
-        .where(col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED]), col(item.id).not_in(answered))
+        .where(col(item.status).in_(UNREVIEWED), col(item.id).not_in(answered))
     )
     gone = [
         item_id

@@ -5,6 +5,7 @@ from storage.tables.base import Table
 from storage.tables.loop import Agent, Allowed, Ask, Intent, Memory, PlanVersion, Policy, WebhookDelivery
 from storage.tables.people import Invitation, Person, PersonSession
 from storage.tables.queue import (
+    UNREVIEWED,
     Budget,
     Decision,
     DecisionKind,

@@ -19,6 +19,10 @@ class ItemStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+UNREVIEWED = (ItemStatus.PENDING, ItemStatus.CLAIMED)
+"""An item that stands so lacks a review; with any other status it is out of the queue or has all."""
+
+
 class SlotStatus(StrEnum):
     """A reviewer's place at an item. Only `claimed` and `decided` occupy it."""
 

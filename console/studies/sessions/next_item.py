@@ -16,7 +16,7 @@ from console.database import review_queue
 from console.runs.current_decisions import is_current
 from storage import tables
 from storage.queue import HALTED, Claim
-from storage.tables import ItemStatus, SlotStatus
+from storage.tables import UNREVIEWED, ItemStatus, SlotStatus
 
 AUDIT = "audit"
 """The scope of the budget that unflagged items of a condition draw on: it has no cap."""
@@ -88,7 +88,7 @@ def _affordable(ordered: Sequence[WaitingItem], arm: tables.Run, left: dict[int,
 
 def _waiting(session: Session, code: str, arm: tables.Run, checks_run_id: int | None) -> Iterator[WaitingItem]:
     item, slot, probe, verdict = tables.Item, tables.Slot, tables.Probe, tables.Verdict
-    open_ = col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED])
+    open_ = col(item.status).in_(UNREVIEWED)
     statement = (
         select(item, probe, slot.status, verdict.flagged)
         .join(slot, and_(col(slot.item_id) == col(item.id), col(slot.reviewer) == code), isouter=True)

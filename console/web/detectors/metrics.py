@@ -61,7 +61,7 @@ def figures(evaluation: Dashboard) -> None:
 
 
 @st.fragment
-def across_runs(evaluation: Dashboard) -> None:
+def across_runs() -> None:
     """Every detector twice: within each run with labels, and on runs that nothing was learnt or tuned on."""
     st.header("Within and across runs")
     st.caption(
