@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
+from console.errors import BadInput
 from console.review.plain_text import visible
 from console.settings import Settings
 
@@ -38,6 +39,14 @@ def by_default(app: typer.Typer) -> Callable[[Command], Command]:
         return command
 
     return registered
+
+
+def names_of(text: str, missing: str = "") -> list[str]:
+    """The names between the commas of an option; where there are none, BadInput says what is `missing`, if anything."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if missing and not names:
+        raise BadInput(f"Name at least one {missing}.")
+    return names
 
 
 def refusal(failure: BaseException) -> tuple[str, int] | None:
@@ -63,6 +72,8 @@ def refusal(failure: BaseException) -> tuple[str, int] | None:
 _PIPED_WIDTH = 180
 """Columns where there is no terminal whose width counts."""
 
+RunName = Annotated[str, typer.Argument(help="The run's name.")]
+Budget = Annotated[str | None, typer.Option(help="Inspections per trial: a number, or P% of the non-halted.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 
 

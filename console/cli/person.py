@@ -10,7 +10,7 @@ from console import runs
 from console.auth import invitations, people, sessions
 from console.auth.identity import roles_of
 from console.cli.output import Json, by_default, emit, emit_json, emit_table, show_table
-from console.cli.serve import PublicUrl, site_of
+from console.cli.serve import PublicUrl, ServedHost, ServedPort, site_of
 from console.database import now_ms, reading, writing
 from console.runs import audit_log
 from console.server import serve
@@ -50,8 +50,8 @@ def invite_person(
         list[str] | None,
         typer.Option(help="reviewer, researcher, admin, by commas or given again; without it those they have."),
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Where the console listens, as given to `serve`.")] = None,
-    port: Annotated[int | None, typer.Option(help="Its port.")] = None,
+    host: ServedHost = None,
+    port: ServedPort = None,
     public_url: PublicUrl = None,
     as_json: Json = False,
 ) -> None:

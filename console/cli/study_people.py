@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from console.cli.output import Json, emit, emit_json, plain_rows, say, show_table
-from console.cli.serve import PublicUrl, site_of
+from console.cli.serve import PublicUrl, ServedHost, ServedPort, site_of
 from console.database import reading
 from console.language import counted
 from console.runs.export import atomic_file
@@ -21,8 +21,8 @@ Name = Annotated[str, typer.Argument(help="The study's name.")]
 def invite(
     name: Name,
     count: Annotated[int, typer.Option(help="How many links.")] = 1,
-    host: Annotated[str | None, typer.Option(help="Where the console listens, as given to `serve`.")] = None,
-    port: Annotated[int | None, typer.Option(help="Its port.")] = None,
+    host: ServedHost = None,
+    port: ServedPort = None,
     public_url: PublicUrl = None,
     as_json: Json = False,
 ) -> None:

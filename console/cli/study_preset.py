@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from console.cli.output import Json, by_default, emit, emit_table
-from console.cli.study_run import played, reported
+from console.cli.study_run import ReportPath, played, reported
 from console.database import now_ms, reading
 from console.errors import Refused
 from console.settings import settings
@@ -59,7 +58,7 @@ def show_preset(name: Name, with_model: WithModel = False) -> None:
 @app.command("run", epilog="Example: inferact study preset run appendix-f --out appendix-f-report")
 def run_preset(
     name: Name,
-    out: Annotated[Path, typer.Option("--out", help="A folder for report.html and its CSVs, or a .zip of them.")],
+    out: ReportPath,
     with_model: WithModel = False,
     tasks: Annotated[int | None, typer.Option(min=1, help="Tasks of each condition; by default the preset's.")] = None,
     study: Annotated[str | None, typer.Option(help="The study's name; by default the preset's.")] = None,

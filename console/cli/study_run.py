@@ -19,6 +19,7 @@ from console.studies.sessions.progress import Row, board
 from storage import tables
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
+ReportPath = Annotated[Path, typer.Option("--out", help="A folder for report.html and its CSVs, or a .zip of them.")]
 _MOST_COLUMNS = 12
 
 
@@ -58,7 +59,7 @@ def show_results(
 
 def write_report(
     name: Name,
-    out: Annotated[Path, typer.Option("--out", help="A folder for report.html and its CSVs, or a .zip of them.")],
+    out: ReportPath,
     as_json: Json = False,
 ) -> None:
     """Write the report: one HTML file that needs no network, with the tables that it is computed from."""

@@ -14,6 +14,7 @@ from sqlalchemy import case, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
+from console.runs import task_count
 from console.runs.current_decisions import is_current
 from console.trajectory import Outcome
 from storage import tables
@@ -235,11 +236,10 @@ def _solved(session: Session, run: tables.Run) -> tuple[int, tuple[Solved, ...]]
 
     A task that was only passed on to a colleague counts as not answered.
     """
-    record, task = tables.Trajectory, tables.Task
-    tasks = session.exec(select(func.count()).select_from(task).where(task.run_id == run.id)).one()
+    record = tables.Trajectory
     trials = session.exec(select(record.trial).where(record.run_id == run.id).distinct().order_by(col(record.trial)))
     when = _solved_and_answered(session, run)
-    return tasks, tuple(
+    return task_count(session, run), tuple(
         Solved(
             trial,
             sum(count for at, _, count in when if at <= trial),

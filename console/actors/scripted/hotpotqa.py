@@ -146,6 +146,16 @@ def _keyword(page: OpenedPage, relations: Sequence[str], advice: Advice) -> str 
     return next((word for word in keywords if word not in page.looked_up), None)
 
 
+def _further(
+    page: OpenedPage, relations: Sequence[str], best: PageFind, care: ReadingCare, advice: Advice
+) -> Move | None:
+    """The lookup that reads on, unless what was found fits well, the page was read twice, or nothing is left to ask."""
+    keyword = _keyword(page, relations, advice)
+    if care.looks_further and best.fit <= len(relations) and keyword and len(page.looked_up) < 2:
+        return Move("The first paragraph does not say; I look further down.", f"Lookup[{keyword}]")
+    return None
+
+
 def _bridge(question: ParsedQuestion, care: ReadingCare, advice: Advice, pages: list[OpenedPage], left: int) -> Move:
     opened = [page for page in pages if page.seen]
     known = [*question.entities, *(page.searched for page in opened)]
@@ -153,10 +163,9 @@ def _bridge(question: ParsedQuestion, care: ReadingCare, advice: Advice, pages: 
     relations = (question.far if last else question.near) or question.relations
     form = question.form if last else "name"
     best = _find(page, relations, form, known, care)
-    spare = left - (1 if last else 2)
-    keyword = _keyword(page, relations, advice)
-    if care.looks_further and best.fit <= len(relations) and keyword and spare > 0 and len(page.looked_up) < 2:
-        return Move("The first paragraph does not say; I look further down.", f"Lookup[{keyword}]")
+    further = _further(page, relations, best, care, advice)
+    if further and left > (1 if last else 2):
+        return further
     if last:
         return Move("That should be the answer.", f"Finish[{_pick(best, page, known, care)}]")
     if not care.goes_on:
@@ -172,16 +181,10 @@ def _compare(question: ParsedQuestion, care: ReadingCare, advice: Advice, pages:
     opened = [page for page in pages if page.seen]
     form = "name" if question.form == "yes" else "number"
     best = _find(opened[-1], question.relations, form, question.entities, care)
-    keyword = _keyword(opened[-1], question.relations, advice)
+    further = _further(opened[-1], question.relations, best, care, advice)
     missing = 2 - len(opened)
-    if (
-        care.looks_further
-        and best.fit <= len(question.relations)
-        and keyword
-        and left - 1 - missing > 0
-        and len(opened[-1].looked_up) < 2
-    ):
-        return Move("The first paragraph does not say; I look further down.", f"Lookup[{keyword}]")
+    if further and left > 1 + missing:
+        return further
     if missing > 0:
         return Move("Now the other one.", f"Search[{question.entities[1]}]")
     return Move("I have read both.", f"Finish[{_compared(question, opened[-2:], care)}]")

@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 
 from console.errors import UnreadableFile
+from console.runs.importers.parts.intake import plain_list
 from console.runs.importers.parts.json_records import Record, objects, required_list
 from console.runs.importers.parts.messages import text_of
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
@@ -66,8 +67,7 @@ def _goals(companion: Path) -> dict[str, str]:
         entries = orjson.loads(companion.read_bytes())
     except (OSError, orjson.JSONDecodeError):
         return {}
-    entries = entries if isinstance(entries, list) else []
-    tasks = [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("goal"), str)]
+    tasks = [entry for entry in plain_list(entries) if isinstance(entry, dict) and isinstance(entry.get("goal"), str)]
     return {game_of(task.get("gamefile")): task["goal"] for task in tasks}
 
 

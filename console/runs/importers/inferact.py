@@ -11,7 +11,7 @@ from typing import Any
 from console.errors import UnreadableFile
 from console.runs.importers.parts.json_records import Record, objects, required_list
 from console.runs.importers.parts.messages import text_of
-from console.runs.importers.parts.rewards import number_of, result_of
+from console.runs.importers.parts.rewards import graded, number_of
 from console.runs.importers.parts.triples import steps_of
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Outcome, Step, Trajectory
@@ -90,10 +90,7 @@ def _result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     correct = number_of(fields.get("trace_correct"))
     if fields.get("is_halted") is True:
         return Outcome.HALTED, gold
-    if correct is None:
-        return Outcome.FINISHED, gold
-    outcome, label = result_of(correct)
-    return outcome, {"label": str(label), **gold}
+    return graded(correct, gold)
 
 
 def _reflections(value: object) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of
-from console.runs.importers.parts.intake import Intake, plain_object
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object
 from console.runs.importers.parts.json_records import Record, json_records
 from console.runs.importers.parts.message_parts import call_id, message_turns, result_text, spoken_text
 from console.runs.importers.parts.resolved import resolved_result
@@ -182,8 +182,7 @@ def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> 
 
 
 def _pictures(addresses: object, intake: Intake) -> tuple[Picture, ...]:
-    found = addresses if isinstance(addresses, list) else []
-    return tuple(picture for one in found if one if (picture := intake.picture(one)))
+    return tuple(picture for one in plain_list(addresses) if one if (picture := intake.picture(one)))
 
 
 def _with(text: str, pictures: Sequence[Picture]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from console.runs.importers.parts.conversation import entry_of
 from console.runs.importers.parts.grouped_lines import GroupedRecord, grouped
-from console.runs.importers.parts.intake import Intake, plain_object, word
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import objects
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
@@ -120,7 +120,7 @@ def _message(event: Mapping[str, Any]) -> dict[str, Any]:
 def _values(attributes: object) -> dict[str, Any]:
     if isinstance(attributes, dict):
         return attributes
-    pairs = [plain_object(one) for one in attributes] if isinstance(attributes, list) else []
+    pairs = map(plain_object, plain_list(attributes))
     return {str(pair.get("key")): _value(pair.get("value")) for pair in pairs}
 
 
@@ -179,8 +179,7 @@ def _conversation(record: GroupedRecord, told: Mapping[str, Any], number: int) -
 
 
 def _parts_of(told: Mapping[str, Any], name: str) -> list[Any]:
-    found = unpacked(told.get(name))
-    return found if isinstance(found, list) else []
+    return plain_list(unpacked(told.get(name)))
 
 
 def _content_of(told: Mapping[str, Any], role: str) -> Any:
@@ -227,8 +226,7 @@ def _given(told: Mapping[str, Any]) -> Any:
 
 def _events(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Messages that an older convention writes as one list of events."""
-    found = unpacked(told.get("events"))
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [one for one in plain_list(unpacked(told.get("events"))) if isinstance(one, dict)]
 
 
 def _indexed(told: Mapping[str, Any], *kinds: str) -> list[dict[str, Any]]:

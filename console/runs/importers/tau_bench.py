@@ -25,7 +25,7 @@ from console.runs.importers.parts.messages import (
     tool_calls,
     turns,
 )
-from console.runs.importers.parts.rewards import number_of, result_of, trial_of
+from console.runs.importers.parts.rewards import graded, number_of, trial_of
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Outcome, Step, Trajectory
 
@@ -176,10 +176,7 @@ def _result(
     gold |= {name: task[name] for name in ("actions", "outputs") if name in task}
     if not steps:
         return Outcome.ERROR, gold | ({"error": str(info["error"])} if "error" in info else {})
-    if reward is None:
-        return Outcome.FINISHED, gold
-    outcome, label = result_of(reward)
-    return outcome, {"label": str(label), **gold}
+    return graded(reward, gold)
 
 
 IMPORTER = Importer(_NAME, "tau-bench and tau2 result files", read, _MARKS)
