@@ -39,7 +39,9 @@ def backup(url: str, target_path: str | Path) -> Path:
             refuse_there(target)
         _sync(target.parent)
     except sqlite3.Error as failed:
-        raise StorageError(f"{target} was not written ({failed}); choose another place, or make room there.") from failed
+        raise StorageError(
+            f"{target} was not written ({failed}); choose another place, or make room there."
+        ) from failed
     finally:
         unfinished.unlink(missing_ok=True)
     return target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,8 +41,7 @@ class ModelUsage:
 
     def as_dict(self) -> dict[str, Any]:
         """The usage as a step keeps it."""
-        names = ("requests", "prompt_tokens", "completion_tokens", "cost_usd")
-        return {name: getattr(self, name) for name in names}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

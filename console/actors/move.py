@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,11 @@ from console.trajectory import Step
 
 MEMORY_WINDOW = 3
 """Entries of memory that an Actor sees (Reflexion; InferAct section 4.4)."""
+
+
+def listed(memory: Sequence[str]) -> str:
+    """The entries of memory that a prompt holds, a line each."""
+    return "\n".join(f"- {' '.join(entry.split())}" for entry in memory[-MEMORY_WINDOW:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from console.actors.asking import chosen_model
-from console.actors.move import MEMORY_WINDOW, Actor, ActorView, Move, Reflection
+from console.actors.move import Actor, ActorView, Move, Reflection, listed
 from console.llm import LLM, Message
 from console.llm.prompts import name_for, render
 from console.trajectory import Step
@@ -36,7 +36,7 @@ async def reflect(llm: LLM, reflection: Reflection) -> str:
         instruction=reflection.instruction,
         trajectory=_record(reflection.steps),
         rejected_action=reflection.rejected_action,
-        memory=_listed(reflection.memory),
+        memory=listed(reflection.memory),
     )
     reply = await _reply(llm, [{"role": "user", "content": prompt}], _PLAN_TOKENS, 0)
     return " ".join(_PLAN_LABEL.sub("", reply.strip()).split())
@@ -46,7 +46,7 @@ def conversation(view: ActorView) -> list[Message]:
     """The trial as a chat: what to do, the task with the memory, then each move and what came of it."""
     task = render(
         name_for("react", view.environment, "task"),
-        memory=_listed(view.memory),
+        memory=listed(view.memory),
         instruction=view.instruction,
         opening=view.opening,
     )
@@ -122,10 +122,6 @@ def _record(steps: Sequence[Step]) -> str:
         for step in steps
     )
     return "\n".join(turns)
-
-
-def _listed(memory: Sequence[str]) -> str:
-    return "\n".join(f"- {' '.join(entry.split())}" for entry in memory[-MEMORY_WINDOW:])
 
 
 async def _act(view: ActorView) -> Move:

@@ -8,7 +8,7 @@ import typer
 
 from console import runs
 from console.auth import agents
-from console.cli.output import Json, by_default, emit, emit_json, show_table
+from console.cli.output import Json, by_default, emit, emit_table
 from console.database import now_ms, reading, writing
 from console.runs import audit_log
 from storage import tables
@@ -37,10 +37,9 @@ def list_agents(as_json: Json = False) -> None:
     """List the agents and when each was last heard of."""
     with reading() as session:
         rows = [_row(agent) for agent in agents.every(session)]
-    if as_json:
-        emit_json(rows)
-        return
-    show_table(rows, ("agent", "status", "created", "seen"), empty="No agent yet. Make one: inferact agent add NAME")
+    emit_table(
+        rows, ("agent", "status", "created", "seen"), as_json, empty="No agent yet. Make one: inferact agent add NAME"
+    )
 
 
 @app.command("disable", epilog="Example: inferact agent disable support-bot")

@@ -16,7 +16,7 @@ from console import runs
 from console.auth.identity import Role
 from console.cli.output import Json, emit_json, say
 from console.cli.run import play
-from console.cli.serve import PublicUrl, link_for, site_of
+from console.cli.serve import Host, Port, PublicUrl, link_for, site_of
 from console.cli.serve import start as start_console
 from console.database import reading
 from console.runs.options import RunOptions
@@ -34,8 +34,8 @@ def demo(
     no_serve: Annotated[bool, typer.Option("--no-serve", help="Only fill the database.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run the agents anew; what is there already is kept.")] = False,
     browser: Annotated[bool, typer.Option(help="Open the inbox in a browser.")] = True,
-    host: Annotated[str | None, typer.Option(help="Where to listen.")] = None,
-    port: Annotated[int | None, typer.Option(help="The port.", min=1, max=65_535)] = None,
+    host: Host = None,
+    port: Port = None,
     public_url: PublicUrl = None,
     as_json: Json = False,
 ) -> None:

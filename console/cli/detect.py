@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.cli.output import Json, by_default, emit_json, progress, say, show_table
+from console.cli.output import Json, RunName, by_default, emit_json, emit_table, names_of, progress, say, show_table
 from console.database import now_ms, reading, writing
 from console.detection import batch, batch_jobs
 from console.detection.batch import DetectionReport
@@ -58,7 +58,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before models
 
 
 def detect(
-    run: Annotated[str, typer.Argument(help="The run's name.")],
+    run: RunName,
     method: Methods,
     threshold: Bar = None,
     seed: DrawSeed = None,
@@ -83,7 +83,7 @@ def detect(
 
     On a terminal it says first what models will cost, and asks.
     """
-    methods = _names(method)
+    methods = names_of(method, "detector with --method")
     if paper and (swap_labels or why):
         raise BadInput("The paper asks each question once and asks for no why; leave --swap-labels and --why out.")
     if in_batches and cap_usd is not None:
@@ -128,14 +128,8 @@ def _next(run: str, reports: Sequence[batch.DetectionReport]) -> str:
 
 
 def _detected(run: str, methods: list[str], asking: Asking, options: dict[str, Any]) -> batch.Detection:
-    with progress("judging") as (bar, task):
-        return batch.detect_and_tell(
-            run,
-            methods,
-            asking=asking,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-            **options,
-        )
+    with progress("judging") as tell:
+        return batch.detect_and_tell(run, methods, asking=asking, progress=tell, **options)
 
 
 def _on_stderr(sentence: str) -> None:
@@ -156,13 +150,6 @@ def _agreed(run: str, methods: list[str], asking: Asking, seed: int | None, *, o
         return False
     say(found.in_words())
     return not only_told and (not found.requests or typer.confirm("Ask them?"))
-
-
-def _names(methods: str) -> list[str]:
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    if not names:
-        raise BadInput("Name at least one detector with --method.")
-    return names
 
 
 def _print(rows: list[dict[str, Any]], tally: ClientUsage) -> None:
@@ -208,7 +195,7 @@ def evaluate(
 ) -> None:
     """Measure detectors against labels: Macro-F1, cost, effective reliability, PR-AUC, calibration."""
     if across:
-        _evaluate_across([name.strip() for name in (run or "").split(",") if name.strip()], as_json)
+        _evaluate_across(names_of(run or ""), as_json)
         return
     from console.analysis.metrics.score_file import evaluate_scores
     from console.detection.evaluation import metrics  # numpy, which only this command and tune need
@@ -249,7 +236,7 @@ def _evaluate_across(names: list[str], as_json: bool) -> None:
 
 
 def tune(
-    run: Annotated[str, typer.Argument(help="The run's name.")],
+    run: RunName,
     method: Annotated[str, typer.Option(help="The detector.")],
     dev_size: Annotated[int, typer.Option(min=1, help="How many trajectories to tune on; the others test.")] = 50,
     seed: Annotated[int, typer.Option(help="Which trajectories those are.")] = 0,
@@ -289,10 +276,7 @@ def list_detectors(as_json: Json = False) -> None:
         {"detector": f"stacked@{path.stem}", "title": f"Stacked ({path.stem})", "asks_a_model": None, "threshold": 0.5}
         for path in sorted(stacked.folder().glob("*.json"))
     ]
-    if as_json:
-        emit_json(rows)
-        return
-    show_table(rows, ("detector", "title", "asks_a_model", "threshold"), empty="")
+    emit_table(rows, ("detector", "title", "asks_a_model", "threshold"), as_json, empty="")
 
 
 @app.command("fit", epilog="Example: inferact detector fit shop --run shop --method rules,inferact-prob")
@@ -308,7 +292,7 @@ def fit(
     from console.detection import stacking  # scikit-learn's room, which only this needs
 
     path = stacked.path_of(name)
-    inputs = list(dict.fromkeys(one.strip() for one in method.split(",") if one.strip()))
+    inputs = list(dict.fromkeys(names_of(method)))
     with reading() as session:
         stack, learnt = stacking.fit_stack(session, runs.get(session, run), inputs, labels=labels, seed=seed)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -322,7 +306,7 @@ def fit(
 
 
 def recalibrate(
-    run: Annotated[str, typer.Argument(help="The run's name.")],
+    run: RunName,
     detector: Annotated[str, typer.Option(help="The detector whose scores become probabilities.")],
     method: Annotated[str, typer.Option(help="platt (a sigmoid) or isotonic (any rising curve).")] = "platt",
     seed: Annotated[int, typer.Option(help="For the folds of the cross-validation.")] = 0,

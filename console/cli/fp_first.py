@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from console import runs
-from console.cli.output import Json, emit_json, plain_rows, say, show_table
+from console.cli.output import Json, emit_json, names_of, plain_rows, say, show_table
 from console.cli.run import play, task_counts
 from console.database import reading
-from console.errors import BadInput
 from console.review.simulated import simulate
 from console.trials import engine, release, start
 from storage.tables import RunKind
@@ -78,9 +77,7 @@ def _is_file(name: str) -> bool:
 
 def _play_all(env: str, tasks: str, method: str, actor: str, budget: str, trials: int, seed: int) -> list[str]:
     """The names of the runs, one for each environment, detector and form of feedback; what is there goes on."""
-    detectors = [name.strip() for name in method.split(",") if name.strip()]
-    if not detectors:
-        raise BadInput("Name at least one detector with --method.")
+    detectors = names_of(method, "detector with --method")
     cap, percent = runs.parse_budget(budget)
     played = []
     for environment, count in task_counts(env, tasks).items():

@@ -12,11 +12,12 @@ import orjson
 import typer
 from pydantic import ValidationError
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
+from console.errors import BadInput
 from console.review.plain_text import visible
 from console.settings import Settings
 
@@ -38,6 +39,14 @@ def by_default(app: typer.Typer) -> Callable[[Command], Command]:
         return command
 
     return registered
+
+
+def names_of(text: str, missing: str = "") -> list[str]:
+    """The names between the commas of an option; where there are none, BadInput says what is `missing`, if anything."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if missing and not names:
+        raise BadInput(f"Name at least one {missing}.")
+    return names
 
 
 def refusal(failure: BaseException) -> tuple[str, int] | None:
@@ -63,6 +72,8 @@ def refusal(failure: BaseException) -> tuple[str, int] | None:
 _PIPED_WIDTH = 180
 """Columns where there is no terminal whose width counts."""
 
+RunName = Annotated[str, typer.Argument(help="The run's name.")]
+Budget = Annotated[str | None, typer.Option(help="Inspections per trial: a number, or P% of the non-halted.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 
 
@@ -77,6 +88,14 @@ def emit(document: Mapping[str, Any], as_json: bool, sentence: str) -> None:
         emit_json(document)
     else:
         say(sentence)
+
+
+def emit_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool, *, empty: str) -> None:
+    """Prints the rows as JSON, or those columns of them as a table."""
+    if as_json:
+        emit_json(rows)
+    else:
+        show_table(rows, columns, empty=empty)
 
 
 def say(text: str) -> None:
@@ -101,12 +120,13 @@ def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, emp
 
 
 @contextmanager
-def progress(label: str) -> Iterator[tuple[Progress, TaskID]]:
-    """A progress bar on stderr that leaves nothing behind; silent where stderr is no terminal."""
+def progress(label: str) -> Iterator[Callable[[int, int | None], None]]:
+    """A progress bar on stderr, told (how many, of how many); it leaves nothing behind, and is silent in a pipe."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        yield bar, bar.add_task(label, total=None)
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _cell(value: object) -> str:

@@ -10,9 +10,8 @@ from typer.core import TyperGroup
 
 from console import runs
 from console.cli import fp_first
-from console.cli.output import Json, emit_json, plain_rows, say, show_table
+from console.cli.output import Json, RunName, emit_json, names_of, plain_rows, say, show_table
 from console.database import database_url, reading
-from console.errors import BadInput
 
 _CURVE = "curve"
 
@@ -35,7 +34,7 @@ app = typer.Typer(
 
 @app.command(_CURVE, epilog="Example: inferact oversight curve shop --policy priority,random --more 10")
 def curve(
-    run: Annotated[str, typer.Argument(help="The run's name.")],
+    run: RunName,
     policy: Annotated[str | None, typer.Option(help="Orders of inspection, comma-separated; all, else.")] = None,
     budget: Annotated[
         str | None,
@@ -55,7 +54,7 @@ def curve(
 
     with reading() as session:
         pool = oversight.pool(session, runs.get(session, run), labels)
-    orders = _names(policy) if policy else oversight.ORDERS
+    orders = names_of(policy, "order of inspection with --policy") if policy else oversight.ORDERS
     counted = oversight.curves(pool, trial=trial, orders=orders, budget=budget, further=more, seed=seed)
     if out is not None:
         with export.atomic_file(out) as stream:
@@ -82,10 +81,3 @@ def _readable(row: dict[str, Any]) -> dict[str, Any]:
     """Counts without decimals; the mean over all orders with one."""
     counts = {name: f"{row[name]:.3g}" for name in ("caught", "corrected", "more") if row[name] is not None}
     return {**row, **counts}
-
-
-def _names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise BadInput("Name at least one order of inspection with --policy.")
-    return names

@@ -9,8 +9,8 @@ import typer
 from console import runs
 from console.auth import invitations, people, sessions
 from console.auth.identity import roles_of
-from console.cli.output import Json, by_default, emit, emit_json, show_table
-from console.cli.serve import PublicUrl, site_of
+from console.cli.output import Json, by_default, emit, emit_json, emit_table, show_table
+from console.cli.serve import PublicUrl, ServedHost, ServedPort, site_of
 from console.database import now_ms, reading, writing
 from console.runs import audit_log
 from console.server import serve
@@ -38,10 +38,9 @@ def list_people(as_json: Json = False) -> None:
             }
             for one in people.every_person(session)
         ]
-    if as_json:
-        emit_json(rows)
-        return
-    show_table(rows, ("name", "roles", "since", "disabled"), empty="Nobody yet. Invite: inferact person invite NAME")
+    emit_table(
+        rows, ("name", "roles", "since", "disabled"), as_json, empty="Nobody yet. Invite: inferact person invite NAME"
+    )
 
 
 @app.command("invite", epilog="Example: inferact person invite Ada --role researcher")
@@ -51,8 +50,8 @@ def invite_person(
         list[str] | None,
         typer.Option(help="reviewer, researcher, admin, by commas or given again; without it those they have."),
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Where the console listens, as given to `serve`.")] = None,
-    port: Annotated[int | None, typer.Option(help="Its port.")] = None,
+    host: ServedHost = None,
+    port: ServedPort = None,
     public_url: PublicUrl = None,
     as_json: Json = False,
 ) -> None:

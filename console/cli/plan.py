@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.output import Json, by_default, emit, emit_json, progress, say, show_table
+from console.cli.output import Json, by_default, emit, emit_json, emit_table, progress, say, show_table
 from console.database import now_ms, reading, writing
 from console.errors import Refused, UnreadableFile
 from console.trials.planning import training, versions
@@ -29,11 +29,8 @@ def list_plans(as_json: Json = False) -> None:
     """List the plans: how many versions there are, and which one new runs go by."""
     with reading() as session:
         rows = [versions.summary(session, *plan) for plan in versions.plans(session)]
-    if as_json:
-        emit_json(rows)
-        return
     columns = ("plan", "type", "environment", "versions", "present", "pinned")
-    show_table(rows, columns, empty="No plans yet. Learn one: inferact plan train house --env alfworld")
+    emit_table(rows, columns, as_json, empty="No plans yet. Learn one: inferact plan train house --env alfworld")
 
 
 @app.command("train", epilog="Example: inferact plan train house --env alfworld --type pick_heat_then_place_in_recep")
@@ -55,8 +52,8 @@ def train(
 ) -> None:
     """Learn a plan from batches of trials, or go on where it stopped; the same options go on with the same plan."""
     asked = training.Training(env, task_type, batch, iterations, pool, seed, flaw, revision, feedback, detector)
-    with progress(f"{name}: updates") as (bar, task):
-        report = training.train(name, asked, progress=lambda n, total: bar.update(task, completed=n, total=total))
+    with progress(f"{name}: updates") as tell:
+        report = training.train(name, asked, progress=tell)
     waits = f" {report.waiting} trials of {report.waits_at!r} are not over; then run this again."
     document = {"plan": name, "version": report.version, "waits_at": report.waits_at, "waiting": report.waiting}
     emit(document, as_json, f"{name} has reached version {report.version}.{waits if report.waits_at else ''}")

@@ -9,7 +9,7 @@ import typer
 
 from console import runs
 from console.auth.origin import present
-from console.cli.output import Json, emit_json, say, show_table
+from console.cli.output import Json, emit_json, emit_table, say, show_table
 from console.database import Session, database_url, now_ms, reading, writing
 from console.errors import BadInput
 from console.gate import Gate
@@ -39,11 +39,8 @@ def list_policies(as_json: Json = False) -> None:
         gates = [run for run in runs.every(session) if run.kind == RunKind.GATE]
         rows = [_row(run.name, policy_store.effective(session, run)) for run in gates]
         rows += [_row(policy_store.EVERYWHERE, version) for version in policy_store.versions(session, None)[:1]]
-    if as_json:
-        emit_json(rows)
-    else:
-        columns = ("run", "version", "own", "rules", "default", "mode", "rollout", "author")
-        show_table(rows, columns, empty="No gate has asked anything yet.")
+    columns = ("run", "version", "own", "rules", "default", "mode", "rollout", "author")
+    emit_table(rows, columns, as_json, empty="No gate has asked anything yet.")
 
 
 @app.command("show", epilog="Example: inferact policy show support-bot")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from console.cli.output import Json, by_default, emit_json, say, show_table
+from console.cli.output import Json, by_default, emit, emit_json, say, show_table
 from console.errors import BadInput
 from console.llm import prompts
 
@@ -58,10 +58,7 @@ def render(
     texts = dict(_pair(given) for given in slot or [])
     texts |= {key: _contents(path) for key, path in map(_pair, file or [])}
     text = prompts.render(name, **texts)
-    if as_json:
-        emit_json({"prompt": name, "fingerprint": prompts.fingerprint(name), "text": text})
-        return
-    say(text)
+    emit({"prompt": name, "fingerprint": prompts.fingerprint(name), "text": text}, as_json, text)
 
 
 def _row(name: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from console import runs
 from console.auth.identity import roles_of
 from console.auth.origin import Door
 from console.auth.people import clean_name, known_reviewer, person_named, refuse_disabled
-from console.cli.output import Json, emit, emit_json, progress, say, show_table
+from console.cli.output import Json, emit, emit_json, emit_table, progress, say, show_table
 from console.database import now_ms, reading, review_queue, writing
 from console.errors import BadInput, Unknown
 from console.language import counted
@@ -58,11 +58,10 @@ def list_items(
         wanted = [runs.get(session, run)] if run else runs.every(session)
         rows = [{"run": one.name, **row} for one in wanted for row in inbox.listing(session, one)]
         nothing = inbox.nothing_queued(session, wanted[0]) if run else ""
-    if as_json:
-        emit_json(rows)
-        return
     columns = ("run", "item_id", "trial", "kind", "status", "score", "detector", "claimed_by")
-    show_table(rows, columns, empty=nothing or "The queue is empty. Fill it: inferact detect RUN --method rules")
+    emit_table(
+        rows, columns, as_json, empty=nothing or "The queue is empty. Fill it: inferact detect RUN --method rules"
+    )
 
 
 @app.command("claim", epilog="Example: inferact review claim --run hotpot --reviewer ada")
@@ -277,8 +276,8 @@ def simulate_reviewer(
     """Let a simulated reviewer, who knows the gold, decide all that the budget allows."""
     noise = Noise(false_accept, false_reject, seconds) if reviewer == "noisy" else Noise()
     plan = SimulationPlan(reviewer, policy, noise, seed, model=model)
-    with progress(f"{run}: reviewing") as (bar, task):
-        tally = simulate(run, plan, lambda done, total: bar.update(task, completed=done, total=total))
+    with progress(f"{run}: reviewing") as tell:
+        tally = simulate(run, plan, tell)
     if as_json:
         emit_json(as_dict(tally))
         return

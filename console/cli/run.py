@@ -9,13 +9,13 @@ import typer
 
 from console import runs
 from console.actors import ACTORS
-from console.cli.output import Json, by_default, emit, emit_json, progress, say, show_table
+from console.cli.output import Budget, Json, RunName, by_default, emit, emit_json, names_of, progress, say, show_table
 from console.database import database_url, now_ms, reading, writing
 from console.environments import playable
 from console.errors import BadInput, Refused
 from console.language import counted
 from console.review import inbox
-from console.runs import housekeeping, ingest
+from console.runs import critical_suggestions, housekeeping, ingest
 from console.trials import engine, release, replay, start
 from console.trials.round import Advance
 from storage.engine import overwrite_freed
@@ -26,7 +26,7 @@ def task_counts(env: str | None, tasks: str) -> dict[str, int]:
     """How many tasks of each environment, of `--env` and `--tasks`; raises BadInput."""
     if env is None:
         raise BadInput(f"Say where the Actor acts: --env {','.join(playable())}, or --actor replay --from RUN.")
-    names = [name.strip() for name in env.split(",") if name.strip()]
+    names = names_of(env)
     numbers = tasks.split(",")
     if len(numbers) not in (1, len(names)) or not all(number.strip().isdecimal() for number in numbers):
         raise BadInput(f"--tasks is one whole number, or one for each of {', '.join(names)}; not {tasks!r}.")
@@ -35,8 +35,8 @@ def task_counts(env: str | None, tasks: str) -> dict[str, int]:
 
 def play(run: str, work: Callable[..., Advance], **options: int | None) -> Advance:
     """One round of a live run behind a progress bar; `work` is the engine's function."""
-    with progress(f"{run}: trials") as (bar, task):
-        return work(run, progress=lambda n, total: bar.update(task, completed=n, total=total), **options)
+    with progress(f"{run}: trials") as tell:
+        return work(run, progress=tell, **options)
 
 
 def sentences(run: str, done: Advance) -> str:
@@ -53,7 +53,6 @@ app = typer.Typer(
     invoke_without_command=True,
 )
 
-Name = Annotated[str, typer.Argument(help="The run's name.")]
 Concurrency = Annotated[int | None, typer.Option(min=1, help="Trials at once.")]
 
 
@@ -72,12 +71,13 @@ def list_runs(
         emit_json(rows)
         return
     rows = [{**row, "tags": " ".join(row["tags"]) or None} for row in rows]
-    columns = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting", "tags")
-    show_table(rows, columns, empty="No runs yet. Import a log: inferact trajectory import FILE --run NAME")
+    show_table(
+        rows, runs.SUMMARY_COLUMNS, empty="No runs yet. Import a log: inferact trajectory import FILE --run NAME"
+    )
 
 
 @app.command("status", epilog="Example: inferact run status hotpot --json")
-def status(run: Name, as_json: Json = False) -> None:
+def status(run: RunName, as_json: Json = False) -> None:
     """Show how each trial of a run stands: outcomes, flagged, inspections used and left."""
     document, nothing = _status(run)
     if as_json:
@@ -100,9 +100,7 @@ def start_run(
     tasks: Annotated[str, typer.Option(help="Tasks per environment; several numbers with commas.")] = "20",
     trials: Annotated[int, typer.Option(min=1, help="Trials of a task at most, the first one included.")] = 4,
     detector: Annotated[str, typer.Option(help="The routing detector: it flags and ranks.")] = "rules",
-    budget: Annotated[
-        str | None, typer.Option(help="Inspections per trial: a number, or P% of the non-halted.")
-    ] = None,
+    budget: Budget = None,
     feedback: Annotated[str, typer.Option(help="nl (words), binary, or none (no inspections, plain retries).")] = "nl",
     threshold: Annotated[float | None, typer.Option(help="Flag above this score.")] = None,
     seed: Annotated[int, typer.Option(help="For tasks, Actors and detectors that draw.")] = 0,
@@ -143,7 +141,7 @@ def start_run(
 
 
 @app.command("next", epilog="Example: inferact run next shop")
-def next_trial(run: Name, concurrency: Concurrency = None, as_json: Json = False) -> None:
+def next_trial(run: RunName, concurrency: Concurrency = None, as_json: Json = False) -> None:
     """Deliver the decisions that are due and run the next trial of every task that got feedback."""
     with reading() as session:
         live = runs.get(session, run).kind == RunKind.LIVE
@@ -152,7 +150,7 @@ def next_trial(run: Name, concurrency: Concurrency = None, as_json: Json = False
 
 
 @app.command("resume", epilog="Example: inferact run resume shop")
-def resume(run: Name, concurrency: Concurrency = None, as_json: Json = False) -> None:
+def resume(run: RunName, concurrency: Concurrency = None, as_json: Json = False) -> None:
     """Take up the trials that were under way when a run was stopped or a model failed; nothing new starts."""
     done = play(run, engine.resume, concurrency=concurrency)
     emit({"run": run, **done.as_dict()}, as_json, sentences(run, done))
@@ -160,7 +158,7 @@ def resume(run: Name, concurrency: Concurrency = None, as_json: Json = False) ->
 
 @app.command("release", epilog="Example: inferact run release shop")
 def release_undecided(
-    run: Name,
+    run: RunName,
     trial: Annotated[int | None, typer.Option(min=0, help="Only that trial's.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -171,7 +169,7 @@ def release_undecided(
 
 @app.command("critical", epilog='Example: inferact run critical support --add "refund_*" --add "*.amount=*"')
 def critical(
-    run: Name,
+    run: RunName,
     add: Annotated[list[str] | None, typer.Option(help="A pattern to add.")] = None,
     remove: Annotated[list[str] | None, typer.Option(help="A pattern to take away.")] = None,
     accept: Annotated[
@@ -184,13 +182,13 @@ def critical(
     with writing() as session:
         changed = runs.get(session, run)
         if accept:
-            end = runs.dead_end(session, changed)
+            end = critical_suggestions.dead_end(session, changed)
             add = [*(add or []), *(end[1] if end else [])]
         if add or remove:
             kept = [pattern for pattern in runs.patterns(changed) if pattern not in (remove or [])]
             withdrawn = runs.set_patterns(session, changed, [*kept, *(add or [])], now_ms())
         patterns = runs.patterns(changed)
-        looked = runs.candidates(session, changed)
+        looked = critical_suggestions.candidates(session, changed)
     candidates = [{"pattern": one.pattern, "count": one.count, "why": one.why} for one in looked.found]
     if as_json:
         emit_json({"run": run, "critical": patterns, "candidates": candidates, "withdrawn": withdrawn,
@@ -207,7 +205,7 @@ def critical(
 
 @app.command("budget", epilog="Example: inferact run budget hotpot 50%")
 def budget(
-    run: Name,
+    run: RunName,
     cap: Annotated[str, typer.Argument(help="Inspections per trial: a number, or P% of the non-halted of trial 0.")],
     as_json: Json = False,
 ) -> None:
@@ -217,7 +215,7 @@ def budget(
 
 
 @app.command("rename", epilog="Example: inferact run rename shop shop-pilot")
-def rename(run: Name, to: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
+def rename(run: RunName, to: Annotated[str, typer.Argument(help="The new name.")], as_json: Json = False) -> None:
     """Give a run another name."""
     with writing() as session:
         housekeeping.rename(session, runs.get(session, run), to, now_ms())
@@ -226,7 +224,7 @@ def rename(run: Name, to: Annotated[str, typer.Argument(help="The new name.")], 
 
 @app.command("tag", epilog="Example: inferact run tag shop --add pilot --remove draft")
 def tag(
-    run: Name,
+    run: RunName,
     add: Annotated[list[str] | None, typer.Option(help="A tag to add.")] = None,
     remove: Annotated[list[str] | None, typer.Option(help="A tag to take away.")] = None,
     as_json: Json = False,
@@ -239,7 +237,7 @@ def tag(
 
 @app.command("archive", epilog="Example: inferact run archive shop")
 def archive(
-    run: Name, undo: Annotated[bool, typer.Option("--undo", help="Put it back.")] = False, as_json: Json = False
+    run: RunName, undo: Annotated[bool, typer.Option("--undo", help="Put it back.")] = False, as_json: Json = False
 ) -> None:
     """Take a run in which nothing waits out of the lists, with all that it holds kept."""
     with writing() as session:
@@ -250,7 +248,7 @@ def archive(
 
 @app.command("delete", epilog="Example: inferact run delete shop --yes")
 def delete(
-    run: Name, yes: Annotated[bool, typer.Option("--yes", help="Really.")] = False, as_json: Json = False
+    run: RunName, yes: Annotated[bool, typer.Option("--yes", help="Really.")] = False, as_json: Json = False
 ) -> None:
     """Delete a run with all that it holds, its decisions and the content of its events too; this cannot be undone."""
     with writing() as session:

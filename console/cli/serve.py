@@ -17,13 +17,17 @@ from console.server.site import Site, site_at
 from console.settings import settings
 from storage.engine import shown
 
+Host = Annotated[str | None, typer.Option(help="Where to listen.")]
+Port = Annotated[int | None, typer.Option(help="The port.", min=1, max=65_535)]
+ServedHost = Annotated[str | None, typer.Option("--host", help="Where the console listens, as given to `serve`.")]
+ServedPort = Annotated[int | None, typer.Option("--port", help="Its port.")]
 PublicUrl = Annotated[str | None, typer.Option("--public-url", help="The address that people type, if not this one.")]
 _PRINTED_DAYS = 1
 
 
 def serve_console(
-    host: Annotated[str | None, typer.Option(help="Where to listen.")] = None,
-    port: Annotated[int | None, typer.Option(help="The port.", min=1, max=65_535)] = None,
+    host: Host = None,
+    port: Port = None,
     public_url: PublicUrl = None,
     invite: Annotated[str | None, typer.Option(help="Print a link that opens the console for that person.")] = None,
     role: Annotated[

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from console.cli import study_people, study_plan, study_preset, study_run
-from console.cli.output import Json, by_default, emit_json, say, show_table
+from console.cli.output import Json, by_default, emit_json, emit_table, say, show_table
 from console.database import now_ms, reading
 from console.studies.design import conditions, varied
 from console.studies.design.allocation import promise
@@ -74,9 +74,6 @@ def list_studies(as_json: Json = False) -> None:
     """List all studies, the newest first."""
     with reading() as session:
         rows = [lifecycle.summary(session, study) for study in lifecycle.every(session)]
-    if as_json:
-        emit_json(rows)
-        return
     columns = (
         "study",
         "status",
@@ -90,7 +87,7 @@ def list_studies(as_json: Json = False) -> None:
         "people",
         "people_finished",
     )
-    show_table(rows, columns, empty="No studies yet. Begin with: inferact study example > pilot.yaml")
+    emit_table(rows, columns, as_json, empty="No studies yet. Begin with: inferact study example > pilot.yaml")
 
 
 @app.command("show", epilog="Example: inferact study show pilot --json")

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from console.cli.output import Json, emit_json, plain_rows, say, show_table
-from console.cli.serve import PublicUrl, site_of
+from console.cli.output import Json, emit, emit_json, plain_rows, say, show_table
+from console.cli.serve import PublicUrl, ServedHost, ServedPort, site_of
 from console.database import reading
 from console.language import counted
 from console.runs.export import atomic_file
@@ -21,18 +21,15 @@ Name = Annotated[str, typer.Argument(help="The study's name.")]
 def invite(
     name: Name,
     count: Annotated[int, typer.Option(help="How many links.")] = 1,
-    host: Annotated[str | None, typer.Option(help="Where the console listens, as given to `serve`.")] = None,
-    port: Annotated[int | None, typer.Option(help="Its port.")] = None,
+    host: ServedHost = None,
+    port: ServedPort = None,
     public_url: PublicUrl = None,
     as_json: Json = False,
 ) -> None:
     """Print links to a study that open one place each, once."""
     site = site_of(host, port, public_url)
     links = [f"{site.base}/participate?invitation={token}" for token in arrivals.invite(name, count)]
-    if as_json:
-        emit_json({"study": name, "links": links})
-        return
-    say("\n".join(links))
+    emit({"study": name, "links": links}, as_json, "\n".join(links))
 
 
 def list_payments(

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from console.cli.output import Json, emit_json, progress, say, show_table
+from console.cli.output import Json, emit, emit_json, progress, say, show_table
 from console.database import reading
 from console.errors import BadInput
 from console.runs.export.formats import format_of
@@ -82,10 +82,11 @@ def write_plan(
     powers = power(design, simulations=1_000) if with_power else ()
     _save(out, preregistration(design, planned, powers, known=_known(design, planned)).encode())
     mark = fingerprint(design, planned)
-    if as_json:
-        emit_json({"study": design.name, "out": str(out), "fingerprint": mark})
-        return
-    say(f"The plan of {design.name} is in {out}; its fingerprint is {mark}.")
+    emit(
+        {"study": design.name, "out": str(out), "fingerprint": mark},
+        as_json,
+        f"The plan of {design.name} is in {out}; its fingerprint is {mark}.",
+    )
 
 
 def estimate_power(
@@ -111,7 +112,7 @@ def estimate_power(
     level = design.estimands.alpha if alpha is None else alpha
     factors: list[str | None] = [factor] if factor else [*varied(design)] or [None]
     asked = [Assumptions(start, effect, *spreads, name, level) for name in factors]
-    with progress("Simulating studies") as (bar, task):
+    with progress("Simulating studies") as tell:
         powers = [
             one
             for assumptions in asked
@@ -121,7 +122,7 @@ def estimate_power(
                 participants=_numbers(n),
                 simulations=simulations,
                 seed=seed,
-                progress=lambda done, total: bar.update(task, completed=done, total=total),
+                progress=tell,
             )
         ]
     rows = [asdict(one) for one in powers]

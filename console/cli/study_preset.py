@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from console.cli.output import Json, by_default, emit_json, say, show_table
-from console.cli.study_run import played, reported
+from console.cli.output import Json, by_default, emit, emit_table
+from console.cli.study_run import ReportPath, played, reported
 from console.database import now_ms, reading
 from console.errors import Refused
 from console.settings import settings
@@ -45,10 +44,7 @@ def list_presets(as_json: Json = False) -> None:
         }
         for one in presets().values()
     ]
-    if as_json:
-        emit_json(rows)
-        return
-    show_table(rows, list(rows[0]), empty="")
+    emit_table(rows, list(rows[0]), as_json, empty="")
 
 
 @app.command("show", epilog="Example: inferact study preset show appendix-f > mine.yaml")
@@ -62,7 +58,7 @@ def show_preset(name: Name, with_model: WithModel = False) -> None:
 @app.command("run", epilog="Example: inferact study preset run appendix-f --out appendix-f-report")
 def run_preset(
     name: Name,
-    out: Annotated[Path, typer.Option("--out", help="A folder for report.html and its CSVs, or a .zip of them.")],
+    out: ReportPath,
     with_model: WithModel = False,
     tasks: Annotated[int | None, typer.Option(min=1, help="Tasks of each condition; by default the preset's.")] = None,
     study: Annotated[str | None, typer.Option(help="The study's name; by default the preset's.")] = None,
@@ -75,10 +71,11 @@ def run_preset(
     made = _opened(preset(name).designed(simulated=True, with_model=with_model, **changes))
     tally = played(made.name)
     written = reported(made.name, out)
-    if as_json:
-        emit_json({"study": made.name, "decisions": tally.decisions, "files": [str(path) for path in written]})
-        return
-    say(f"The report of {made.name}, by simulated reviewers alone, is in {written[0]}.")
+    emit(
+        {"study": made.name, "decisions": tally.decisions, "files": [str(path) for path in written]},
+        as_json,
+        f"The report of {made.name}, by simulated reviewers alone, is in {written[0]}.",
+    )
 
 
 def _opened(design: Design) -> tables.Study:

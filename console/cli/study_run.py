@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.cli.output import Json, emit_json, plain_rows, progress, say, show_table
+from console.cli.output import Json, emit, emit_json, emit_table, plain_rows, progress, say, show_table
 from console.database import now_ms, reading
 from console.errors import Unknown
 from console.runs.export import atomic_file
@@ -19,6 +19,7 @@ from console.studies.sessions.progress import Row, board
 from storage import tables
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
+ReportPath = Annotated[Path, typer.Option("--out", help="A folder for report.html and its CSVs, or a .zip of them.")]
 _MOST_COLUMNS = 12
 
 
@@ -58,15 +59,14 @@ def show_results(
 
 def write_report(
     name: Name,
-    out: Annotated[Path, typer.Option("--out", help="A folder for report.html and its CSVs, or a .zip of them.")],
+    out: ReportPath,
     as_json: Json = False,
 ) -> None:
     """Write the report: one HTML file that needs no network, with the tables that it is computed from."""
     written = reported(name, out)
-    if as_json:
-        emit_json({"study": name, "files": [str(path) for path in written]})
-        return
-    say(f"The report of {name} is in {written[0]}.")
+    emit(
+        {"study": name, "files": [str(path) for path in written]}, as_json, f"The report of {name} is in {written[0]}."
+    )
 
 
 def reported(name: str, out: Path) -> list[Path]:
@@ -141,18 +141,15 @@ def simulate_participants(
 
 def played(name: str, **which: bool) -> simulated.StudySimulation:
     """Lets the simulated participants play on, with a progress bar; `which` as `simulate` has it."""
-    with progress(f"{name}: conditions") as (bar, task):
-        return simulated.simulate(name, lambda done, total: bar.update(task, completed=done, total=total), **which)
+    with progress(f"{name}: conditions") as tell:
+        return simulated.simulate(name, tell, **which)
 
 
 def show_board(name: Name, as_json: Json = False) -> None:
     """Show who is where, what waits for them and what is left of their budget."""
     with reading() as session:
         rows = [_row_document(row) for row in board(session, lifecycle.get(session, name))]
-    if as_json:
-        emit_json(rows)
-        return
-    show_table(rows, (*_SHOWN, "last_seen_at"), empty="Nobody has a place in this study.")
+    emit_table(rows, (*_SHOWN, "last_seen_at"), as_json, empty="Nobody has a place in this study.")
 
 
 def withdraw_participant(
@@ -166,10 +163,11 @@ def withdraw_participant(
         how = lifecycle.design_of(study).consent.withdrawal
         participant = withdrawal.of_code(session, study, code)
     withdrawal.withdraw(participant.id or 0)
-    if as_json:
-        emit_json({"study": name, "withdrawn": code, "withdrawal": how})
-        return
-    say(f"{code} has left {name}; their data is {'removed' if how == 'remove' else 'anonymised'}.")
+    emit(
+        {"study": name, "withdrawn": code, "withdrawal": how},
+        as_json,
+        f"{code} has left {name}; their data is {'removed' if how == 'remove' else 'anonymised'}.",
+    )
 
 
 def _row_document(row: Row) -> dict[str, Any]:
@@ -180,10 +178,11 @@ def _row_document(row: Row) -> dict[str, Any]:
 
 def _change(change: Callable[[str], tables.Study], name: str, as_json: bool, ending: str) -> None:
     study = change(name)
-    if as_json:
-        emit_json({"study": study.name, "status": study.status, "join_code": study.join_code})
-        return
-    say(f"{study.name} {ending.format(joining=_joining(study), name=study.name)}")
+    emit(
+        {"study": study.name, "status": study.status, "join_code": study.join_code},
+        as_json,
+        f"{study.name} {ending.format(joining=_joining(study), name=study.name)}",
+    )
 
 
 def _joining(study: tables.Study) -> str:

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import typer
 
 from console import runs
-from console.cli.output import Json, by_default, emit, emit_json, progress, say, show_table
+from console.cli.output import Budget, Json, by_default, emit, emit_json, emit_table, progress, say
 from console.database import now_ms, reading, writing
 from console.errors import BadInput
 from console.language import counted
 from console.review import plain_text
-from console.runs import housekeeping, ingest, text_index, trajectory_list
+from console.runs import critical_suggestions, housekeeping, ingest, trajectory_list
 from console.runs.importers import IMPORTERS
 from console.runs.importers.parts.likeness import CANONICAL_LINE
 from console.runs.ingest import FileReport
@@ -43,9 +43,7 @@ def import_logs(
         str,
         typer.Option(help=f"One of auto, {', '.join(IMPORTERS)}. A line of jsonl to aim at: {CANONICAL_LINE}"),
     ] = "auto",
-    budget: Annotated[
-        str | None, typer.Option(help="Inspections per trial: a number, or P% of the non-halted.")
-    ] = None,
+    budget: Budget = None,
     explain: Annotated[bool, typer.Option("--explain", help="Import nothing; show how one record is read.")] = False,
     record: Annotated[int, typer.Option(help="With --explain: which record of the file, from 1.")] = 1,
     as_json: Json = False,
@@ -82,7 +80,7 @@ def import_logs(
 
 def _dead_end(run: str) -> tuple[str, list[str]] | None:
     with reading() as session:
-        return runs.dead_end(session, runs.get(session, run))
+        return critical_suggestions.dead_end(session, runs.get(session, run))
 
 
 def _say_next(run: str, end: tuple[str, list[str]] | None, imported: bool) -> None:
@@ -115,15 +113,14 @@ def list_trajectories(
     """List the trajectories of a run, or those in which words stand."""
     wanted = trajectory_list.Filter(text=search, place=place)
     if search:
-        text_index.catch_up()
+        trajectory_list.catch_up_index()
     with reading() as session:
         among = [runs.get(session, run)] if run else runs.every(session)
         rows = [{"run": one.name, **row} for one in among for row in trajectory_list.rows(session, one, wanted)]
-    if as_json:
-        emit_json(rows)
-        return
     columns = ("run", "trajectory_id", "task_id", "trial", "outcome", "label", "n_steps", "instruction")
-    show_table(rows, columns, empty="No trajectories yet. Import a log: inferact trajectory import FILE --run NAME")
+    emit_table(
+        rows, columns, as_json, empty="No trajectories yet. Import a log: inferact trajectory import FILE --run NAME"
+    )
 
 
 @app.command("show", epilog="Example: inferact trajectory show 12")
@@ -160,10 +157,9 @@ def imports(run: RunOption, as_json: Json = False) -> None:
     """List the files that were imported into a run, and which of those imports were undone."""
     with reading() as session:
         rows = housekeeping.imports(session, runs.get(session, run))
-    if as_json:
-        emit_json(rows)
-        return
-    show_table(rows, ("import_id", "file", "at", "imported", "still_there", "undone"), empty=f"No imports into {run}.")
+    emit_table(
+        rows, ("import_id", "file", "at", "imported", "still_there", "undone"), as_json, empty=f"No imports into {run}."
+    )
 
 
 @app.command("undo", epilog="Example: inferact trajectory undo 3")
@@ -192,6 +188,6 @@ def _import_one(path: Path, run: str, format: str) -> list[FileReport]:
             with kept.open("wb") as stream:
                 shutil.copyfileobj(sys.stdin.buffer, stream)
             return ingest.import_files(kept, run, format, lambda _done: None, _INPUT)
-    with progress(path.name) as (bar, task):
+    with progress(path.name) as tell:
         size = path.stat().st_size if path.exists() else None
-        return ingest.import_files(path, run, format, lambda done: bar.update(task, completed=done, total=size))
+        return ingest.import_files(path, run, format, lambda done: tell(done, size))

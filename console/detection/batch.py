@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ParamSpec
+from typing import Any
 
 import orjson
 from sqlalchemy import not_, update
@@ -25,8 +25,7 @@ from console.detection.detectors.shared.model_clients import Asking, Setup
 from console.detection.detectors.verdict import NO_REPLY, PAPER_MODE
 from console.detection.verdicts import enqueue, is_locked, judges_beforehand, keep_verdicts, refuse_changes, verdict_row
 from console.errors import Refused
-from console.llm import ModelError
-from console.llm.errors import Deferred
+from console.llm.errors import Deferred, ModelError
 from console.runs import audit_log, run_checkpoints
 from console.runs.options import Costs, run_options
 from console.trajectory import Outcome, Trajectory, from_json
@@ -208,7 +207,6 @@ def _known_verdicts(session: Session, judge: Detector, page: Page) -> dict[tuple
 
 
 Progress = Callable[[int, int], None]
-Options = ParamSpec("Options")
 
 
 def detect_and_tell(
@@ -255,15 +253,9 @@ def detect_and_tell(
     return Detection(list(reports.values()), asked)
 
 
-def _reports_of(judging: Callable[Options, Detection]) -> Callable[Options, list[DetectionReport]]:
-    def reports(*args: Options.args, **kwargs: Options.kwargs) -> list[DetectionReport]:
-        """The reports alone of the same detection."""
-        return judging(*args, **kwargs).reports
-
-    return reports
-
-
-detect = _reports_of(detect_and_tell)
+def detect(run_name: str, methods: Sequence[str], **options: Any) -> list[DetectionReport]:
+    """The reports alone of the same detection."""
+    return detect_and_tell(run_name, methods, **options).reports
 
 
 def _prepare(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from console.detection import batch
@@ -54,11 +54,7 @@ def _together(rounds: Sequence[Detection]) -> Detection:
         costs = [other.cost_usd for other in (report, *others) if other.cost_usd is not None]
         report.cost_usd = sum(costs) if costs else None
         report.queued += sum(other.queued for other in others)
-    tally = ClientUsage()
-    for one in (each.asked.tally for each in rounds):
-        tally = replace(
-            tally, **{part.name: getattr(tally, part.name) + getattr(one, part.name) for part in fields(one)}
-        )
+    tally = sum((each.asked.tally for each in rounds), ClientUsage())
     return Detection(last.reports, replace(last.asked, tally=tally))
 
 

@@ -13,8 +13,8 @@ from console.detection.detectors.shared.model_clients import Asking, Clients, Se
 from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.shared.reply_verdict import silence_of
 from console.detection.verdicts import keep_verdicts, row_of
-from console.llm import ClientUsage, ModelError, ModelSilent
-from console.llm.errors import Deferred
+from console.llm import ClientUsage
+from console.llm.errors import Deferred, ModelError, ModelSilent
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
 from storage import tables

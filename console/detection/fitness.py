@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from console.detection.detectors import DETECTORS, Detector, Verdict
 from console.detection.detectors.shared.query_cache import Models, QueryCache
 from console.detection.detectors.verdict import NO_REPLY
-from console.llm import LLM, ModelError
+from console.llm import LLM
+from console.llm.errors import ModelError
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 

@@ -17,6 +17,11 @@ Key = tuple[int, int, str]
 """A checkpoint: trajectory, step, kind."""
 
 
+def key_of(row: Any) -> Key:
+    """The checkpoint that a verdict, or a row with such columns, is about."""
+    return row.trajectory_id, row.step, row.kind
+
+
 def majority_labels(session: Session, labels: Executable, *, tie: bool | None = None) -> dict[Key, tuple[bool, str]]:
     """For each labelled checkpoint whether it is misaligned, and its task; where half say so, `tie` or none at all.
 

@@ -15,7 +15,7 @@ from sqlmodel import Session, col, select
 from console.analysis.metrics.calibration import brier, expected_calibration_error
 from console.detection.detectors import UNPARSED
 from console.detection.detectors.shared.calibration_curve import CURVES, Curve, learn
-from console.detection.majority import Key, majority_labels, reviewers_labels
+from console.detection.majority import key_of, majority_labels, reviewers_labels
 from console.detection.verdicts import keep_verdicts
 from console.errors import BadInput, Refused, Unknown
 from console.runs import audit_log
@@ -58,10 +58,10 @@ def recalibrate(
         raise Unknown("recalibration", method, CURVES)
     verdicts = _verdicts(session, run, detector)
     labels = majority_labels(session, reviewers_labels(run))
-    known = [one for one in verdicts if _key(one) in labels and not _unread(one)]
-    bad = [labels[_key(one)][0] for one in known]
+    known = [one for one in verdicts if key_of(one) in labels and not _unread(one)]
+    bad = [labels[key_of(one)][0] for one in known]
     _check(run, detector, bad)
-    curve, held_out = learn(method, [one.score for one in known], bad, [labels[_key(one)][1] for one in known], seed)
+    curve, held_out = learn(method, [one.score for one in known], bad, [labels[key_of(one)][1] for one in known], seed)
     report = _report(run, f"{detector}+{method}", verdicts, known, bad, held_out, curve)
     unseen = {one.id: share for one, share in zip(known, held_out, strict=True)}
     told = {"recalibrated": {"from": detector, "method": method, "curve": report.curve, "labels": len(bad)}}
@@ -157,7 +157,3 @@ def _row(
 
 def _unread(one: tables.Verdict) -> bool:
     return bool(orjson.loads(one.parameters).get(UNPARSED))
-
-
-def _key(one: tables.Verdict) -> Key:
-    return one.trajectory_id, one.step, one.kind

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Select, select
 from sqlmodel import Session, col
 
 from console.analysis.metrics.calibration import brier, expected_calibration_error
@@ -14,7 +14,7 @@ from console.analysis.metrics.classification import confusion, macro_f1
 from console.analysis.metrics.ranking_curves import average_precision, best_macro_f1, ranking
 from console.detection.detectors import detector
 from console.detection.detectors.shared.stacking_model import LabelledCheckpoint, Stack, fit
-from console.detection.majority import Key, majority_labels, reviewers_labels
+from console.detection.majority import Key, key_of, majority_labels, reviewers_labels
 from console.errors import BadInput, Refused, Unknown
 from console.trajectory import from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
@@ -80,8 +80,8 @@ def _cases(
     statement = select(*map(col, columns)).where(col(verdict.run_id) == run.id, col(verdict.detector).in_(inputs))
     scores: dict[Key, dict[str, float]] = {}
     for row in session.execute(statement):
-        if _key(row) in known:
-            scores.setdefault(_key(row), {})[row.detector] = row.score
+        if key_of(row) in known:
+            scores.setdefault(key_of(row), {})[row.detector] = row.score
     whole = {key: found for key, found in scores.items() if len(found) == len(set(inputs))}
     if not whole:
         raise Refused(
@@ -112,7 +112,3 @@ def _learnt(bad: Sequence[bool], held_out: Sequence[float]) -> Learnt:
         ece=expected_calibration_error(list(bad), list(held_out)),
         brier=brier(list(bad), list(held_out)),
     )
-
-
-def _key(row: Row[Any]) -> Key:
-    return row.trajectory_id, row.step, row.kind

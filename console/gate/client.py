@@ -17,10 +17,10 @@ from console.errors import BadInput
 from console.gate import checks, store
 from console.gate.checks import CheckId
 from console.gate.http_client import ServedConsole, is_served
+from console.gate.policy.policy_store import Tightened
 from console.gate.policy.rules import DEADLINE_S
 from console.gate.policy.yaml_file import MAX_RULES, check_pattern
 from console.gate.request import MOST, ActionLike, Asker, CheckRequest, StepLike, check_request
-from console.gate.ruled import Tightened
 from console.gate.run_spec import RunSpec, open_run
 from console.gate.submit import SubmitOptions, submit
 from console.gate.types import GateDecision

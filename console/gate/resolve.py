@@ -32,7 +32,7 @@ from console.trajectory.checkpoints import digest
 from storage import tables
 from storage.queue import answering, claims
 from storage.queue.transaction import Transaction
-from storage.tables import DecisionKind, ItemStatus, SlotStatus
+from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, SlotStatus
 
 _REASONS = {
     ResolutionReason.APPROVED: Reason.APPROVED,
@@ -77,7 +77,6 @@ class WaitState:
     cancelled: bool = False
 
 
-_WAITING = (ItemStatus.PENDING, ItemStatus.CLAIMED)
 ANEW = (Reason.TIMEOUT, Reason.CANCELLED, Reason.BUDGET_SPENT, Reason.DETECTOR_FAILED, Reason.DENIED, Reason.SHADOW)
 """Nobody gave these answers: the same request may be made anew."""
 
@@ -141,7 +140,7 @@ def anything_new(session: Session, item_id: int, now_ms: int) -> bool:
     item = session.get_one(tables.Item, item_id)
     if item.status == ItemStatus.DECIDED:
         return _is_due(session, item_id, now_ms)
-    return item.status not in _WAITING or _is_spent(session, item)
+    return item.status not in UNREVIEWED or _is_spent(session, item)
 
 
 def resolve(session: Session, check: OpenCheck, state: WaitState) -> GateDecision | None:
@@ -152,7 +151,7 @@ def resolve(session: Session, check: OpenCheck, state: WaitState) -> GateDecisio
     item = session.get_one(tables.Item, item_id)
     if check.ask.answer is not None:
         return stored_answer(session, check) or _decision(session, check, Reason(check.ask.answer))
-    if item.status in _WAITING:
+    if item.status in UNREVIEWED:
         return _unanswered(session, check, item, state)
     if item.status == ItemStatus.DECIDED and _is_decided_late(session, check):
         return _too_late(session, check, state.now_ms)

@@ -17,8 +17,8 @@ from sqlmodel import Session, col, select, update
 from console import runs
 from console.detection.verdicts import flagged_item
 from console.errors import Unknown
+from console.gate.policy.policy_store import Ruled
 from console.gate.request import CheckRequest
-from console.gate.ruled import Ruled
 from console.gate.types import Reason
 from console.review.edits import TOOL_SCHEMA
 from console.runs import audit_log

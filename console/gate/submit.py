@@ -14,10 +14,10 @@ from console.detection.detectors import Detector, Verdict, detector
 from console.detection.verdicts import OWN_DETECTOR, routing_name, verdict_row
 from console.errors import Refused
 from console.gate.policy import CheckFacts, Then, policy_store
+from console.gate.policy.policy_store import Ruled, Tightened
 from console.gate.policy.rules import DEADLINE_S, PolicyMode
 from console.gate.request import NOBODY, Asker, CheckRequest, asked_by
 from console.gate.resolve import ANEW, OpenCheck, rejected_before, stored_answer
-from console.gate.ruled import Ruled, Tightened
 from console.gate.run_spec import RunSpec, make_run, stored_run
 from console.gate.store import FAILED, latest_ask, lose, store_answered, store_request
 from console.gate.types import GateDecision, Reason

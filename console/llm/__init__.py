@@ -7,37 +7,11 @@ from collections.abc import Callable
 from console.llm.budget import load_prices
 from console.llm.client import LLM
 from console.llm.endpoint import Endpoint
-from console.llm.errors import (
-    BadReply,
-    ModelError,
-    ModelRefused,
-    ModelSilent,
-    ModelUnavailable,
-    NoModel,
-    RequestRejected,
-    SpendingCapReached,
-)
 from console.llm.messages import Message, Reply, Token, Usage
 from console.llm.transport import ClientUsage, Limits, Transport
 from console.settings import settings
 
-__all__ = [
-    "LLM",
-    "BadReply",
-    "ClientUsage",
-    "Message",
-    "ModelError",
-    "ModelRefused",
-    "ModelSilent",
-    "ModelUnavailable",
-    "NoModel",
-    "Reply",
-    "RequestRejected",
-    "SpendingCapReached",
-    "Token",
-    "Usage",
-    "connect",
-]
+__all__ = ["LLM", "ClientUsage", "Message", "Reply", "Token", "Usage", "connect"]
 
 
 def connect(

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from console.llm.endpoint import Connection, Endpoint, NotOffered, too_slow
@@ -46,6 +46,9 @@ class ClientUsage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
+
+    def __add__(self, other: ClientUsage) -> ClientUsage:
+        return ClientUsage(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
 
 @dataclass(slots=True)

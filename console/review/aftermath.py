@@ -18,7 +18,7 @@ from console.runs.current_decisions import is_current
 from console.trajectory import Label, Outcome, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at
 from storage import tables
-from storage.tables import DecisionKind, ItemStatus, RunKind
+from storage.tables import UNREVIEWED, DecisionKind, ItemStatus, RunKind
 
 _ENDS = {
     Outcome.SUCCEEDED: gettext_noop("solved"),
@@ -93,7 +93,7 @@ def is_closed(session: Session, run: tables.Run) -> bool:
         select(func.count())
         .select_from(item)
         .join(budget, (col(budget.run_id) == item.run_id) & (col(budget.trial) == item.trial))
-        .where(item.run_id == run.id, col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED]))
+        .where(item.run_id == run.id, col(item.status).in_(UNREVIEWED))
         .where(or_(col(budget.cap).is_(None), col(budget.used) < col(budget.cap)))
     )
     last = session.exec(select(func.max(record.trial)).where(record.run_id == run.id)).one()

@@ -25,7 +25,7 @@ from console.trajectory import Label, Trajectory, from_json
 from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, digest
 from storage import tables
 from storage.queue import Claim, DecisionRow, NoClaim, NoClaimReason, Queue
-from storage.tables import DecisionKind, ItemStatus, SlotStatus
+from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
 
 DWELL_MS = 400
 """An answer that comes sooner after the item was shown was meant for the one before."""
@@ -166,7 +166,7 @@ def waiting_trials(session: Session, run: tables.Run) -> list[int]:
     item = tables.Item
     statement = (
         select(item.trial)
-        .where(item.run_id == run.id, col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED]))
+        .where(item.run_id == run.id, col(item.status).in_(UNREVIEWED))
         .distinct()
         .order_by(col(item.trial))
     )

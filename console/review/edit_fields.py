@@ -15,7 +15,7 @@ from typing import Any
 
 from console.errors import BadInput
 from console.language import _, gettext_noop
-from console.review.edits import Written, is_keyworded, pending_calls
+from console.review.edits import Written, is_keyworded, kind_of, pending_calls
 
 _LINE = 80
 _BY_WORDS = 4_000
@@ -162,7 +162,7 @@ def _read(field: EditField, text: str) -> Any:
         raise BadInput(told.format(name=field.name, why=broken.msg.lower(), **place)) from broken
     except (ValueError, RecursionError) as broken:
         raise BadInput(_("{name}: this cannot be read ({why}).").format(name=field.name, why=broken)) from broken
-    if field.kind is not FieldKind.JSON and _kind_of(value) is not _kind_of(field.value):
+    if field.kind is not FieldKind.JSON and kind_of(value) is not kind_of(field.value):
         none = _(_NOT_THAT.get(field.kind, gettext_noop("{name}: {text} is none of the choices.")))
         raise BadInput(none.format(name=field.name, text=preview_of(text)))
     return value
@@ -172,10 +172,6 @@ def preview_of(text: str) -> str:
     """The beginning of a text, quoted."""
     flat = " ".join(text.split())
     return repr(flat if len(flat) <= 40 else f"{flat[:39]}…")
-
-
-def _kind_of(value: Any) -> type:
-    return float if isinstance(value, int) and not isinstance(value, bool) else type(value)
 
 
 _Writer = Callable[[Sequence[Written]], str]

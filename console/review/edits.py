@@ -202,7 +202,7 @@ def _check_arguments(ours: Written, theirs: Written) -> None:
         leaves_out = _("The edit leaves out {tool}'s argument {name}; the pending call has {arguments}.")
         raise BadInput(leaves_out.format(tool=ours.name, name=repr(missing[0]), arguments=takes))
     for name, value in given.items():
-        kind, before = _type(value), _type(wanted[name])
+        kind, before = kind_of(value), kind_of(wanted[name])
         if kind is not before and before is not type(None):
             makes = _("The edit makes {tool}'s {name} {kind}; it is {before}.")
             raise BadInput(
@@ -210,7 +210,8 @@ def _check_arguments(ours: Written, theirs: Written) -> None:
             )
 
 
-def _type(value: Any) -> type:
+def kind_of(value: Any) -> type:
+    """The type of a plain value, whole numbers being numbers like others."""
     return float if isinstance(value, int) and not isinstance(value, bool) else type(value)
 
 

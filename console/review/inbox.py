@@ -14,11 +14,10 @@ from console.language import _, gettext_noop, ngettext
 from console.runs.current_decisions import is_current
 from storage import tables
 from storage.queue import NoClaim, NoClaimReason
-from storage.tables import DecisionKind, ItemStatus, SlotStatus
+from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
 
 # Asked at every answer, so they are built once.
 _RUN: BindParameter[int] = bindparam("run")
-_OPEN_STATES = (ItemStatus.PENDING, ItemStatus.CLAIMED)
 _item, _decision, _ask, _budget = tables.Item, tables.Decision, tables.Ask, tables.Budget
 _MINE = (
     select(func.count(), func.avg(_decision.decided_ms - _decision.claimed_ms))
@@ -33,11 +32,11 @@ _ASKED = (
     .order_by(col(_ask.id))
 )
 _WAITING = select(func.count(), func.min(_item.created_ms)).where(
-    _item.run_id == _RUN, col(_item.open_slots) > 0, col(_item.status).in_(_OPEN_STATES)
+    _item.run_id == _RUN, col(_item.open_slots) > 0, col(_item.status).in_(UNREVIEWED)
 )
 _OPEN = select(
     func.count(case((col(_item.open_slots) > 0, 1))), func.count(), func.max(_item.id), func.sum(_item.open_slots)
-).where(_item.run_id == _RUN, col(_item.status).in_(_OPEN_STATES))
+).where(_item.run_id == _RUN, col(_item.status).in_(UNREVIEWED))
 _UNITS = select(func.sum(_budget.cap), func.sum(_budget.used)).where(_budget.run_id == _RUN)
 
 
@@ -257,7 +256,7 @@ def waiting_drafts(session: Session, run: tables.Run, reviewer: str) -> list[Wai
         select(draft)
         .join(item, col(item.id) == draft.item_id)
         .where(item.run_id == run.id, draft.reviewer == reviewer, draft.feedback_text != "")
-        .where(col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED]))
+        .where(col(item.status).in_(UNREVIEWED))
         .order_by(col(draft.updated_ms).desc())
     )
     return [WaitingDraft(row.item_id, row.feedback_text) for row in session.exec(statement)]

@@ -14,11 +14,12 @@ from sqlalchemy import case, func
 from sqlalchemy import select as sa_select
 from sqlmodel import Session, col, select
 
+from console.runs import task_count
 from console.runs.current_decisions import is_current
 from console.trajectory import Outcome
 from storage import tables
 from storage.queue import HALTED
-from storage.tables import DecisionKind, ItemStatus, SlotStatus
+from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
 
 AT_WORK_MS = 10 * 60_000
 """Who has answered no longer ago, or holds an item, is at work."""
@@ -205,7 +206,7 @@ def _queued(session: Session, run: tables.Run) -> dict[int, tuple[int, int, int]
     """By trial: trajectories flagged and stuck, and items that wait for anybody."""
     item = tables.Item
     stuck = col(item.kind) == HALTED
-    waits = (col(item.open_slots) > 0) & col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED])
+    waits = (col(item.open_slots) > 0) & col(item.status).in_(UNREVIEWED)
     statement = (
         sa_select(
             col(item.trial),
@@ -235,11 +236,10 @@ def _solved(session: Session, run: tables.Run) -> tuple[int, tuple[Solved, ...]]
 
     A task that was only passed on to a colleague counts as not answered.
     """
-    record, task = tables.Trajectory, tables.Task
-    tasks = session.exec(select(func.count()).select_from(task).where(task.run_id == run.id)).one()
+    record = tables.Trajectory
     trials = session.exec(select(record.trial).where(record.run_id == run.id).distinct().order_by(col(record.trial)))
     when = _solved_and_answered(session, run)
-    return tasks, tuple(
+    return task_count(session, run), tuple(
         Solved(
             trial,
             sum(count for at, _, count in when if at <= trial),
@@ -306,7 +306,5 @@ def _reviewers(session: Session, run: tables.Run, standing: _Standing, now_ms: i
 
 def _oldest(session: Session, run: tables.Run) -> tables.Item | None:
     item = tables.Item
-    statement = select(item).where(
-        item.run_id == run.id, col(item.open_slots) > 0, col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED])
-    )
+    statement = select(item).where(item.run_id == run.id, col(item.open_slots) > 0, col(item.status).in_(UNREVIEWED))
     return session.exec(statement.order_by(col(item.created_ms), col(item.id)).limit(1)).first()

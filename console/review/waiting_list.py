@@ -16,7 +16,7 @@ from console.review.notes import Escalation, escalations
 from console.runs.current_decisions import is_current
 from storage import tables
 from storage.queue import HALTED
-from storage.tables import DecisionKind, ItemStatus, SlotStatus
+from storage.tables import UNREVIEWED, DecisionKind, SlotStatus
 
 MOST, MOST_UNREAD = 100, 20
 """Rows of the two parts of a list."""
@@ -158,7 +158,7 @@ def _asked(statement: Any, run: tables.Run, reviewer: str, wanted: WaitingFilter
     own = (col(_OWN.item_id) == item.id) & (col(_OWN.reviewer) == reviewer)
     waits = or_(col(item.open_slots) > 0, col(_OWN.status) == SlotStatus.CLAIMED)
     unanswered = or_(col(_OWN.id).is_(None), col(_OWN.status) != SlotStatus.DECIDED)
-    of_run = (col(item.run_id) == run.id) & col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED])
+    of_run = (col(item.run_id) == run.id) & col(item.status).in_(UNREVIEWED)
     return statement.outerjoin(_OWN, own).where(of_run, waits, unanswered, *_conditions(wanted, reviewer))
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,10 +16,10 @@ from sqlmodel import Session, col, select
 
 from console.environments import environment
 from console.errors import BadInput, Refused, Unknown
-from console.runs import audit_log, critical_suggestions, removal
+from console.runs import audit_log, removal
 from console.runs.options import run_options
-from console.trajectory import Outcome, Trajectory, from_json
-from console.trajectory.checkpoints import Checkpoint, checkpoints, is_critical, pending_action
+from console.trajectory import Outcome, Trajectory
+from console.trajectory.checkpoints import Checkpoint, checkpoints
 from storage import tables
 from storage.queue import Queue
 from storage.tables import ItemStatus, RunKind
@@ -102,6 +101,10 @@ def archive(session: Session, name: str, now_ms: int) -> tables.Run:
     return run
 
 
+SUMMARY_COLUMNS = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting", "tags")
+"""What a table of runs shows of their summaries."""
+
+
 def summary(session: Session, run: tables.Run) -> dict[str, Any]:
     """One line of `run list --json`."""
     record, item = tables.Trajectory, tables.Item
@@ -142,8 +145,7 @@ def successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | No
 
     Per trial: `success_held`, `success_paper` (None while an action is held), and the `run_tasks` to divide by.
     """
-    record, task = tables.Trajectory, tables.Task
-    tasks = session.exec(select(func.count()).select_from(task).where(task.run_id == run.id)).one()
+    record, tasks = tables.Trajectory, task_count(session, run)
     statement = select(record.trial, record.outcome, record.released_by).where(record.run_id == run.id)
     counts: dict[int, dict[str, int | None]] = {}
     held: dict[int, int] = {}
@@ -159,6 +161,12 @@ def successes(session: Session, run: tables.Run) -> dict[int, dict[str, int | No
         known = None if trial in still_open else paper[trial]
         counts[trial] = {"success_held": held[trial], "success_paper": known, "run_tasks": tasks}
     return counts
+
+
+def task_count(session: Session, run: tables.Run) -> int:
+    """How many tasks the run has."""
+    task = tables.Task
+    return session.exec(select(func.count()).select_from(task).where(task.run_id == run.id)).one()
 
 
 def patterns(run: tables.Run) -> list[str]:
@@ -200,69 +208,6 @@ def withdrawn_sentence(items: Sequence[int]) -> str:
     return f"{left} the queue, as no pattern matches any longer; the units of claims are given back."
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """What looks critical in a run and is not yet, as far as `seen` of its `total` trajectories show.
-
-    `critical` is how many of the actions seen there do count as critical.
-    """
-
-    found: list[critical_suggestions.Suggestion]
-    seen: int
-    total: int
-    critical: int = 0
-
-    @property
-    def share(self) -> str:
-        """Which part of the log was looked at, in words."""
-        if self.seen == self.total == 1:
-            return "The one trajectory was looked at."
-        if self.seen == self.total:
-            return f"All {self.total:,} trajectories were looked at."
-        return f"{self.seen:,} of {self.total:,} trajectories were looked at, spread over the log."
-
-
-def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candidates:
-    """Further actions that look critical among at most `limit` trajectories; a person confirms them."""
-    body, record = tables.TrajectoryBody, tables.Trajectory
-    ids = session.exec(select(record.id).where(record.run_id == run.id).order_by(col(record.id))).all()
-    chosen = ids[:: max(1, -(-len(ids) // limit))]
-    counts: Counter[str] = Counter()
-    held = 0
-    for start in range(0, len(chosen), _AT_ONCE):
-        statement = select(body.body).where(col(body.trajectory_id).in_(chosen[start : start + _AT_ONCE]))
-        for text in session.exec(statement):
-            trajectory = from_json(text)
-            counts.update(step.action for step in trajectory.steps)
-            held += pending_action(trajectory) is not None
-    known = patterns(run)
-    critical = held + sum(count for action, count in counts.items() if is_critical(action, known))
-    return Candidates(critical_suggestions.suggest(counts.items(), known), len(chosen), len(ids), critical)
-
-
-def dead_end(session: Session, run: tables.Run) -> tuple[str, list[str]] | None:
-    """A sentence and the patterns to accept where no action of the run could be reviewed; None where one can.
-
-    An environment whose trials end in a checkpoint has something to review, and a gate's policy decides for itself.
-    """
-    ends = run.ends or any(environment(name).ends for name in run.environment.split(","))
-    looked = Candidates([], 0, 0) if ends or run.kind == RunKind.GATE else candidates(session, run)
-    if not looked.seen or looked.critical:
-        return None
-    part = "" if looked.seen == looked.total else f" ({looked.share.removesuffix('.')})"
-    first = f"No action of {run.name} counts as critical{part}"
-    shown = looked.found[:_SHOWN]
-    if not shown:
-        return f"{first}, and none looks it; name one: inferact run critical {run.name} --add PATTERN", []
-    listed = ", ".join(f"{one.pattern} ({one.count}×)" for one in shown)
-    these = "this one looks it" if len(shown) == 1 else f"these {len(shown)} look it"
-    return f"{first}; {these}: {listed}.", [one.pattern for one in shown]
-
-
-_SHOWN = 3
-_AT_ONCE = 500
-
-
 def set_budget(session: Session, run: tables.Run, wanted: str | None, now_ms: int) -> None:
     """Sets the cap per trial: a number of inspections, or `P%` of the non-halted of trial 0; None leaves it open."""
     before = _budget_in_words(run)
@@ -296,7 +241,7 @@ def parse_budget(wanted: str | None) -> tuple[int | None, float | None]:
 
 
 def cap(session: Session, run: tables.Run) -> int | None:
-    """The cap of every trial: ceil(P x non-halted of trial 0) where it is a percentage (InferAct, section 4.4)."""
+    """The cap of every trial: a share of the non-halted of trial 0 where it is a percentage (InferAct, section 4.4)."""
     if run.budget_percent is None:
         return run.budget_cap
     record = tables.Trajectory
@@ -306,7 +251,12 @@ def cap(session: Session, run: tables.Run) -> int | None:
         .select_from(record)
         .where(record.run_id == run.id, record.trial == first, record.recorded_outcome != Outcome.HALTED)
     )
-    return math.ceil(round(run.budget_percent * session.exec(statement).one() / 100, 9))
+    return share_of(run.budget_percent / 100, session.exec(statement).one())
+
+
+def share_of(share: float, non_halted: int) -> int:
+    """The budget ceil(share x non-halted trajectories of trial 0), free of what floats add to a whole number."""
+    return math.ceil(round(share * non_halted, 9))
 
 
 def open_budgets(queue: Queue, run_id: int, trials: Sequence[int], wanted: int | None, *, again: bool = False) -> None:

@@ -12,8 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from console.trajectory.checkpoints import Call, calls, is_critical
+from sqlmodel import Session, col, select
+
+from console import runs
+from console.environments import environment
+from console.trajectory import from_json
+from console.trajectory.checkpoints import Call, calls, is_critical, pending_action
 from console.trajectory.effects import CHANGING, Effect, effects, shell_effects, verbs
+from storage import tables
+from storage.tables import RunKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,8 @@ _SCREEN = frozenset({"click", "dblclick", "type", "press", "tap", "computer", "k
 _OTHER_AGENT = frozenset({"task", "delegate", "subagent"})
 _LONGEST_CLICK = 60
 _LONGEST_COMMAND = 20_000
+_AT_ONCE = 500
+_SHOWN = 3
 
 _COMMANDS = frozenset({"command", "cmd", "commands", "code", "script", "input", "argument", "line", "chars", "query"})
 _METHODS = frozenset({"method", "http_method", "verb"})
@@ -183,3 +192,62 @@ def _literal_within(place: str, text: str) -> str:
 
 def _literal(text: str) -> str:
     return text.replace("*", "?")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What looks critical in a run and is not yet, as far as `seen` of its `total` trajectories show.
+
+    `critical` is how many of the actions seen there do count as critical.
+    """
+
+    found: list[Suggestion]
+    seen: int
+    total: int
+    critical: int = 0
+
+    @property
+    def share(self) -> str:
+        """Which part of the log was looked at, in words."""
+        if self.seen == self.total == 1:
+            return "The one trajectory was looked at."
+        if self.seen == self.total:
+            return f"All {self.total:,} trajectories were looked at."
+        return f"{self.seen:,} of {self.total:,} trajectories were looked at, spread over the log."
+
+
+def candidates(session: Session, run: tables.Run, limit: int = 2_000) -> Candidates:
+    """Further actions that look critical among at most `limit` trajectories; a person confirms them."""
+    body, record = tables.TrajectoryBody, tables.Trajectory
+    ids = session.exec(select(record.id).where(record.run_id == run.id).order_by(col(record.id))).all()
+    chosen = ids[:: max(1, -(-len(ids) // limit))]
+    counts: Counter[str] = Counter()
+    held = 0
+    for start in range(0, len(chosen), _AT_ONCE):
+        statement = select(body.body).where(col(body.trajectory_id).in_(chosen[start : start + _AT_ONCE]))
+        for text in session.exec(statement):
+            trajectory = from_json(text)
+            counts.update(step.action for step in trajectory.steps)
+            held += pending_action(trajectory) is not None
+    known = runs.patterns(run)
+    critical = held + sum(count for action, count in counts.items() if is_critical(action, known))
+    return Candidates(suggest(counts.items(), known), len(chosen), len(ids), critical)
+
+
+def dead_end(session: Session, run: tables.Run) -> tuple[str, list[str]] | None:
+    """A sentence and the patterns to accept where no action of the run could be reviewed; None where one can.
+
+    An environment whose trials end in a checkpoint has something to review, and a gate's policy decides for itself.
+    """
+    ends = run.ends or any(environment(name).ends for name in run.environment.split(","))
+    looked = Candidates([], 0, 0) if ends or run.kind == RunKind.GATE else candidates(session, run)
+    if not looked.seen or looked.critical:
+        return None
+    part = "" if looked.seen == looked.total else f" ({looked.share.removesuffix('.')})"
+    first = f"No action of {run.name} counts as critical{part}"
+    shown = looked.found[:_SHOWN]
+    if not shown:
+        return f"{first}, and none looks it; name one: inferact run critical {run.name} --add PATTERN", []
+    listed = ", ".join(f"{one.pattern} ({one.count}×)" for one in shown)
+    these = "this one looks it" if len(shown) == 1 else f"these {len(shown)} look it"
+    return f"{first}; {these}: {listed}.", [one.pattern for one in shown]

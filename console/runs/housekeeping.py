@@ -17,11 +17,10 @@ from console.runs import audit_log, ingest, removal
 from console.runs.trajectory_rows import count_critical, insert_task
 from console.trajectory import Outcome, from_json
 from storage import tables
-from storage.tables import ItemStatus, RunKind
+from storage.tables import UNREVIEWED, RunKind
 from storage.tables.text_search import compact_text_index
 
 _TAG = re.compile(r"[\w][\w.@/:-]{0,39}")
-_OPEN = (ItemStatus.PENDING, ItemStatus.CLAIMED)
 
 
 def tags(run: tables.Run) -> list[str]:
@@ -63,7 +62,7 @@ def set_archived(session: Session, run: tables.Run, archived: bool, now_ms: int)
     _refuse_bound(session, run, "archived")
     if archived == (run.archived_ms is not None):
         return
-    waiting = _count(session, tables.Item, col(tables.Item.status).in_(_OPEN), tables.Item.run_id == run.id)
+    waiting = _count(session, tables.Item, col(tables.Item.status).in_(UNREVIEWED), tables.Item.run_id == run.id)
     if archived and waiting:
         raise Refused(f"{_things(waiting, 'item')} of {run.name!r} still {_wait(waiting)}; decide them first.")
     if archived and run.kind == RunKind.GATE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -18,7 +18,7 @@ from console.database import now_ms, reading, review_queue, writing
 from console.environments import environment
 from console.errors import BadInput, Unknown, UnreadableFile
 from console.language import counted
-from console.runs import audit_log, text_index
+from console.runs import audit_log, trajectory_list
 from console.runs.imported_decisions import decided_steps, store_decisions
 from console.runs.importers import IMPORTERS, read_log
 from console.runs.importers.parts.containers import plain_files
@@ -34,6 +34,7 @@ _BATCH, _BATCH_BYTES = 1_000, 8 * 2**20
 _ANSWER = "respond("
 _SHOWN = 80
 _IN_MEMORY = 24 * 2**20
+_UNTOLD = ("notes", "environments")
 _TOO_DEEP = "the JSON is nested too deeply; flatten it, or leave out what no reviewer would read"
 
 
@@ -50,33 +51,21 @@ class FileReport:
     imported: int = 0
     duplicates: int = 0
     skipped: int = 0
+    rejected: list[dict[str, Any]] = field(default_factory=list)
     trajectories: int = 0
     calls: int = 0
     answers: int = 0
     pictures: int = 0
     decisions: int = 0
     left_out: dict[str, LeftOut] = field(default_factory=dict)
-    rejected: list[dict[str, Any]] = field(default_factory=list)
     notes: list[dict[str, Any]] = field(default_factory=list)
     environments: set[str] = field(default_factory=set)
 
     def to_dict(self) -> dict[str, Any]:
         """The shape that `trajectory import --json` prints per file."""
-        return {
-            "path": self.path,
-            "format": self.format,
-            "read": self.read,
-            "imported": self.imported,
-            "duplicates": self.duplicates,
-            "skipped": self.skipped,
-            "rejected": self.rejected,
-            "trajectories": self.trajectories,
-            "calls": self.calls,
-            "answers": self.answers,
-            "pictures": self.pictures,
-            "decisions": self.decisions,
-            "left_out": [{"what": what, "count": one.count, "line": one.line} for what, one in self.left_out.items()],
-        }
+        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _UNTOLD}
+        left_out = [{"what": what, "count": one.count, "line": one.line} for what, one in self.left_out.items()]
+        return told | {"left_out": left_out}
 
 
 def _temporary() -> IO[bytes]:
@@ -308,7 +297,7 @@ def import_file(path: Path, run_name: str, format: str, progress: Callable[[int]
             audit_log.record(session, run, "imported", now_ms(), subject=path.name, detail=told)
     finally:
         spool.close()
-    text_index.catch_up()
+    trajectory_list.catch_up_index()
     return report
 
 

@@ -17,7 +17,7 @@ from console.trajectory.checkpoints import CheckpointKind, checkpoint_at, is_cri
 from storage import tables
 from storage.queue.claims import withdraw_items
 from storage.queue.transaction import Transaction
-from storage.tables import ItemStatus, SlotStatus
+from storage.tables import UNREVIEWED, ItemStatus, SlotStatus
 
 _AT_ONCE = 500
 _TAKEN = (SlotStatus.CLAIMED, SlotStatus.DECIDED)
@@ -35,7 +35,7 @@ def withdraw_uncritical(session: Session, run: tables.Run, patterns: Sequence[st
         .join(record, col(record.id) == item.trajectory_id)
         .join(body, col(body.trajectory_id) == item.trajectory_id)
         .where(item.run_id == run.id, item.kind == str(CheckpointKind.ACTION), item.step < record.n_steps)
-        .where(col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED]), col(item.id).not_in(answered))
+        .where(col(item.status).in_(UNREVIEWED), col(item.id).not_in(answered))
     )
     gone = [
         item_id
@@ -75,17 +75,22 @@ def remove_trajectories(session: Session, ids: Sequence[int]) -> None:
 
 
 def remove_items(session: Session, items: Any) -> None:
-    """Deletes items with places, answers and drafts; the ledger of their units goes with them."""
-    decision, entry = tables.Decision, tables.LedgerEntry
-    answers = select(decision.id).where(col(decision.item_id).in_(items))
-    session.execute(delete(tables.Memory).where(col(tables.Memory.decision_id).in_(answers)))
-    session.execute(delete(tables.WebhookDelivery).where(col(tables.WebhookDelivery.decision_id).in_(answers)))
-    asked = tables.Ask
-    session.execute(delete(asked).where(col(asked.item_id).in_(items)))
-    session.execute(delete(tables.Intent).where(col(tables.Intent.decision_id).in_(answers)))
-    for table in (decision, tables.Draft, entry, tables.Slot):
+    """Deletes items with places and answers; the ledger of their units goes with them."""
+    session.execute(delete(tables.Ask).where(col(tables.Ask.item_id).in_(items)))
+    remove_answers(session, items)
+    for table in (tables.LedgerEntry, tables.Slot):
         session.execute(delete(table).where(col(table.item_id).in_(items)))
     session.execute(delete(tables.Item).where(col(tables.Item.id).in_(items)))
+
+
+def remove_answers(session: Session, items: Any) -> None:
+    """Deletes what was answered and written about items, and what came of it."""
+    decision = tables.Decision
+    answers = select(decision.id).where(col(decision.item_id).in_(items))
+    for consequence in (tables.Memory, tables.WebhookDelivery, tables.Intent):
+        session.execute(delete(consequence).where(col(consequence.decision_id).in_(answers)))
+    for table in (tables.Draft, tables.Note, decision):
+        session.execute(delete(table).where(col(table.item_id).in_(items)))
 
 
 def remove_empty_tasks(session: Session, tasks: Sequence[int]) -> None:

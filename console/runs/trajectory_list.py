@@ -1,7 +1,8 @@
-"""Trajectories out: load one, list a run's, filter and page through them."""
+"""Trajectories out: load one, list a run's, filter and page through them; the index that a search of words goes by."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import orjson
 from sqlalchemy import String, column, func, literal_column, select, table
 from sqlmodel import Session, col
 
+from console.database import reading, writing
 from console.errors import Unknown
 from console.trajectory import Trajectory, from_json
 from storage import tables
@@ -180,3 +182,17 @@ def _read_through(session: Session, wanted: Filter) -> Any:
         read = literal_column(text_search.text_of(wanted.place, dialect), String)
     hits = select(col(body.trajectory_id)).where(*(read.icontains(word, autoescape=True) for word in words))
     return col(tables.Trajectory.id).in_(hits)
+
+
+def catch_up_index(seconds: float | None = None) -> int:
+    """Takes words of what is new into the text index, in short transactions, for at most about that long.
+
+    Returns how many trajectories still wait.
+    """
+    with reading() as session:
+        left = text_search.waiting(session.connection())
+    end = None if seconds is None else time.monotonic() + seconds
+    while left and (end is None or time.monotonic() < end):
+        with writing() as session:
+            left = text_search.take_in(session.connection())
+    return left

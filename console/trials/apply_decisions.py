@@ -15,7 +15,7 @@ from console.trials.play import Approved
 from console.trials.round import Advance
 from storage import tables
 from storage.queue import HALTED
-from storage.tables import ItemStatus
+from storage.tables import UNREVIEWED, ItemStatus
 
 _REFUSED = {
     ResolutionReason.REJECTED: "a reviewer did not approve it",
@@ -94,7 +94,7 @@ def _undoable(session: Session, run: tables.Run, at_ms: int) -> tuple[int, int |
         .join(item, col(item.id) == decision.item_id)
         .where(item.run_id == run.id, decision.deliverable_ms > at_ms)
         .where(is_current(), col(decision.delivered_ms).is_(None))
-        .where(col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED, ItemStatus.DECIDED]))
+        .where(col(item.status).in_([*UNREVIEWED, ItemStatus.DECIDED]))
     )
     undoable, due_ms = session.exec(statement).one()
     return undoable, due_ms

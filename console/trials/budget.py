@@ -5,7 +5,6 @@ Until then the budget stands at the share of those trials that are sure to count
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from sqlmodel import Session, col, func, or_, select
 
 from console.database import reading, review_queue, writing
 from console.errors import Refused
-from console.runs import open_budgets
+from console.runs import open_budgets, share_of
 from console.runs.options import run_options
 from console.trajectory import Outcome
 from storage import tables
@@ -63,13 +62,13 @@ def freeze(run: tables.Run) -> None:
 
 
 def _share(session: Session, run: tables.Run) -> int:
-    """ceil(P x non-halted of trial 0), those left out that may still halt."""
+    """The share of the non-halted of trial 0, those left out that may still halt."""
     item = tables.Item
     flagged = select(item.id).where(item.trajectory_id == col(tables.Trajectory.id)).exists()
     ended = _outcome().in_([Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REJECTED])
     counted = or_(ended, (_outcome() == Outcome.PAUSED) & flagged)
     n = session.exec(select(func.count()).where(*_first(run), counted)).one()
-    return math.ceil(round((run.budget_percent or 0.0) * n / 100, 9))
+    return share_of((run.budget_percent or 0.0) / 100, n)
 
 
 def _trials(session: Session, run: tables.Run) -> list[int]:

@@ -11,6 +11,7 @@ from sqlalchemy import insert
 from sqlmodel import Session, col, select
 
 from console.actors import Reflection
+from console.actors.move import MEMORY_WINDOW
 from console.database import now_ms, reading
 from console.review.reasons import words_to_agent
 from console.review.resolution import current_answers, is_feedback
@@ -21,9 +22,6 @@ from console.trials.pending import latest
 from console.trials.round import RoundContext
 from storage import tables
 from storage.tables import ItemStatus
-
-WINDOW = 3
-"""Entries of memory that an Actor sees (Reflexion; InferAct, section 4.4)."""
 
 WORDS, REFLECTION = "words", "reflection"
 UNSOLVED = (Outcome.REJECTED, Outcome.FAILED, Outcome.HALTED)
@@ -60,7 +58,7 @@ def entries(session: Session, task_id: int, before: int) -> Sequence[tables.Memo
         select(memory)
         .where(memory.task_id == task_id, memory.trial < before)
         .order_by(col(memory.trial).desc(), col(memory.decision_id).desc())
-        .limit(WINDOW)
+        .limit(MEMORY_WINDOW)
     )
     return list(reversed(session.exec(statement).all()))
 

@@ -28,7 +28,7 @@ from console.trials.memory import links
 from console.trials.round import Advance
 from storage import tables
 from storage.queue import HALTED
-from storage.tables import ItemStatus, RunKind
+from storage.tables import UNREVIEWED, ItemStatus, RunKind
 
 
 def start_replay(name: str, source: str, detector: str, **fields: Any) -> tables.Run:
@@ -143,7 +143,7 @@ def _hold_flagged(run_name: str) -> None:
             .where(
                 item.run_id == run.id,
                 item.kind != HALTED,
-                col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED]),
+                col(item.status).in_(UNREVIEWED),
                 record.outcome == record.recorded_outcome,
             )
         )

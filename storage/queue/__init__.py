@@ -150,11 +150,6 @@ class Queue:
         with self._durable() as db:
             return claims.withdraw_items(db, sorted(set(item_ids)), ItemStatus.CANCELLED, now_ms)
 
-    def expire(self, *, item_ids: Sequence[int], now_ms: int) -> int:
-        """Takes items whose time is over out of the queue, live claims refunded; returns how many left."""
-        with self._durable() as db:
-            return claims.withdraw_items(db, sorted(set(item_ids)), ItemStatus.EXPIRED, now_ms)
-
     def expire_overdue(self, *, run_id: int, now_ms: int) -> int:
         """Expires items whose deadline is over or whose agent is dead, unless somebody holds them; returns how many."""
         with self._durable() as db:

@@ -10,7 +10,7 @@ from storage.errors import BudgetSpent, NoSuchItem, NotYours, QueueRefusal, Stor
 from storage.queue import statements as sql
 from storage.queue.transaction import Transaction
 from storage.queue.values import DEAD_MS, FAR_MS, HALTED, Claim, NoClaim, NoClaimReason
-from storage.tables import ItemStatus, SlotStatus
+from storage.tables import UNREVIEWED, ItemStatus, SlotStatus
 
 GONE = (ItemStatus.EXPIRED, ItemStatus.CANCELLED)
 
@@ -248,7 +248,7 @@ def _named(db: Transaction, wish: Wish, item_id: int, funds: Funds) -> Claim | N
         return _renew(db, wish, item, _Hold(slot.id, slot.token, slot.claimed_ms), funds)
     if slot is not None and slot.status == SlotStatus.DECIDED:
         return nothing(db, wish, NoClaimReason.ITEM_REVIEWED_BY_YOU)
-    if status not in (ItemStatus.PENDING, ItemStatus.CLAIMED) or _is_overdue(db, item_id, wish.now_ms):
+    if status not in UNREVIEWED or _is_overdue(db, item_id, wish.now_ms):
         return nothing(db, wish, NoClaimReason.ITEM_GONE)
     if not open_slots:
         return nothing(db, wish, NoClaimReason.ITEM_TAKEN)

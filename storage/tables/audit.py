@@ -3,10 +3,10 @@
 from sqlalchemy import BigInteger, Index
 from sqlmodel import Field
 
-from storage.tables.base import Table
+from storage.tables.base import NumberedTable, Table
 
 
-class Event(Table, table=True):
+class Event(NumberedTable, table=True):
     """What happened, by whom and through which door: the content, which can be erased while its link stays.
 
     `before`, `after` and `detail` are JSON; `salt` keeps a digest from being guessed back once the content is gone.
@@ -15,7 +15,6 @@ class Event(Table, table=True):
     __tablename__ = "event"
     __table_args__ = (Index("ix_event_run", "run_id"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     run_id: int | None = Field(default=None, foreign_key="run.id")
     at_ms: int = Field(sa_type=BigInteger)
     actor: str

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from sqlalchemy import CheckConstraint, MetaData
 from sqlalchemy.orm import registry
-from sqlmodel import SQLModel
+from sqlmodel import Field, SQLModel
 
 _NAMES = {"uq": "uq_%(table_name)s_%(column_0_N_name)s", "fk": "fk_%(table_name)s_%(column_0_name)s"}
 """A later migration can only change a constraint that has a name."""
@@ -15,6 +15,12 @@ _NAMES = {"uq": "uq_%(table_name)s_%(column_0_N_name)s", "fk": "fk_%(table_name)
 
 class Table(SQLModel, registry=registry(metadata=MetaData(naming_convention=_NAMES))):
     """Base of all tables."""
+
+
+class NumberedTable(Table):
+    """Base of tables whose rows have a number of their own, given at the insert."""
+
+    id: int | None = Field(default=None, primary_key=True)
 
 
 def one_of(column: str, words: type[StrEnum]) -> CheckConstraint:

@@ -3,16 +3,15 @@
 from sqlalchemy import BigInteger, Index, UniqueConstraint, text
 from sqlmodel import Field
 
-from storage.tables.base import Table
+from storage.tables.base import NumberedTable
 
 
-class Memory(Table, table=True):
+class Memory(NumberedTable, table=True):
     """What one trial left for the next ones: a reviewer's words as they are, or the Actor's own reflection."""
 
     __tablename__ = "memory"
     __table_args__ = (UniqueConstraint("decision_id"), Index("ix_memory_task", "task_id", "trial"))
 
-    id: int | None = Field(default=None, primary_key=True)
     task_id: int = Field(foreign_key="task.id")
     trial: int
     decision_id: int = Field(foreign_key="decision.id")
@@ -21,13 +20,12 @@ class Memory(Table, table=True):
     created_ms: int = Field(sa_type=BigInteger)
 
 
-class Intent(Table, table=True):
+class Intent(NumberedTable, table=True):
     """That a critical action is about to run, written before it does; without a result nobody knows whether it ran."""
 
     __tablename__ = "intent"
     __table_args__ = (UniqueConstraint("trajectory_id", "step"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     trajectory_id: int = Field(foreign_key="trajectory.id")
     step: int
     action: str
@@ -37,13 +35,12 @@ class Intent(Table, table=True):
     finished_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class Agent(Table, table=True):
+class Agent(NumberedTable, table=True):
     """Somebody's agent that asks over HTTP; `name_key` is its name casefolded, `token_hash` its token's SHA-256."""
 
     __tablename__ = "agent"
     __table_args__ = (UniqueConstraint("name_key"), UniqueConstraint("token_hash"))
 
-    id: int | None = Field(default=None, primary_key=True)
     name: str
     name_key: str
     token_hash: str
@@ -52,7 +49,7 @@ class Agent(Table, table=True):
     seen_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class Ask(Table, table=True):
+class Ask(NumberedTable, table=True):
     """One question of somebody's agent at the gate, known by what it asked; asked again, it is the same row.
 
     `token` is its name to the agent. `action` may run, once somebody says that it begins (its intent). `beats` says
@@ -67,7 +64,6 @@ class Ask(Table, table=True):
         Index("ix_ask_item", "item_id"),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
     digest: str
     trajectory_id: int = Field(foreign_key="trajectory.id")
@@ -89,7 +85,7 @@ class Ask(Table, table=True):
     tool: str | None = None
 
 
-class Policy(Table, table=True):
+class Policy(NumberedTable, table=True):
     """One version of a run's rules, or of those for every run that has none (no `run_id`); never changed, only added.
 
     `text` is YAML, as `console.gate.policy` reads it.
@@ -98,7 +94,6 @@ class Policy(Table, table=True):
     __tablename__ = "policy"
     __table_args__ = (UniqueConstraint("run_id", "version"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     run_id: int | None = Field(default=None, foreign_key="run.id")
     version: int
     text: str
@@ -107,13 +102,12 @@ class Policy(Table, table=True):
     created_ms: int = Field(sa_type=BigInteger)
 
 
-class Allowed(Table, table=True):
+class Allowed(NumberedTable, table=True):
     """How often a rule let a tool's calls run at once; nothing else is stored of them."""
 
     __tablename__ = "allowed"
     __table_args__ = (UniqueConstraint("run_id", "policy_id", "rule", "tool"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
     policy_id: int = Field(foreign_key="policy.id")
     rule: str
@@ -121,7 +115,7 @@ class Allowed(Table, table=True):
     checks: int
 
 
-class PlanVersion(Table, table=True):
+class PlanVersion(NumberedTable, table=True):
     """One version of a plan for all tasks of a type; never changed but for `pinned`: of each plan one at most is.
 
     `lineage` is JSON, an entry a line of the text; `training` is JSON, what the plan was learnt from and how.
@@ -130,7 +124,6 @@ class PlanVersion(Table, table=True):
     __tablename__ = "plan_version"
     __table_args__ = (UniqueConstraint("name", "task_type", "version"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     name: str
     environment: str
     task_type: str
@@ -143,7 +136,7 @@ class PlanVersion(Table, table=True):
     created_ms: int = Field(sa_type=BigInteger)
 
 
-class WebhookDelivery(Table, table=True):
+class WebhookDelivery(NumberedTable, table=True):
     """A decision on its way to somebody's server; tried again until it is taken or given up."""
 
     __tablename__ = "webhook_delivery"
@@ -157,7 +150,6 @@ class WebhookDelivery(Table, table=True):
         ),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     decision_id: int = Field(foreign_key="decision.id")
     url: str
     attempts: int = 0

@@ -6,15 +6,14 @@ It stands alone as one room of tables, beside those of runs, queue, loop and stu
 from sqlalchemy import BigInteger, Index
 from sqlmodel import Field
 
-from storage.tables.base import Table
+from storage.tables.base import NumberedTable
 
 
-class Person(Table, table=True):
+class Person(NumberedTable, table=True):
     """Somebody who may come in; `name_key` is the name without regard to case, `roles` words joined by commas."""
 
     __tablename__ = "person"
 
-    id: int | None = Field(default=None, primary_key=True)
     name: str
     name_key: str = Field(unique=True)
     roles: str
@@ -22,13 +21,12 @@ class Person(Table, table=True):
     disabled_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class Invitation(Table, table=True):
+class Invitation(NumberedTable, table=True):
     """A link that opens once: for that person, or for somebody new, who gets `roles` under a name of their own."""
 
     __tablename__ = "invitation"
     __table_args__ = (Index("ix_invitation_person", "person_id"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     token_hash: str = Field(unique=True)
     person_id: int | None = Field(default=None, foreign_key="person.id")
     roles: str
@@ -38,13 +36,12 @@ class Invitation(Table, table=True):
     used_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class PersonSession(Table, table=True):
+class PersonSession(NumberedTable, table=True):
     """A browser in which a person is signed in; over at `expires_ms`, or at `ended_ms` before that."""
 
     __tablename__ = "person_session"
     __table_args__ = (Index("ix_person_session_person", "person_id"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     token_hash: str = Field(unique=True)
     person_id: int = Field(foreign_key="person.id")
     browser: str = ""

@@ -5,7 +5,7 @@ from enum import StrEnum
 from sqlalchemy import BigInteger, CheckConstraint, Index, UniqueConstraint, text
 from sqlmodel import Field
 
-from storage.tables.base import Table, one_of
+from storage.tables.base import NumberedTable, Table, one_of
 
 
 class ItemStatus(StrEnum):
@@ -17,6 +17,10 @@ class ItemStatus(StrEnum):
     DELIVERED = "delivered"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
+
+
+UNREVIEWED = (ItemStatus.PENDING, ItemStatus.CLAIMED)
+"""An item that stands so lacks a review; with any other status it is out of the queue or has all."""
 
 
 class SlotStatus(StrEnum):
@@ -39,7 +43,7 @@ class DecisionKind(StrEnum):
     ESCALATE = "escalate"
 
 
-class Item(Table, table=True):
+class Item(NumberedTable, table=True):
     """A checkpoint in the review queue. `open_slots` counts the reviews that nobody has taken yet.
 
     `terms` says, as JSON, which `decisions` a rule offers, `who` decides and by which `doors`; the rest is free.
@@ -62,7 +66,6 @@ class Item(Table, table=True):
         Index("ix_item_run_status", "run_id", "trial", "status", "created_ms"),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
     trial: int
     trajectory_id: int = Field(foreign_key="trajectory.id")
@@ -77,7 +80,7 @@ class Item(Table, table=True):
     terms: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
 
 
-class Slot(Table, table=True):
+class Slot(NumberedTable, table=True):
     """One reviewer's place at one item, with its lease; a reviewer who comes back takes the same place again.
 
     `units` is what the place costs while claimed or decided; once it is neither, `lease_until_ms` is when it was left.
@@ -97,7 +100,6 @@ class Slot(Table, table=True):
         Index("ix_slot_reviewer", "reviewer", "status"),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     item_id: int = Field(foreign_key="item.id")
     budget_id: int = Field(foreign_key="budget.id")
     reviewer: str
@@ -108,7 +110,7 @@ class Slot(Table, table=True):
     lease_until_ms: int = Field(sa_type=BigInteger)
 
 
-class Budget(Table, table=True):
+class Budget(NumberedTable, table=True):
     """The cap of one (run, trial), or of a participant's share of it (`scope`); a null cap is no cap."""
 
     __tablename__ = "budget"
@@ -117,7 +119,6 @@ class Budget(Table, table=True):
         CheckConstraint("used >= 0 AND (cap IS NULL OR used <= cap)", name="ck_budget_cap"),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
     trial: int
     scope: str = ""
@@ -126,13 +127,12 @@ class Budget(Table, table=True):
     halted: int = 0
 
 
-class LedgerEntry(Table, table=True):
+class LedgerEntry(NumberedTable, table=True):
     """One movement of a budget: +1 `spend`, -1 `refund`, 0 `settle` at a decision; `reason` says what caused it."""
 
     __tablename__ = "ledger"
     __table_args__ = (Index("ix_ledger_budget", "budget_id"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     budget_id: int = Field(foreign_key="budget.id")
     item_id: int = Field(foreign_key="item.id")
     slot_id: int = Field(foreign_key="slot.id")
@@ -159,7 +159,7 @@ class Draft(Table, table=True):
     edit: str = Field(default="", sa_column_kwargs={"server_default": ""})
 
 
-class Note(Table, table=True):
+class Note(NumberedTable, table=True):
     """A reviewer's note to colleagues about an item; the agent never gets it.
 
     With a `decision_id` it hands the item over, to anybody or to the `addressee`.
@@ -168,7 +168,6 @@ class Note(Table, table=True):
     __tablename__ = "note"
     __table_args__ = (Index("ix_note_item", "item_id"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     item_id: int = Field(foreign_key="item.id")
     decision_id: int | None = Field(default=None, foreign_key="decision.id")
     author: str
@@ -177,7 +176,7 @@ class Note(Table, table=True):
     created_ms: int = Field(sa_type=BigInteger)
 
 
-class Decision(Table, table=True):
+class Decision(NumberedTable, table=True):
     """One revision of a reviewer's answer; a later revision or an undo marks it superseded, nothing is overwritten.
 
     One that a log holds (its door is `import`) has no slot: nobody took a place in the queue for it. `door` is the way
@@ -205,7 +204,6 @@ class Decision(Table, table=True):
         ),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     item_id: int = Field(foreign_key="item.id")
     slot_id: int | None = Field(default=None, foreign_key="slot.id")
     reviewer: str

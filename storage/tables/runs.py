@@ -5,7 +5,7 @@ from enum import StrEnum
 from sqlalchemy import BigInteger, Index, UniqueConstraint
 from sqlmodel import Field
 
-from storage.tables.base import Table, one_of
+from storage.tables.base import NumberedTable, Table, one_of
 
 
 class RunKind(StrEnum):
@@ -17,7 +17,7 @@ class RunKind(StrEnum):
     GATE = "gate"
 
 
-class Run(Table, table=True):
+class Run(NumberedTable, table=True):
     """A batch of tasks with its Actor, routing detector, budget, feedback mode and number of trials.
 
     A run with a `study_id` belongs to one participant of that study and stands in no list of runs. `tags` is a JSON
@@ -27,7 +27,6 @@ class Run(Table, table=True):
     __tablename__ = "run"
     __table_args__ = (one_of("kind", RunKind), Index("ix_run_study", "study_id"))
 
-    id: int | None = Field(default=None, primary_key=True)
     name: str = Field(unique=True)
     kind: str
     environment: str
@@ -54,13 +53,12 @@ class Run(Table, table=True):
     archived_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class LogImport(Table, table=True):
+class LogImport(NumberedTable, table=True):
     """One import of a log file into a run, so that it can be undone; `imported` is how many trajectories it brought."""
 
     __tablename__ = "log_import"
     __table_args__ = (Index("ix_log_import_run", "run_id"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
     file: str
     imported: int = 0
@@ -68,13 +66,12 @@ class LogImport(Table, table=True):
     undone_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class Task(Table, table=True):
+class Task(NumberedTable, table=True):
     """What the user asked."""
 
     __tablename__ = "task"
     __table_args__ = (UniqueConstraint("run_id", "task_key", "instruction_digest"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
     task_key: str
     environment: str
@@ -84,7 +81,7 @@ class Task(Table, table=True):
     options: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
 
 
-class Trajectory(Table, table=True):
+class Trajectory(NumberedTable, table=True):
     """One trial of one task. `recorded_outcome` is what the log says; `outcome` is how it stands here and now."""
 
     __tablename__ = "trajectory"
@@ -95,7 +92,6 @@ class Trajectory(Table, table=True):
         Index("ix_trajectory_import", "import_id"),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
     task_id: int = Field(foreign_key="task.id")
     trial: int
@@ -133,7 +129,7 @@ class StoredPicture(Table, table=True):
     data: bytes
 
 
-class Verdict(Table, table=True):
+class Verdict(NumberedTable, table=True):
     """A detector's answer for one checkpoint.
 
     Requests, tokens, latency and cost (null: no price was known) are those of the replies that it rests on, when they
@@ -146,7 +142,6 @@ class Verdict(Table, table=True):
         Index("ix_verdict_run_detector", "run_id", "detector"),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
     trajectory_id: int = Field(foreign_key="trajectory.id")
     step: int

@@ -5,7 +5,7 @@ from enum import StrEnum
 from sqlalchemy import BigInteger, Index, UniqueConstraint
 from sqlmodel import Field
 
-from storage.tables.base import Table, one_of
+from storage.tables.base import NumberedTable, Table, one_of
 
 
 class StudyStatus(StrEnum):
@@ -43,13 +43,12 @@ class ProbePurpose(StrEnum):
     KNOWN_BAD = "known-bad"
 
 
-class Study(Table, table=True):
+class Study(NumberedTable, table=True):
     """A user study; `design` is its whole design as JSON, as `console.studies.design` reads it."""
 
     __tablename__ = "study"
     __table_args__ = (one_of("status", StudyStatus),)
 
-    id: int | None = Field(default=None, primary_key=True)
     name: str = Field(unique=True)
     design: str
     status: str = StudyStatus.DRAFT
@@ -59,7 +58,7 @@ class Study(Table, table=True):
     closed_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class Participant(Table, table=True):
+class Participant(NumberedTable, table=True):
     """One place of the allocation and who has it, whom their own link brings back.
 
     `secret` is the SHA-256 (hex) of what that link holds, null while the place is free. `code` is the
@@ -75,7 +74,6 @@ class Participant(Table, table=True):
         one_of("kind", ParticipantKind),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     study_id: int = Field(foreign_key="study.id")
     number: int
     code: str
@@ -93,7 +91,7 @@ class Participant(Table, table=True):
     consent_version: str | None = None
 
 
-class Assignment(Table, table=True):
+class Assignment(NumberedTable, table=True):
     """One condition of one participant, at its place in their order; each has a run of its own, and one of probes.
 
     `tasks` are the keys of its tasks (JSON), `levels` the condition's level of each factor (JSON).
@@ -108,7 +106,6 @@ class Assignment(Table, table=True):
         one_of("status", AssignmentStatus),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     study_id: int = Field(foreign_key="study.id")
     participant_id: int = Field(foreign_key="participant.id")
     position: int
@@ -122,13 +119,12 @@ class Assignment(Table, table=True):
     ended_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class Probe(Table, table=True):
+class Probe(NumberedTable, table=True):
     """An item whose right answer is known; it comes up once the participant has decided `after` items of the run."""
 
     __tablename__ = "probe"
     __table_args__ = (UniqueConstraint("item_id"), one_of("purpose", ProbePurpose), Index("ix_probe_study", "study_id"))
 
-    id: int | None = Field(default=None, primary_key=True)
     study_id: int = Field(foreign_key="study.id")
     participant_id: int = Field(foreign_key="participant.id")
     assignment_id: int | None = Field(default=None, foreign_key="assignment.id")
@@ -139,20 +135,19 @@ class Probe(Table, table=True):
     after: int = 0
 
 
-class StudyInvitation(Table, table=True):
+class StudyInvitation(NumberedTable, table=True):
     """A link that opens one place of a study, once; `token` is the SHA-256 (hex) of what it holds."""
 
     __tablename__ = "study_invitation"
     __table_args__ = (Index("ix_study_invitation_study", "study_id"),)
 
-    id: int | None = Field(default=None, primary_key=True)
     study_id: int = Field(foreign_key="study.id")
     token: str = Field(unique=True)
     participant_id: int | None = Field(default=None, foreign_key="participant.id")
     created_ms: int = Field(sa_type=BigInteger)
 
 
-class QuestionnaireAnswer(Table, table=True):
+class QuestionnaireAnswer(NumberedTable, table=True):
     """A participant's answer to one item of an instrument; `assignment_id` names the condition that it follows."""
 
     __tablename__ = "questionnaire_answer"
@@ -161,7 +156,6 @@ class QuestionnaireAnswer(Table, table=True):
         Index("ix_questionnaire_answer_study", "study_id"),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     study_id: int = Field(foreign_key="study.id")
     participant_id: int = Field(foreign_key="participant.id")
     assignment_id: int | None = Field(default=None, foreign_key="assignment.id")
@@ -184,7 +178,7 @@ class Confidence(Table, table=True):
     at_ms: int = Field(sa_type=BigInteger)
 
 
-class PageEvent(Table, table=True):
+class PageEvent(NumberedTable, table=True):
     """What a participant's browser told of an item's page: away and idle times, steps opened, scrolls, keys.
 
     `ms` counts from when the page showed the item; `lasted_ms` is how long they were away or idle. `detail` is a step's
@@ -197,7 +191,6 @@ class PageEvent(Table, table=True):
         Index("ix_page_event_study", "study_id"),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     study_id: int = Field(foreign_key="study.id")
     participant_id: int = Field(foreign_key="participant.id")
     item_id: int = Field(foreign_key="item.id")
@@ -208,7 +201,7 @@ class PageEvent(Table, table=True):
     at_ms: int = Field(sa_type=BigInteger)
 
 
-class Adjudication(Table, table=True):
+class Adjudication(NumberedTable, table=True):
     """The settled label of a checkpoint that reviewers disagreed on; their own labels stay as they are.
 
     `unit` names the checkpoint within its study or run. A later revision stands in the place of the one before.
@@ -221,7 +214,6 @@ class Adjudication(Table, table=True):
         Index("ix_adjudication_run", "run_id"),
     )
 
-    id: int | None = Field(default=None, primary_key=True)
     study_id: int | None = Field(default=None, foreign_key="study.id")
     run_id: int | None = Field(default=None, foreign_key="run.id")
     unit: str

@@ -14,11 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from console.environments import ENVIRONMENTS  # noqa: E402
-from console.environments.alfworld.tasks import oracle_actions as tidy  # noqa: E402
-from console.environments.hotpotqa import oracle_actions as answer  # noqa: E402
-from console.environments.webshop import oracle_actions as shop  # noqa: E402
+from tests.oracles import answering, shopping, tidying  # noqa: E402
 
-ORACLES = {"webshop": shop, "hotpotqa": answer, "alfworld": tidy}
+ORACLES = {"webshop": shopping, "hotpotqa": answering, "alfworld": tidying}
 GOAL = 10_000
 
 

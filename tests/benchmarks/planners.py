@@ -56,15 +56,15 @@ def measured(arm: Arm, seed: int) -> list[float]:
     from console.actors import Actor, autoplan
     from console.database import now_ms, writing
     from console.environments import ENVIRONMENTS
-    from console.environments.alfworld.tasks import oracle_actions
     from console.trials.planning import training, versions
     from console.trials.start import ActorAndEnvironments
+    from tests.oracles import tidying
 
     model, household = PlannerModel(seed), ENVIRONMENTS["alfworld"]
 
     def begun(task):
         world = household.start(task)
-        model.ways[world.reset()[0].strip()] = oracle_actions(task)
+        model.ways[world.reset()[0].strip()] = tidying(task)
         return world
 
     actor = Actor("autoplan", "AutoPlan", partial(autoplan.act, model), None, step_caps=autoplan.STEP_CAPS)

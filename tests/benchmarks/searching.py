@@ -43,10 +43,10 @@ def fill(count: int) -> float:
 
 def index() -> float:
     """Seconds until every word can be found."""
-    from console.runs import text_index
+    from console.runs import trajectory_list
 
     began = time.perf_counter()
-    text_index.catch_up()
+    trajectory_list.catch_up_index()
     return time.perf_counter() - began
 
 

@@ -18,4 +18,4 @@ def read(path, progress=None):
         yield Found(number, Trajectory(line, "seam-world", f"pull {line}", (Step("", f"pull[{line}]", "pulled"),)))
 
 
-ENTRY = Importer("seam-log", "Seam log", recognises, read)
+ENTRY = Importer("seam-log", "Seam log", read, recognises=recognises)

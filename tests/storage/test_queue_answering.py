@@ -5,9 +5,11 @@ from sqlmodel import select
 
 from storage import tables
 from storage.check import check
-from storage.engine import reading
+from storage.engine import engine, reading
 from storage.errors import AlreadyDecided, AlreadyDelivered, NoSuchItem, NotYours, QueueRefusal
 from storage.queue import KeptDraft, NoClaimReason
+from storage.queue.claims import withdraw_items
+from storage.queue.transaction import Transaction
 
 AT = {"run_id": 1, "trial": 0}
 LEASE, UNDO = 1_000, 100
@@ -40,6 +42,10 @@ class Desk:
 
     def deliver(self, ids, now_ms):
         return self.queue.mark_delivered(decision_ids=ids, now_ms=now_ms)
+
+    def expire(self, item_ids, now_ms):
+        with Transaction(engine(self.url)) as db:
+            return withdraw_items(db, item_ids, tables.ItemStatus.EXPIRED, now_ms)
 
     def used(self):
         return self.queue.budget(**AT).used
@@ -270,7 +276,7 @@ def test_an_item_is_delivered_when_all_its_answers_are(url, stock, answer):
 
 def test_cancelled_and_expired_items_leave_and_stay_different(desk):
     mine = desk.claim()
-    assert desk.queue.expire(item_ids=[1, 1], now_ms=5) == 1
+    assert desk.expire([1, 1], 5) == 1
     assert desk.queue.cancel(item_ids=[1, 2, 99], now_ms=5) == 1
     assert [desk.status(item) for item in (1, 2, 3)] == ["expired", "cancelled", "pending"]
     assert desk.used() == 0
@@ -285,7 +291,7 @@ def test_decided_items_do_not_expire_and_half_reviewed_ones_are_never_due(url, s
     half = desk.decide(desk.claim())
     desk.decide(desk.claim(now_ms=11), now_ms=12)
     desk.decide(desk.claim("bob", now_ms=13, item_id=2), "bob", now_ms=14)
-    assert desk.queue.expire(item_ids=[1, 2], now_ms=20) == 1
+    assert desk.expire([1, 2], 20) == 1
     assert half.id not in desk.due(10_000)
     assert desk.deliver([half.id], 10_000) == 0
     with pytest.raises(QueueRefusal, match="Item 1 was expired"):

@@ -20,9 +20,12 @@ from sqlmodel import select
 
 from storage import tables
 from storage.check import check
-from storage.engine import close, reading
+from storage.engine import close, engine, reading
 from storage.errors import AlreadyDecided, AlreadyDelivered, NotYours, QueueRefusal
 from storage.queue import HALTED, Claim, NoClaim, NoClaimReason, Queue
+from storage.queue.claims import withdraw_items
+from storage.queue.transaction import Transaction
+from storage.tables import ItemStatus
 
 AT = {"run_id": 1, "trial": 0}
 ITEMS, HALTED_ITEMS, LEASE, UNDO = 3, 1, 10, 3
@@ -285,8 +288,9 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(item=ALL_ITEMS, expire=st.booleans())
     def withdraw(self, item, expire):
         leaves = self.model.status(item) in ("pending", "claimed")
-        withdraw = self.queue.expire if expire else self.queue.cancel
-        assert withdraw(item_ids=[item], now_ms=self.now) == leaves
+        with Transaction(engine(self.url)) as db:
+            status = ItemStatus.EXPIRED if expire else ItemStatus.CANCELLED
+            assert withdraw_items(db, [item], status, self.now) == leaves
         if leaves:
             self.model.items[item].gone = "expired" if expire else "cancelled"
             self.model.items[item].open = 0

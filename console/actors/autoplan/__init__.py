@@ -7,11 +7,9 @@ test they are greedy. `reflection` makes the next plan.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from console.actors import react
 from console.actors.asking import NO_ACTION, ModelCalls, Sampling, chosen_model, question
-from console.actors.move import MEMORY_WINDOW, Actor, ActorView, Move, Reflection
+from console.actors.move import Actor, ActorView, Move, Reflection, listed
 from console.llm import LLM, Message
 from console.llm.prompts import name_for, render
 from console.trajectory import Step
@@ -29,21 +27,21 @@ async def act(llm: LLM, view: ActorView) -> Move:
     calls = ModelCalls(llm, view.seed, EXPLORING if view.explores else _GREEDY)
     chat = [*conversation(view), *_thinking(view, view.steps[-1].observation if view.steps else "")]
     thought = await calls.text(chat)
-    chat += [{"role": "assistant", "content": thought}, {"role": "user", "content": _filled(view, "action")}]
+    chat += [{"role": "assistant", "content": thought}, {"role": "user", "content": filled(view, "action")}]
     wording = await calls.text(chat)
-    formal = question(_filled(view, "formalizer", world=_world(view), action=wording))
+    formal = question(filled(view, "formalizer", world=_world(view), action=wording))
     action = await calls.read(formal, lambda reply: react.read_move(reply).action or None)
     return Move(thought, action or NO_ACTION, {KEY: {"wording": wording}, "usage": calls.usage.as_dict()})
 
 
 def conversation(view: ActorView) -> list[Message]:
     """The trial as a chat, the last observation left out, which the next question holds."""
-    task = _filled(view, "task", memory=_listed(view.memory), instruction=view.instruction, opening=view.opening)
+    task = filled(view, "task", memory=listed(view.memory), instruction=view.instruction, opening=view.opening)
     chat: list[Message] = [
-        {"role": "system", "content": _filled(view, "system", world=_world(view), plan=view.plan)},
+        {"role": "system", "content": filled(view, "system", world=_world(view), plan=view.plan)},
         {"role": "user", "content": task},
     ]
-    asked = {"role": "user", "content": _filled(view, "action")}
+    asked = {"role": "user", "content": filled(view, "action")}
     for position, step in enumerate(view.steps):
         before = view.steps[position - 1].observation if position else ""
         chat += [*_thinking(view, before), {"role": "assistant", "content": step.thought}, asked]
@@ -52,7 +50,7 @@ def conversation(view: ActorView) -> list[Message]:
 
 
 def _thinking(view: ActorView, observation: str) -> list[Message]:
-    return question(_filled(view, "thought", observation=observation, plan=view.plan))
+    return question(filled(view, "thought", observation=observation, plan=view.plan))
 
 
 def _wording(step: Step) -> str:
@@ -61,16 +59,13 @@ def _wording(step: Step) -> str:
     return step.action if kept is None or "instead_of" in step.extra else str(kept["wording"])
 
 
-def _filled(view: ActorView, step: str, **values: str) -> str:
+def filled(view: ActorView, step: str, **values: object) -> str:
+    """A prompt of the environment's own where there is one."""
     return render(name_for(KEY, view.environment, step), **values)
 
 
 def _world(view: ActorView) -> str:
     return render(name_for("shared", view.environment, "actions"))
-
-
-def _listed(memory: Sequence[str]) -> str:
-    return "\n".join(f"- {' '.join(entry.split())}" for entry in memory[-MEMORY_WINDOW:])
 
 
 async def _act(view: ActorView) -> Move:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from console.actors.asking import ModelCalls, ModelUsage, Sampling, question
-from console.actors.autoplan import KEY, conversation
+from console.actors.autoplan import KEY, conversation, filled
 from console.actors.move import ActorView
 from console.llm import LLM, Message
 from console.llm.prompts import name_for, render
@@ -78,12 +78,12 @@ async def reflect(llm: LLM, ended: EndedTrial, ablation: Ablation, usage: ModelU
     if view.steps:
         chat.append({"role": "user", "content": f"Observation: {view.steps[-1].observation}"})
     about = {"success": ended.success, "answer": ended.answer, "sources": ended.sources}
-    summary = await _told(calls, chat, _filled(view, "summary", **about))
+    summary = await _told(calls, chat, filled(view, "summary", **about))
     flaw = revision = ""
     if ablation.flaw and (view.plan or view.environment != "hotpotqa"):
-        flaw = await _told(calls, chat, _filled(view, "flaw", plan=view.plan))
+        flaw = await _told(calls, chat, filled(view, "flaw", plan=view.plan))
     if ablation.revision and view.plan:
-        revision = await _told(calls, chat, _filled(view, "revision"))
+        revision = await _told(calls, chat, filled(view, "revision"))
     result = "done" if ended.success else "not done"
     said = tuple(kept for words in ended.reviewers if (kept := _within(words, ablation)))
     return Experience(ended.mark, view.instruction, result, summary, flaw, revision, said)
@@ -120,7 +120,3 @@ async def _told(calls: ModelCalls, chat: list[Message], text: str) -> str:
     reply = await calls.text(chat)
     chat.append({"role": "assistant", "content": reply})
     return reply
-
-
-def _filled(view: ActorView, step: str, **values: object) -> str:
-    return render(name_for(KEY, view.environment, step), **values)

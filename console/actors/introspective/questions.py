@@ -9,7 +9,7 @@ from typing import Any
 
 from console.actors.asking import NO_ACTION, ModelCalls, question
 from console.actors.introspective.state import PlannedAttempt, PlanningState
-from console.actors.move import MEMORY_WINDOW, ActorView
+from console.actors.move import ActorView, listed
 from console.actors.react import read_move
 from console.llm.messages import Message
 from console.llm.prompts import name_for, render
@@ -103,7 +103,7 @@ class Questions:
         known = {
             "world": render(name_for("shared", view.environment, "actions")),
             "instruction": view.instruction,
-            "memory": "\n".join(f"- {' '.join(entry.split())}" for entry in view.memory[-MEMORY_WINDOW:]),
+            "memory": listed(view.memory),
             "plan": state.numbered(),
             "history": "\n".join(f"- {line}" for line in state.history),
             "notes": "\n".join(f"- {note}" for note in state.notes),

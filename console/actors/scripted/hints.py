@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
+from console.actors.move import MEMORY_WINDOW
 from console.trajectory.data_files import read_data
 
 _LONGEST = 4_000
-_WINDOW = 3
 _CLAUSE = re.compile(r"[.;:!?\n,()]+\s|[.;!?\n]+$|\b(?:but|instead(?! of)|rather(?! than)|and then)\b")
 _REFUSING = re.compile(
     r"\b(?:not|no|never|isn|wasn|doesn|didn|don|aren|won|can|cannot|without|avoid|wrong|refus\w+|reject\w+|skip|"
@@ -81,7 +81,7 @@ class Advice:
 @lru_cache(maxsize=1024)
 def read_advice(memory: tuple[str, ...]) -> Advice:
     """What the last three entries say together; each is read to its first 4,000 characters."""
-    raw = "\n".join(entry[:_LONGEST] for entry in memory[-_WINDOW:])
+    raw = "\n".join(entry[:_LONGEST] for entry in memory[-MEMORY_WINDOW:])
     text = raw.lower().replace("’", "'")
     return Advice(raw, text, tuple(_clauses(text)))
 

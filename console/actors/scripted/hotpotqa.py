@@ -59,7 +59,7 @@ def move(view: ActorView) -> Move:
         return Move("My steps are spent; I answer as well as I can.", f"Finish[{_last_guess(question, pages, care)}]")
     current = pages[-1]
     if not current.seen:
-        return _not_found(question, care, pages, left)
+        return _not_found(question, care, pages)
     other = _of_namesake(current, question)
     if care.minds_namesakes and other and other not in {page.searched for page in pages} and left > 2:
         return Move("This page is about a namesake.", f"Search[{other}]")
@@ -99,7 +99,7 @@ def _refused(advice: Advice, instruction: str) -> frozenset[str]:
     return frozenset(answers | names)
 
 
-def _not_found(question: ParsedQuestion, care: ReadingCare, pages: list[OpenedPage], left: int) -> Move:
+def _not_found(question: ParsedQuestion, care: ReadingCare, pages: list[OpenedPage]) -> Move:
     current = pages[-1]
     titles = [title for title in current.similar if title not in {page.searched for page in pages}]
     if care.minds_namesakes:
@@ -146,6 +146,16 @@ def _keyword(page: OpenedPage, relations: Sequence[str], advice: Advice) -> str 
     return next((word for word in keywords if word not in page.looked_up), None)
 
 
+def _further(
+    page: OpenedPage, relations: Sequence[str], best: PageFind, care: ReadingCare, advice: Advice
+) -> Move | None:
+    """The lookup that reads on, unless what was found fits well, the page was read twice, or nothing is left to ask."""
+    keyword = _keyword(page, relations, advice)
+    if care.looks_further and best.fit <= len(relations) and keyword and len(page.looked_up) < 2:
+        return Move("The first paragraph does not say; I look further down.", f"Lookup[{keyword}]")
+    return None
+
+
 def _bridge(question: ParsedQuestion, care: ReadingCare, advice: Advice, pages: list[OpenedPage], left: int) -> Move:
     opened = [page for page in pages if page.seen]
     known = [*question.entities, *(page.searched for page in opened)]
@@ -153,15 +163,14 @@ def _bridge(question: ParsedQuestion, care: ReadingCare, advice: Advice, pages: 
     relations = (question.far if last else question.near) or question.relations
     form = question.form if last else "name"
     best = _find(page, relations, form, known, care)
-    spare = left - (1 if last else 2)
-    keyword = _keyword(page, relations, advice)
-    if care.looks_further and best.fit <= len(relations) and keyword and spare > 0 and len(page.looked_up) < 2:
-        return Move("The first paragraph does not say; I look further down.", f"Lookup[{keyword}]")
+    further = _further(page, relations, best, care, advice)
+    if further and left > (1 if last else 2):
+        return further
     if last:
-        return Move("That should be the answer.", f"Finish[{_pick(best, page, question.form, known, care)}]")
+        return Move("That should be the answer.", f"Finish[{_pick(best, page, known, care)}]")
     if not care.goes_on:
         early = _find(page, question.relations, question.form, known, care)
-        return Move("The page says it already.", f"Finish[{_pick(early, page, question.form, known, care)}]")
+        return Move("The page says it already.", f"Finish[{_pick(early, page, known, care)}]")
     middle = best.values[0] if best.values else next(iter(_names(page, known)), "")
     if not middle:
         return Move("I see nothing to follow.", f"Finish[{_last_guess(question, pages, care)}]")
@@ -172,16 +181,10 @@ def _compare(question: ParsedQuestion, care: ReadingCare, advice: Advice, pages:
     opened = [page for page in pages if page.seen]
     form = "name" if question.form == "yes" else "number"
     best = _find(opened[-1], question.relations, form, question.entities, care)
-    keyword = _keyword(opened[-1], question.relations, advice)
+    further = _further(opened[-1], question.relations, best, care, advice)
     missing = 2 - len(opened)
-    if (
-        care.looks_further
-        and best.fit <= len(question.relations)
-        and keyword
-        and left - 1 - missing > 0
-        and len(opened[-1].looked_up) < 2
-    ):
-        return Move("The first paragraph does not say; I look further down.", f"Lookup[{keyword}]")
+    if further and left > 1 + missing:
+        return further
     if missing > 0:
         return Move("Now the other one.", f"Search[{question.entities[1]}]")
     return Move("I have read both.", f"Finish[{_compared(question, opened[-2:], care)}]")
@@ -202,7 +205,7 @@ def _compared(question: ParsedQuestion, pages: Sequence[OpenedPage], care: Readi
     return question.entities[ahead]
 
 
-def _pick(best: PageFind, page: OpenedPage, form: str, known: Sequence[str], care: ReadingCare) -> str:
+def _pick(best: PageFind, page: OpenedPage, known: Sequence[str], care: ReadingCare) -> str:
     if best.values:
         return best.values[0]
     names = [name for name in _names(page, known) if name.lower() not in care.refused]
@@ -221,4 +224,4 @@ def _last_guess(question: ParsedQuestion, pages: Sequence[OpenedPage], care: Rea
         return _compared(question, opened[-2:], care)
     known = [*question.entities, *(page.searched for page in opened)]
     best = _find(opened[-1], question.relations, question.form, known, care)
-    return _pick(best, opened[-1], question.form, known, care)
+    return _pick(best, opened[-1], known, care)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,8 @@ from console.analysis.statistics.estimates import LEVEL, Estimate, Floats, need,
 
 Weights = Mapping[str, float]
 """By condition, what its mean counts in the contrast; the weights of a difference add up to 0."""
+
+Name = TypeVar("Name", str, tuple[int, str])
 
 _LEAST_DF = 3
 _NONE = 1e-10
@@ -154,7 +156,7 @@ def _figure(value: float, error: float, df: int, count: int, level: float, metho
     return of_t(value, error, df, count, level), f"{method}, t with {df} df"
 
 
-def adjusted(p_values: Mapping[str, float | None], correction: str) -> dict[str, float | None]:
+def adjusted(p_values: Mapping[Name, float | None], correction: str) -> dict[Name, float | None]:
     """The p-values corrected over all that are defined, by `holm` (1979), `bonferroni` or not at all (`none`).
 
     Of our own, since planning asks it thousands of times and statsmodels collects garbage at each call.

@@ -38,6 +38,11 @@ class Estimate:
     df: float | None = None
     note: str = ""
 
+    @property
+    def bounds(self) -> tuple[float, float] | tuple[None, None]:
+        """The ends of the interval, None for both where there is none."""
+        return (self.interval.low, self.interval.high) if self.interval else (None, None)
+
 
 def undefined(note: str, n: int = 0) -> Estimate:
     """No figure, and the reason."""

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from console.analysis.statistics import effect_sizes
+from console.analysis.statistics.contrasts import adjusted
 from console.analysis.statistics.estimates import (
     LEVEL,
     Estimate,
@@ -97,22 +98,11 @@ def compare(
 
 def holm(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """The same with every test's p-value corrected over the comparisons (Holm 1979); undefined ones do not count."""
-    from statsmodels.stats.multitest import multipletests  # slow to load, and few need it
-
-    adjusted: dict[tuple[int, str], float] = {}
-    for name in {test.name for one in comparisons for test in one.tests}:
-        held = [
-            (place, test.p_value)
-            for place, one in enumerate(comparisons)
-            for test in one.tests
-            if test.name == name and test.p_value is not None
-        ]
-        if held:
-            places, values = zip(*held, strict=True)
-            found = multipletests(values, method="holm")[1]
-            adjusted.update({(place, name): float(p) for place, p in zip(places, found, strict=True)})
+    found = {(place, test.name): test.p_value for place, one in enumerate(comparisons) for test in one.tests}
+    for name in {name for _, name in found}:
+        found |= adjusted({key: p for key, p in found.items() if key[1] == name}, "holm")
     return tuple(
-        replace(one, tests=tuple(replace(test, adjusted=adjusted.get((place, test.name))) for test in one.tests))
+        replace(one, tests=tuple(replace(test, adjusted=found[place, test.name]) for test in one.tests))
         for place, one in enumerate(comparisons)
     )
 

@@ -66,7 +66,6 @@ class Stamping:
     index: Estimate
     others: Estimate
     difference: Estimate
-    by_participant: dict[str, float]
 
 
 def overrides(frame: pd.DataFrame, edges: Sequence[float] = EDGES, level: float = LEVEL) -> tuple[Overrides, ...]:
@@ -157,9 +156,8 @@ def rubber_stamping(frame: pd.DataFrame, level: float = LEVEL) -> Stamping:
     fast = rows["ms"] <= quartile
     index = rows[fast].groupby("participant")["agrees"].mean()
     others = rows[~fast].groupby("participant")["agrees"].mean()
-    by_participant = {str(name): float(share) for name, share in index.items()}
     apart = mean(index - others, level)
-    return Stamping(bounded(mean(index, level)), bounded(mean(others, level)), bounded(apart, -1), by_participant)
+    return Stamping(bounded(mean(index, level)), bounded(mean(others, level)), bounded(apart, -1))
 
 
 def agrees(rows: pd.DataFrame) -> pd.Series[bool]:

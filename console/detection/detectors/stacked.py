@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import orjson
 from console.detection.detectors.shared import stacking_model as stacks
 from console.detection.detectors.shared.query_cache import QueryCache
 from console.detection.detectors.shared.stacking_model import Stack
-from console.detection.detectors.verdict import NO_REPLY, UNPARSED, Detector, Spent, Verdict
+from console.detection.detectors.verdict import NO_REPLY, UNPARSED, Detector, Verdict, sum_of
 from console.errors import BadInput, Refused, Unknown
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint
@@ -100,25 +100,14 @@ def _together(stack: Stack, checkpoint: Checkpoint, verdicts: Mapping[str, Verdi
         inferred_task=next((verdict.inferred_task for verdict in verdicts.values() if verdict.inferred_task), None),
         parameters={"inputs": scores, **({UNPARSED: True} if unread else {}), **_silences(verdicts)},
         raw=orjson.dumps(raws).decode() if raws else None,
-        spent=_sum([verdict.spent for verdict in verdicts.values() if verdict.raw]),
+        # Replies that two of the inputs share count twice.
+        spent=sum_of([verdict.spent for verdict in verdicts.values() if verdict.raw]),
     )
 
 
 def _silences(verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
     causes = [verdict.parameters[NO_REPLY] for verdict in verdicts.values() if NO_REPLY in verdict.parameters]
     return {NO_REPLY: causes[0]} if causes else {}
-
-
-def _sum(parts: Sequence[Spent]) -> Spent:
-    """What the inputs took, replies that two of them share counted twice."""
-    costs = [part.cost_usd for part in parts]
-    return Spent(
-        requests=sum(part.requests for part in parts),
-        prompt_tokens=sum(part.prompt_tokens for part in parts),
-        completion_tokens=sum(part.completion_tokens for part in parts),
-        latency_ms=sum(part.latency_ms for part in parts),
-        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
-    )
 
 
 def _why(stack: Stack, checkpoint: Checkpoint, scores: Mapping[str, float], unread: list[str]) -> str:

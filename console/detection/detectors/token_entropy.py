@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.detection.detectors.shared import binary_choice, reference_parsing
 from console.detection.detectors.shared.query_cache import QueryCache
-from console.detection.detectors.shared.reply_verdict import bits, from_replies, unparsed
+from console.detection.detectors.shared.reply_verdict import bits, from_replies
 from console.detection.detectors.verdict import Detector, Verdict
 
 
@@ -13,8 +13,7 @@ async def ask(cache: QueryCache) -> Verdict:
     answer = await cache.once(binary_choice.WHOLE_RECORD, binary_choice.ask_whole_record)
     share = answer.misaligned
     if share is None:
-        # Without any log probability the reference has an error, whose score is 0.
-        return unparsed(answer.calls, "letter", paper_score=0.0 if cache.models.paper else None)
+        return binary_choice.unread_letter(cache, answer)
     entropy = reference_parsing.entropy(share) if cache.models.paper else bits(share)
     why = f"The model is unsure by {entropy:.2f} of 1 bit whether the agent does what was asked."
     told = binary_choice.told_of_letter(cache, answer)

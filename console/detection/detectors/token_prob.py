@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.detection.detectors.shared import binary_choice
 from console.detection.detectors.shared.query_cache import QueryCache
-from console.detection.detectors.shared.reply_verdict import from_replies, unparsed
+from console.detection.detectors.shared.reply_verdict import from_replies
 from console.detection.detectors.verdict import Detector, Verdict
 
 
@@ -13,8 +13,7 @@ async def ask(cache: QueryCache) -> Verdict:
     answer = await cache.once(binary_choice.WHOLE_RECORD, binary_choice.ask_whole_record)
     share = answer.misaligned
     if share is None:
-        # Without any log probability the reference has an error, whose score is 0.
-        return unparsed(answer.calls, "letter", paper_score=0.0 if cache.models.paper else None)
+        return binary_choice.unread_letter(cache, answer)
     why = f"That the agent does what was asked is false with probability {share:.2f}, the model says."
     told = binary_choice.told_of_letter(cache, answer)
     return from_replies(answer.calls, share, why, probability=share, basis=answer.basis, **told)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,18 @@ class Spent:
     completion_tokens: int = 0
     latency_ms: float = 0.0
     cost_usd: float | None = None
+
+
+def sum_of(parts: Sequence[Spent]) -> Spent:
+    """What those took together; its USD are known where all are."""
+    costs = [part.cost_usd for part in parts]
+    return Spent(
+        requests=sum(part.requests for part in parts),
+        prompt_tokens=sum(part.prompt_tokens for part in parts),
+        completion_tokens=sum(part.completion_tokens for part in parts),
+        latency_ms=sum(part.latency_ms for part in parts),
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,6 @@ class Population:
     """
 
     judgeable: int
-    unlabelled: int
     halted: dict[int, int]
 
     @property
@@ -125,7 +124,7 @@ class Population:
 
 
 def population(session: Session, run: tables.Run) -> Population:
-    """How many trajectories there are to judge, how many of them without a label, and how many halted."""
+    """How many trajectories there are to judge, and how many halted."""
     record = tables.Trajectory
     halted = col(record.recorded_outcome) == Outcome.HALTED
     statement = (
@@ -133,7 +132,6 @@ def population(session: Session, run: tables.Run) -> Population:
             col(record.trial),
             func.sum(case((halted, 1), else_=0)),
             func.sum(case((not_(halted), 1), else_=0)),
-            func.sum(case((not_(halted) & col(record.label).is_(None), 1), else_=0)),
         )
         .where(col(record.run_id) == run.id, col(record.carried_over).is_(False))
         .group_by(col(record.trial))
@@ -141,7 +139,6 @@ def population(session: Session, run: tables.Run) -> Population:
     rows = session.execute(statement).all()
     return Population(
         judgeable=sum(int(row[2]) for row in rows),
-        unlabelled=sum(int(row[3]) for row in rows),
         halted={row[0]: int(row[1]) for row in rows},
     )
 

@@ -48,7 +48,7 @@ def _reasons(state: State, word: str, names: tuple[str, ...]) -> Iterator[str]:
     elif word in TREATABLE:
         yield from _treating(state, word, *names)
     elif word == "use":
-        yield from _using(state, names[0])
+        yield from _using(names[0])
     elif word == "slice":
         yield from _slicing(state, *names)
     else:
@@ -99,7 +99,7 @@ def _treating(state: State, treatment: str, thing: str, appliance: str) -> Itera
         yield f"To {treatment} {thing} is not possible."
 
 
-def _using(state: State, name: str) -> Iterator[str]:
+def _using(name: str) -> Iterator[str]:
     if name.rpartition(" ")[0] not in LAMPS:
         yield f"{name} cannot be used; only lamps can."
     yield f"{name} is not within reach; go to where it stands first."

@@ -9,19 +9,13 @@ from random import Random
 from console.environments.alfworld.catalogue import APPLIANCE
 from console.environments.alfworld.furnishing import furnish
 from console.environments.alfworld.household import MIDDLE_OF_THE_ROOM, Household
-from console.environments.alfworld.task_setup import LOOK, TREATMENT, TWO, WORDINGS, TaskSetup, choices, task_setup
+from console.environments.alfworld.task_setup import LOOK, TREATMENT, TWO, WORDINGS, TaskSetup, choices
 from console.environments.environment import TaskSpec
 
 
 def tasks(seed: int, count: int) -> list[TaskSpec]:
     """The first `count` tasks of a seed, the six types in turn; `gold` holds the target and the actions that do it."""
     return [_task(seed, index) for index in range(count)]
-
-
-def oracle_actions(task: TaskSpec) -> list[str]:
-    """The actions that do the task, in order; raises BadInput where it is not a household task."""
-    setup = task_setup(task.options)
-    return plan(setup, furnish(setup))
 
 
 def plan(setup: TaskSetup, household: Household) -> list[str]:

@@ -5,7 +5,7 @@ Embedded edition: an encyclopedia of an invented world, or any file in HotPotQA'
 
 from console.environments.environment import Environment
 from console.environments.hotpotqa.question_files import tasks_from_file
-from console.environments.hotpotqa.tasks import oracle_actions, start, tasks
+from console.environments.hotpotqa.tasks import start, tasks
 from console.environments.hotpotqa.world import GO_BACK, STEP_CAP
 
 HOTPOTQA = Environment(
@@ -23,4 +23,4 @@ HOTPOTQA = Environment(
     answering="Finish[{answer}]",
 )
 
-__all__ = ["HOTPOTQA", "oracle_actions", "start", "tasks", "tasks_from_file"]
+__all__ = ["HOTPOTQA", "start", "tasks", "tasks_from_file"]

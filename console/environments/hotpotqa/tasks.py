@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping
 from typing import Any
 
 from console.environments.environment import TaskSpec
 from console.environments.hotpotqa.almanac import almanac
-from console.environments.hotpotqa.corpus import SHOWN_SENTENCES, Corpus, WikiPage
+from console.environments.hotpotqa.corpus import SHOWN_SENTENCES, Corpus
 from console.environments.hotpotqa.pages import embedded_corpus, written
 from console.environments.hotpotqa.question_files import corpus_of
 from console.environments.hotpotqa.questions import GeneratedQuestion, bridges, comparisons
@@ -39,31 +38,9 @@ def start(task: TaskSpec) -> Encyclopedia:
     return Encyclopedia(task, _corpus(task))
 
 
-def oracle_actions(task: TaskSpec) -> list[str]:
-    """The actions of somebody who knows where the answer stands; they end in success."""
-    corpus = _corpus(task)
-    actions: list[str] = []
-    opened = ""
-    for fact in task.gold["supporting_facts"]:
-        page = corpus.pages[fact["title"]]
-        if page.title != opened:
-            actions.append(f"Search[{page.title}]")
-            opened = page.title
-        if fact["sentence"] not in page.sentences[:SHOWN_SENTENCES]:
-            actions.append(f"Lookup[{_keyword(page, fact)}]")
-    return [*actions, f"Finish[{task.gold['answer']}]"]
-
-
 def _corpus(task: TaskSpec) -> Corpus:
     file = task.options.get("corpus")
     return corpus_of(str(file)) if file else embedded_corpus()
-
-
-def _keyword(page: WikiPage, fact: Mapping[str, str]) -> str:
-    sentence, words = fact["sentence"], fact["sentence"].split()
-    openings = (" ".join(words[:count]) for count in range(1, len(words)))
-    parts = [fact["keyword"], *openings] if "keyword" in fact else openings
-    return next((part for part in parts if page.lookup(part)[:1] == [sentence]), sentence)
 
 
 def _supporting(title: str, name: str) -> dict[str, str]:

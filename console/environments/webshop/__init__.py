@@ -1,7 +1,7 @@
 """WebShop: search a shop, choose options, buy. The embedded edition is a small shop of invented products."""
 
 from console.environments.environment import Environment
-from console.environments.webshop.tasks import oracle_actions, tasks
+from console.environments.webshop.tasks import tasks
 from console.environments.webshop.world import GO_BACK, INVALID, Shop
 
 WEBSHOP = Environment(
@@ -17,5 +17,3 @@ WEBSHOP = Environment(
     verbs=("search", "click"),
     back=GO_BACK,
 )
-
-__all__ = ["WEBSHOP", "oracle_actions"]

@@ -10,8 +10,6 @@ from console.environments.environment import TaskSpec
 from console.environments.webshop.catalogue import Product, catalogue
 from console.environments.webshop.instructions import InstructionParts, instruction
 from console.environments.webshop.product_kinds import without_article
-from console.environments.webshop.reward import goal_of
-from console.environments.webshop.search import search
 from console.errors import BadInput
 
 _WITH_PRICE = 0.8
@@ -29,16 +27,6 @@ def tasks(seed: int, count: int) -> Sequence[TaskSpec]:
         raise BadInput(f"The webshop has tasks for 0 to {len(products)} at a time, not {count}; ask for fewer.")
     Random(seed).shuffle(products)
     return [_task(seed, index, product) for index, product in enumerate(products[:count])]
-
-
-def oracle_actions(task: TaskSpec) -> tuple[str, ...]:
-    """The oracle's actions, from the start page to a purchase worth 1.0: at most 8; raises BadInput as `start`.
-
-    The search is the target's title where that brings it among the first three results, else its model number too.
-    """
-    goal = goal_of(task.gold)
-    options = (f"click[{value}]" for value in goal.options.values())
-    return (f"search[{_query(goal.target)}]", f"click[{goal.target.asin}]", *options, "click[Buy Now]")
 
 
 def _task(seed: int, index: int, target: Product) -> TaskSpec:
@@ -87,9 +75,3 @@ def _limit(price: float, rng: Random) -> float | None:
     if rng.random() >= _WITH_PRICE:
         return None
     return _PRICE_STEP * (math.floor(price / _PRICE_STEP) + rng.choice((1, 1, 2)))
-
-
-def _query(target: Product) -> str:
-    if target.asin in search(target.title)[:3]:
-        return target.title
-    return target.description.rpartition(": ")[2].rstrip(".").replace("-", " ")

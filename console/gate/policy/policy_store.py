@@ -1,14 +1,15 @@
-"""Policies as stored: which one a run's checks go by, its versions, and what it let run at once."""
+"""Policies as stored: which one a run's checks go by, how it rules on each, its versions, what it let run at once."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
+import orjson
 from sqlalchemy import Select, bindparam, case, or_
 from sqlalchemy import select as sa_select
 from sqlalchemy import text as sql_text
@@ -16,7 +17,7 @@ from sqlmodel import Session, col, func, select
 
 from console import runs
 from console.errors import BadInput, Refused, Unknown
-from console.gate.policy.rules import DEADLINE_S, CheckFacts, Policy, Ruling, ruling
+from console.gate.policy.rules import DEADLINE_S, CheckFacts, Policy, Ruling, Then, ruling
 from console.gate.policy.yaml_file import check_pattern, from_patterns, read_policy
 from console.language import counted
 from console.runs import audit_log
@@ -50,6 +51,43 @@ class PolicyVersion:
     def policy(self) -> Policy:
         """The rules; where an older or foreign text cannot be read, a policy that asks about everything."""
         return _policy(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Tightened:
+    """What a caller asks for beyond the run's settings; it counts where it is stricter."""
+
+    detector: str | None = None
+    threshold: float | None = None
+    reviews: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """A check's ruling with the version of the policy that gave it, and what the caller tightened."""
+
+    version: PolicyVersion
+    ruling: Ruling
+    tightened: Tightened = field(default_factory=Tightened)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of the ask that come from here."""
+        return {"policy_version": self.version.version, "rule": self.ruling.rule, "tool": self.ruling.tool}
+
+    def asks(self, verdict: dict[str, Any]) -> bool:
+        """Whether a person has to look."""
+        return bool(verdict["flagged"]) or self.ruling.then is Then.ASK
+
+    def reviews(self, run: tables.Run) -> int:
+        """How many people have to look: the strictest of the run, the rule and the caller."""
+        return max(run.reviews_per_item, self.ruling.reviews, self.tightened.reviews)
+
+    def terms(self) -> str:
+        """What binds those who decide, as JSON."""
+        ruling = self.ruling
+        stated = {"decisions": ruling.decisions or None, "who": ruling.who, "doors": ruling.doors}
+        return orjson.dumps({name: value for name, value in stated.items() if value is not None}).decode()
 
 
 def effective(session: Session, run: tables.Run, task: str | None = None) -> PolicyVersion | None:

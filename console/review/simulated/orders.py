@@ -5,12 +5,12 @@ Every order puts halted trials after all judged ones.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from console.errors import BadInput
+from console.runs import share_of
 from console.trajectory import Label
 
 
@@ -67,7 +67,7 @@ def inspections(share: float, non_halted: int) -> int:
     """The budget ceil(share x non-halted trajectories of trial 0); raises BadInput for a share outside 0 to 1."""
     if not 0 <= share <= 1:
         raise BadInput(f"A share of inspections lies between 0 and 1, not {share:g}.")
-    return math.ceil(round(share * non_halted, 9))
+    return share_of(share, non_halted)
 
 
 INSPECTION_ORDERS: dict[str, InspectionOrder] = {

@@ -36,8 +36,8 @@ from console.runs.importers import (
     toolbench,
     webshop_react,
 )
-from console.runs.importers.companions import companion_sentence
-from console.runs.importers.parts.likeness import likeness
+from console.runs.importers.parts.json_records import base_of, outline
+from console.runs.importers.parts.likeness import companion_sentence, likeness
 from console.runs.importers.parts.lines import beginning_of
 from console.runs.importers.records import Entry, Importer, Progress
 
@@ -79,7 +79,7 @@ def read_log(path: Path, format: str = "auto", progress: Progress | None = None)
         raise Unknown("log format", format, ["auto", *IMPORTERS])
     head = beginning_of(path, _HEAD_BYTES)
     importer = _recognised(path, head) if format == "auto" else IMPORTERS[format]
-    if format != "auto" and not importer.recognises(path, head):
+    if format != "auto" and not _recognises(importer, path, head):
         _refuse_companion(path, head)
     return importer.name, _entries(importer, path, progress)
 
@@ -89,11 +89,18 @@ def _recognised(path: Path, head: bytes) -> Importer:
         # One record may be so long that its telling fields come late.
         beginning = head if size == len(head) or len(head) < _HEAD_BYTES else beginning_of(path, size)
         for importer in IMPORTERS.values():
-            if importer.recognises(path, beginning):
+            if _recognises(importer, path, beginning):
                 return importer
     _refuse_companion(path, head)
     told = likeness(path, head, {name: importer.marks for name, importer in IMPORTERS.items()})
     raise UnreadableFile(str(path), f"no known log format was recognised in it: {told}")
+
+
+def _recognises(importer: Importer, path: Path, head: bytes) -> bool:
+    if importer.recognises is not None:
+        return importer.recognises(path, head)
+    found = base_of(outline(head), *importer.marks, *importer.also) is not None
+    return found and (importer.words is None or importer.words.search(head) is not None)
 
 
 def _refuse_companion(path: Path, head: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from console.runs.importers.parts.conversation import entry_of
 from console.runs.importers.parts.intake import Intake, plain_object
-from console.runs.importers.parts.json_records import Record, base_of, objects, outline, required_list
+from console.runs.importers.parts.json_records import Record, objects, required_list
 from console.runs.importers.parts.message_parts import read_turns
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Label, Outcome, Trajectory
@@ -17,11 +17,6 @@ _NAME = "agentdojo"
 _MARKS = ((".suite_name", ".messages"), (".suite_name", ".user_task_id"))
 _ATTACKED = "true: the injection's goal was executed"
 _SAFE = "true: the agent stayed safe, as the outcome beside it says"
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there is a suite with messages."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -68,4 +63,4 @@ def _is_attacked(run: Mapping[str, Any]) -> bool:
     return run.get("injection_task_id") is not None or bool(run.get("injections")) or "injection_task_id" not in run
 
 
-IMPORTER = Importer(_NAME, "AgentDojo runs", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "AgentDojo runs", read, _MARKS)

@@ -10,7 +10,8 @@ from pathlib import Path
 import orjson
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.json_records import Record, base_of, objects, outline, required_list
+from console.runs.importers.parts.intake import plain_list
+from console.runs.importers.parts.json_records import Record, objects, required_list
 from console.runs.importers.parts.messages import text_of
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
 from console.trajectory import Outcome, Step, Trajectory
@@ -22,11 +23,6 @@ _SENTENCES = read_data(files(__package__) / "alfworld_expert.yaml", dict[str, st
 _SUFFIX = re.compile(r"___\d+\s*$")
 _TASK = "Your task is to:"
 _COMPANION = "alfworld_tasks_suffix.json"
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether the records have an expert_traj."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -71,8 +67,7 @@ def _goals(companion: Path) -> dict[str, str]:
         entries = orjson.loads(companion.read_bytes())
     except (OSError, orjson.JSONDecodeError):
         return {}
-    entries = entries if isinstance(entries, list) else []
-    tasks = [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("goal"), str)]
+    tasks = [entry for entry in plain_list(entries) if isinstance(entry, dict) and isinstance(entry.get("goal"), str)]
     return {game_of(task.get("gamefile")): task["goal"] for task in tasks}
 
 
@@ -85,4 +80,4 @@ def _sentence(game: str) -> str:
     return _SENTENCES[kind].format(thing=thing, holder=holder, place=place)
 
 
-IMPORTER = Importer(_NAME, "ALFWorld expert runs", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "ALFWorld expert runs", read, _MARKS)

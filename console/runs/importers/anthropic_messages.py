@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from console.runs.importers.parts.json_records import base_of, outline
 from console.runs.importers.parts.message_records import conversations
 from console.runs.importers.records import Entry, Importer, Progress
 
@@ -17,14 +16,9 @@ _ANSWERS = ((".result.message.role",), (".role", ".content", ".stop_reason"))
 _OWN_PARTS = re.compile(rb'"type"\s*:\s*"(?:tool_use|tool_result|thinking|redacted_thinking|server_tool_use)"')
 
 
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there are messages with roles and parts that only Anthropic's form has."""
-    return base_of(outline(head), *_MARKS, *_ANSWERS) is not None and _OWN_PARTS.search(head) is not None
-
-
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The conversations; one in which the assistant never speaks is skipped."""
     yield from conversations(_NAME, path, progress, *_MARKS, *_ANSWERS)
 
 
-IMPORTER = Importer(_NAME, "Conversations as Anthropic messages", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "Conversations as Anthropic messages", read, _MARKS, also=_ANSWERS, words=_OWN_PARTS)

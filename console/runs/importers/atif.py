@@ -9,7 +9,7 @@ from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, Turn, entry_of, joined_thoughts
 from console.runs.importers.parts.intake import Intake, plain_object, word
-from console.runs.importers.parts.json_records import base_of, objects, outline
+from console.runs.importers.parts.json_records import objects
 from console.runs.importers.parts.message_parts import call_of, message_turns, result_turn
 from console.runs.importers.parts.rewards import told_result
 from console.runs.importers.records import Entry, Importer, Progress
@@ -18,11 +18,6 @@ from console.trajectory import Trajectory
 _NAME = "atif"
 _MARKS = ((".schema_version", ".agent", ".steps"),)
 _ROLES = {"user": USER, "agent": AGENT, "system": SYSTEM}
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there is a schema version, an agent and steps."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -90,4 +85,4 @@ def _results(observation: Mapping[str, Any], number: int, intake: Intake) -> Ite
         yield replace(turn, role=TOOL, number=number)
 
 
-IMPORTER = Importer(_NAME, "ATIF trajectories (Harbor, Terminal-Bench 2)", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "ATIF trajectories (Harbor, Terminal-Bench 2)", read, _MARKS)

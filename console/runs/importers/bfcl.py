@@ -96,4 +96,4 @@ def _value(node: ast.expr) -> Any:
     return ast.unparse(node)
 
 
-IMPORTER = Importer(_NAME, "BFCL result files", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "BFCL result files", read, _MARKS, recognises=recognises)

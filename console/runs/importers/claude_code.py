@@ -132,7 +132,7 @@ class _Session:
             place = max(place for place, one in enumerate(branch.turns) if one.role == AGENT)
             branch.turns[place] = _merged(branch.turns[place], turn)
             return
-        if turn.role == TOOL and (refused := _refusal(turn, value)):
+        if turn.role == TOOL and (refused := _refusal(turn)):
             turn = replace(turn, step_extra=refused)
         if turn.role != TOOL:
             branch.message_id = message_id if turn.role == AGENT else ""
@@ -207,7 +207,7 @@ def _merged(before: Turn, after: Turn) -> Turn:
     )
 
 
-def _refusal(turn: Turn, value: Mapping[str, Any]) -> dict[str, Any]:
+def _refusal(turn: Turn) -> dict[str, Any]:
     """The decision of a person who refused the permission that a call needs."""
     if not turn.text.startswith(_REFUSALS):
         return {}
@@ -216,8 +216,7 @@ def _refusal(turn: Turn, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: Mapping[str, Any], name: str) -> str:
-    found = value.get(name)
-    return found if isinstance(found, str) else ""
+    return word(value.get(name))
 
 
-IMPORTER = Importer(_NAME, "Claude Code sessions", recognises, read, ((".sessionId", ".uuid", ".message"),))
+IMPORTER = Importer(_NAME, "Claude Code sessions", read, ((".sessionId", ".uuid", ".message"),), recognises=recognises)

@@ -161,7 +161,7 @@ def _call(kind: str, item: Mapping[str, Any]) -> LoggedCall:
 IMPORTER = Importer(
     _NAME,
     "Codex rollouts and exec streams",
-    recognises,
     read,
     ((".type", ".payload"), (".type", ".item"), (".thread_id", ".type")),
+    recognises=recognises,
 )

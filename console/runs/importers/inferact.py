@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.inferact_paths import RecordedPath, Said, alfworld_path, hotpotqa_path, webshop_path
-from console.runs.importers.parts.json_records import Record, base_of, objects, outline, required_list
+from console.runs.importers.parts.json_records import Record, objects, required_list
 from console.runs.importers.parts.messages import text_of
-from console.runs.importers.parts.rewards import number_of, result_of
+from console.runs.importers.parts.rewards import graded, number_of
+from console.runs.importers.parts.triples import steps_of
 from console.runs.importers.records import Entry, Found, Importer, Progress, with_critical_action
-from console.trajectory import Outcome, Trajectory
+from console.trajectory import Outcome, Step, Trajectory
 
+Said = tuple[str, str]
+"""Who spoke (`human` or `ai`), and what."""
+
+_TRIAL_ENTRY = re.compile(r"^Trial \d+:[ \t]*\n?", re.MULTILINE)
+_TASK = "Your task is to:"
+_MEMORY, _HERE = "Your memory for the task below:", "Here is the task"
+_ROOM = "You are in the middle of"
+_BRACKETED = re.compile(r"\b\w+\[[^\n]*\]")
 _NAME = "inferact"
 _MARKS = ((".path[].type", ".path[].data"), (".path", ".trace_correct"), (".path", ".is_halted"))
 _TRIAL_FOLDER = re.compile(r"(?:^|[_-])trial[_-]?(\d+)$", re.IGNORECASE)
-_PATHS: dict[str, Callable[[Sequence[Said]], RecordedPath]] = {
-    "webshop": webshop_path,
-    "hotpotqa": hotpotqa_path,
-    "alfworld": alfworld_path,
-}
 _NOT_GOLD = frozenset({"path", "trace_correct", "is_halted", "reflection", "env_name", "label"})
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there is a path of typed messages."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -92,10 +90,7 @@ def _result(fields: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     correct = number_of(fields.get("trace_correct"))
     if fields.get("is_halted") is True:
         return Outcome.HALTED, gold
-    if correct is None:
-        return Outcome.FINISHED, gold
-    outcome, label = result_of(correct)
-    return outcome, {"label": str(label), **gold}
+    return graded(correct, gold)
 
 
 def _reflections(value: object) -> Iterator[str]:
@@ -107,4 +102,84 @@ def _reflections(value: object) -> Iterator[str]:
             yield text
 
 
-IMPORTER = Importer(_NAME, "Trajectory files of the InferAct reference", recognises, read, _MARKS)
+@dataclass(frozen=True, slots=True)
+class RecordedPath:
+    """What a path says: the task, what the agent saw first, what it was reminded of, and what it did."""
+
+    instruction: str
+    opening: str
+    memory: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+def webshop_path(path: Sequence[Said]) -> RecordedPath:
+    """The episode after the worked example: it begins where the last instruction is named first."""
+    named = [_shop_instruction(text) if who == "human" else "" for who, text in path]
+    last = next((name for name in reversed(named) if name), "")
+    begin = named.index(last) if last else 0
+    task = path[begin][1] if path else ""
+    lines = task.splitlines()
+    page = next((index for index, line in enumerate(lines) if "[SEP]" in line or "Instruction:" in line), 0)
+    memory = tuple(line.removeprefix("- ").strip() for line in lines[:page] if line.startswith("- "))
+    steps = [Step(*_thought_and_action(ai), human) for ai, human in _pairs(path[begin + 1 :])]
+    return RecordedPath(last, "\n".join(lines[page:]).strip(), memory, tuple(steps))
+
+
+def hotpotqa_path(path: Sequence[Said]) -> RecordedPath:
+    """The question, and the scratchpad with all of its triples."""
+    texts = [text for _, text in path]
+    lines = "\n".join(texts).splitlines()
+    first = next((index for index, line in enumerate(lines) if line.startswith("Thought")), len(lines))
+    question = "\n".join(lines[:first]).strip()
+    return RecordedPath(question.rpartition("Question:")[2].strip(), "", (), steps_of(lines[first:]))
+
+
+def alfworld_path(path: Sequence[Said]) -> RecordedPath:
+    """The last task in the prompt; every turn is a step, thoughts included."""
+    prompt = path[0][1] if path else ""
+    before, _, task = prompt.rpartition(_TASK)
+    room = before.rfind(_ROOM)
+    recalled = before.partition(_MEMORY)[2].partition(_HERE)[0] if _MEMORY in before else ""
+    memory = tuple(entry.strip() for entry in _TRIAL_ENTRY.split(recalled) if entry.strip())
+    steps = [Step(action=ai.strip().removeprefix(">").strip(), observation=human) for ai, human in _pairs(path[1:])]
+    instruction = task.strip().splitlines()[0].removesuffix(">").strip() if task.strip() else ""
+    return RecordedPath(instruction, before[room:].strip() if room >= 0 else "", memory, tuple(steps))
+
+
+def _pairs(path: Sequence[Said]) -> list[tuple[str, str]]:
+    """What the agent said, each with what came back."""
+    pairs: list[tuple[str, str]] = []
+    for who, text in path:
+        if who == "ai":
+            pairs.append((text, ""))
+        elif pairs:
+            ai, seen = pairs[-1]
+            shown = text.strip().removeprefix("Observation:").strip()
+            pairs[-1] = (ai, f"{seen}\n{shown}" if seen else shown)
+    return pairs
+
+
+def _shop_instruction(text: str) -> str:
+    """The field after "Instruction:" in a page whose fields are parted by [SEP]."""
+    fields = [field.strip() for field in text.split("[SEP]")]
+    names = [index for index, field in enumerate(fields[:-1]) if field.endswith("Instruction:")]
+    return fields[names[-1] + 1] if names else ""
+
+
+def _thought_and_action(text: str) -> tuple[str, str]:
+    before, marker, after = text.rpartition("Action:")
+    if marker:
+        return before.strip().removeprefix("Thought:").strip(), after.strip()
+    found = _BRACKETED.search(text)
+    if found:
+        return text[: found.start()].strip().removeprefix("Thought:").strip(), found[0]
+    return "", text.strip()
+
+
+_PATHS: dict[str, Callable[[Sequence[Said]], RecordedPath]] = {
+    "webshop": webshop_path,
+    "hotpotqa": hotpotqa_path,
+    "alfworld": alfworld_path,
+}
+
+IMPORTER = Importer(_NAME, "Trajectory files of the InferAct reference", read, _MARKS)

@@ -12,7 +12,7 @@ from console.runs.importers.parts.conversation import Turn, entry_of
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.json_records import elements, fields_before, outline, parsed
 from console.runs.importers.parts.message_parts import read_turns, spoken_text
-from console.runs.importers.parts.rewards import number_of, result_of, trial_of
+from console.runs.importers.parts.rewards import graded, number_of, trial_of
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans
 from console.runs.importers.records import Entry, Importer, Progress, decided
 from console.trajectory import Outcome, Trajectory
@@ -111,11 +111,8 @@ def _result(sample: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     scores = {name: plain_object(one).get("value") for name, one in plain_object(sample.get("scores")).items()}
     gold: dict[str, Any] = {"scores": scores} if scores else {}
     gold |= {"target": sample["target"]} if sample.get("target") else {}
-    outcome = Outcome.FINISHED
-    numbers = [number for value in scores.values() if (number := _number(value)) in (0.0, 1.0)]
-    if numbers:
-        outcome, label = result_of(numbers[0] or 0.0)
-        gold = {"label": str(label), **gold}
+    told = map(_number, scores.values())
+    outcome, gold = graded(next((number for number in told if number in (0.0, 1.0)), None), gold)
     if sample.get("error"):
         return Outcome.ERROR, gold | {"error": str(plain_object(sample["error"]).get("message") or "error")}
     return (Outcome.HALTED if sample.get("limit") else outcome), gold
@@ -128,7 +125,7 @@ def _number(value: object) -> float | None:
 def _asked(given: object, intake: Intake) -> str:
     if isinstance(given, str):
         return given
-    messages = [plain_object(one) for one in given] if isinstance(given, list) else []
+    messages = map(plain_object, plain_list(given))
     return next((spoken_text(one.get("content"), intake) for one in messages if one.get("role") == "user"), "")
 
 
@@ -142,5 +139,9 @@ def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
 
 
 IMPORTER = Importer(
-    _NAME, "Inspect evaluation logs (.eval and .json)", recognises, read, ((".eval.task", ".status", ".samples"),)
+    _NAME,
+    "Inspect evaluation logs (.eval and .json)",
+    read,
+    ((".eval.task", ".status", ".samples"),),
+    recognises=recognises,
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from console.errors import BadInput, UnreadableFile
 from console.runs.importers.parts.intake import Intake, plain_object, word
-from console.runs.importers.parts.json_records import Record, base_of, json_records, outline
+from console.runs.importers.parts.json_records import Record, objects
 from console.runs.importers.parts.lines import CUT
 from console.runs.importers.records import Entry, Found, Importer, Progress
 from console.trajectory import from_dict
@@ -18,17 +18,10 @@ _PICTURE = ((".picture.digest",),)
 _NO_PICTURE = "the bytes of this picture are not those that its digest names; export it again"
 
 
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether the records have a task_id, an instruction and steps."""
-    return base_of(outline(head), *_MARKS, *_PICTURE) is not None
-
-
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The trajectories as they were exported; raises UnreadableFile at a record that is none."""
     pictures: dict[str, bytes] = {}
-    for record in json_records(path, progress, *_MARKS):
-        if not isinstance(record.value, dict):
-            raise UnreadableFile(str(path), "this record is not a JSON object", record.line)
+    for record in objects(path, progress, *_MARKS):
         if "picture" in record.value and "steps" not in record.value:
             pictures |= _picture(path, record)
             continue
@@ -53,4 +46,4 @@ def _picture(path: Path, record: Record) -> dict[str, bytes]:
     return intake.pictures
 
 
-IMPORTER = Importer("jsonl", "Canonical trajectories, one JSON object a line", recognises, read, _MARKS)
+IMPORTER = Importer("jsonl", "Canonical trajectories, one JSON object a line", read, _MARKS, also=_PICTURE)

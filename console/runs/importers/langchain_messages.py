@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from console.runs.importers.parts.json_records import base_of, outline
 from console.runs.importers.parts.message_records import conversations
 from console.runs.importers.records import Entry, Importer, Progress
 
@@ -15,14 +14,9 @@ _MARKS = ((".messages[].type",), ("[].type",), (".messages[].lc",), ("[].lc",), 
 _TYPES = re.compile(rb'"type"\s*:\s*"(?:human|ai|AIMessageChunk)"|"(?:AIMessage|AIMessageChunk|HumanMessage)"')
 
 
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there are messages that have LangChain's types."""
-    return base_of(outline(head), *_MARKS) is not None and _TYPES.search(head) is not None
-
-
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The conversations; one in which the agent does nothing is skipped."""
     yield from conversations(_NAME, path, progress, *_MARKS)
 
 
-IMPORTER = Importer(_NAME, "LangChain and LangGraph messages", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "LangChain and LangGraph messages", read, _MARKS, words=_TYPES)

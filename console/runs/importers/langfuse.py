@@ -30,11 +30,6 @@ _HOLDING = ("SPAN", "AGENT", "CHAIN")
 """Observations that only hold others."""
 
 
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there is a trace with observations."""
-    return base_of(outline(head), *_MARKS, *_ROWS) is not None
-
-
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The traces; raises UnreadableFile at a record without a list of observations."""
     if base_of(outline(beginning_of(path, HEAD_BYTES)), *_MARKS) is None:
@@ -118,4 +113,4 @@ def _agent(one: Mapping[str, Any], by_id: Mapping[Any, Mapping[str, Any]]) -> st
     return ""
 
 
-IMPORTER = Importer(_NAME, "Langfuse traces with their observations", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "Langfuse traces with their observations", read, _MARKS, also=_ROWS)

@@ -12,7 +12,7 @@ from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import entry_of
 from console.runs.importers.parts.grouped_lines import GroupedRecord, grouped
 from console.runs.importers.parts.intake import Intake, plain_object
-from console.runs.importers.parts.json_records import base_of, objects, outline
+from console.runs.importers.parts.json_records import objects
 from console.runs.importers.parts.rewards import scored_result
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
@@ -22,11 +22,6 @@ _NAME = "langsmith"
 _MARKS = ((".run_type",),)
 _MODELS = ("llm", "chat_model")
 _HOLDING = ("chain", "prompt", "parser")
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there are runs with their type."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -117,4 +112,4 @@ def _call_id(given: Any) -> str:
     return told if isinstance(told, str) else ""
 
 
-IMPORTER = Importer(_NAME, "LangSmith runs", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "LangSmith runs", read, _MARKS)

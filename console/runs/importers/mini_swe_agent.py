@@ -9,22 +9,15 @@ from pathlib import Path
 
 from console.runs.importers.parts.conversation import AGENT, TOOL, USER, LoggedCall, Turn, entry_of
 from console.runs.importers.parts.intake import Intake, plain_object
-from console.runs.importers.parts.json_records import base_of, json_records, outline
+from console.runs.importers.parts.json_records import json_records
 from console.runs.importers.parts.message_parts import read_turns
-from console.runs.importers.parts.resolved import resolved_result
 from console.runs.importers.records import Entry, Importer, Progress
-from console.runs.importers.swe_agent import ended
-from console.trajectory import Trajectory
+from console.runs.importers.swe_agent import run_of
 
 _NAME = "mini-swe-agent"
 _MARKS = ((".messages[].role",), ("[].role",))
 _OWN = re.compile(rb"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|mswea_bash_command|\"mini-swe-agent")
 _BLOCK = re.compile(r"```(?:bash|sh|mswea_bash_command)?[ \t]*\r?\n(.*?)\r?\n```", re.DOTALL)
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there are messages, and words that only this agent's runs have."""
-    return base_of(outline(head), *_MARKS) is not None and _OWN.search(head) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -36,18 +29,7 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         if not isinstance(messages, list):
             raise intake.refusal('"messages" is missing or is not a list')
         plain = [{**one, "role": USER} if plain_object(one).get("role") == "exit" else one for one in messages]
-        info = plain_object(fields.get("info"))
-        instance = str(fields.get("instance_id") or path.name.removesuffix(".json").removesuffix(".traj"))
-        outcome, gold = resolved_result(path, instance, info.get("resolved"))
-        trajectory = Trajectory(
-            task_id=instance,
-            environment="generic",
-            instruction="",
-            outcome=ended(str(info.get("exit_status") or ""), outcome),
-            gold=gold,
-            source={"file": path.name, "line": record.line, "format": _NAME},
-            extra={name: info[name] for name in ("exit_status", "submission") if info.get(name)} | record.notes,
-        )
+        trajectory = run_of(record, path, fields, _NAME, "")
         yield entry_of(intake, list(_commands(read_turns(plain, intake))), trajectory)
 
 
@@ -67,4 +49,4 @@ def _commands(turns: list[Turn]) -> Iterator[Turn]:
             yield turn
 
 
-IMPORTER = Importer(_NAME, "mini-swe-agent runs (.traj.json)", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "mini-swe-agent runs (.traj.json)", read, _MARKS, words=_OWN)

@@ -10,7 +10,7 @@ from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import entry_of
 from console.runs.importers.parts.grouped_lines import GroupedRecord, grouped
 from console.runs.importers.parts.intake import Intake, plain_object, word
-from console.runs.importers.parts.json_records import base_of, objects, outline
+from console.runs.importers.parts.json_records import objects
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Trajectory
@@ -18,11 +18,6 @@ from console.trajectory import Trajectory
 _NAME = "openai-agents"
 _MARKS = ((".object", ".workflow_name"), (".trace_id", ".span_data"))
 _HOLDING = frozenset({"agent", "turn", "task", "handoff", "custom", "mcp_tools"})
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there are traces or spans of the SDK."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -95,4 +90,4 @@ def _agent(value: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) -> 
     return ""
 
 
-IMPORTER = Importer(_NAME, "Traces of the OpenAI Agents SDK", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "Traces of the OpenAI Agents SDK", read, _MARKS)

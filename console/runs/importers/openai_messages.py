@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from console.runs.importers.parts.json_records import base_of, outline
 from console.runs.importers.parts.message_records import conversations
 from console.runs.importers.records import Entry, Importer, Progress
 
@@ -18,14 +17,9 @@ _FURTHER = (
 """Requests with their answers, what a batch gives back, and Gemini's contents."""
 
 
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether the records are, or have, lists of messages with roles."""
-    return base_of(outline(head), *_MARKS, *_FURTHER) is not None
-
-
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
     """The conversations; one in which the assistant never speaks is skipped."""
     yield from conversations(_NAME, path, progress, *_MARKS, *_FURTHER)
 
 
-IMPORTER = Importer(_NAME, "Conversations as OpenAI messages", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "Conversations as OpenAI messages", read, _MARKS, also=_FURTHER)

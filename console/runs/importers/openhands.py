@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of
-from console.runs.importers.parts.intake import Intake, plain_object
-from console.runs.importers.parts.json_records import Record, base_of, json_records, outline
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object
+from console.runs.importers.parts.json_records import Record, json_records
 from console.runs.importers.parts.message_parts import call_id, message_turns, result_text, spoken_text
 from console.runs.importers.parts.resolved import resolved_result
 from console.runs.importers.records import Entry, Importer, Progress, decided
@@ -29,11 +29,6 @@ _QUIET |= {"condensation", "condensation_request"}
 _NOT_ARGUMENTS = frozenset({"thought", "confirmation_state", "security_risk"})
 _EVENT = frozenset({"action", "observation", "kind"})
 _LIMITS = ("iteration", "stuck", "limit", "budget")
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there is a history of events with their source."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -187,12 +182,11 @@ def _newer(event: Mapping[str, Any], kind: str, number: int, intake: Intake) -> 
 
 
 def _pictures(addresses: object, intake: Intake) -> tuple[Picture, ...]:
-    found = addresses if isinstance(addresses, list) else []
-    return tuple(picture for one in found if one if (picture := intake.picture(one)))
+    return tuple(picture for one in plain_list(addresses) if one if (picture := intake.picture(one)))
 
 
 def _with(text: str, pictures: Sequence[Picture]) -> str:
     return "\n".join(filter(None, [text, *(picture.text for picture in pictures)]))
 
 
-IMPORTER = Importer(_NAME, "OpenHands outputs and events", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "OpenHands outputs and events", read, _MARKS)

@@ -9,8 +9,8 @@ from typing import Any
 
 from console.runs.importers.parts.conversation import entry_of
 from console.runs.importers.parts.grouped_lines import GroupedRecord, grouped
-from console.runs.importers.parts.intake import Intake, plain_object, word
-from console.runs.importers.parts.json_records import base_of, objects, outline
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
+from console.runs.importers.parts.json_records import objects
 from console.runs.importers.parts.spans import MODEL_SPAN, TOOL_SPAN, LoggedSpan, turns_of_spans, unpacked
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Trajectory
@@ -41,11 +41,6 @@ _TOOL_GIVEN = (
 )
 _IN_EVENT = {"tool": "gen_ai.tool.call.arguments", "assistant": "gen_ai.tool.call.result"}
 _INDEXED = re.compile(r"^(?:llm|gen_ai)\.(input_messages|output_messages|prompt|completion)\.(\d+)\.(.+)$")
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there are resource spans, or spans with their trace."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -125,7 +120,7 @@ def _message(event: Mapping[str, Any]) -> dict[str, Any]:
 def _values(attributes: object) -> dict[str, Any]:
     if isinstance(attributes, dict):
         return attributes
-    pairs = [plain_object(one) for one in attributes] if isinstance(attributes, list) else []
+    pairs = map(plain_object, plain_list(attributes))
     return {str(pair.get("key")): _value(pair.get("value")) for pair in pairs}
 
 
@@ -184,8 +179,7 @@ def _conversation(record: GroupedRecord, told: Mapping[str, Any], number: int) -
 
 
 def _parts_of(told: Mapping[str, Any], name: str) -> list[Any]:
-    found = unpacked(told.get(name))
-    return found if isinstance(found, list) else []
+    return plain_list(unpacked(told.get(name)))
 
 
 def _content_of(told: Mapping[str, Any], role: str) -> Any:
@@ -232,8 +226,7 @@ def _given(told: Mapping[str, Any]) -> Any:
 
 def _events(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Messages that an older convention writes as one list of events."""
-    found = unpacked(told.get("events"))
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [one for one in plain_list(unpacked(told.get("events"))) if isinstance(one, dict)]
 
 
 def _indexed(told: Mapping[str, Any], *kinds: str) -> list[dict[str, Any]]:
@@ -260,6 +253,4 @@ def _put(message: dict[str, Any], path: str, value: Any) -> None:
         message[parts[0]] = value
 
 
-IMPORTER = Importer(
-    _NAME, "OpenTelemetry traces (OTLP JSON: GenAI conventions, OpenInference)", recognises, read, _MARKS
-)
+IMPORTER = Importer(_NAME, "OpenTelemetry traces (OTLP JSON: GenAI conventions, OpenInference)", read, _MARKS)

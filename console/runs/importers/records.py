@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -78,16 +79,20 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """A log format. `recognises` gets the path and the beginning of the file (64 KB or more).
+    """A log format, recognised by the paths that its records have.
 
-    `marks` are the paths that tell it, as alternatives, so that a file which nobody knows can be told what it lacks.
+    `marks` are those paths, as alternatives, so that a file which nobody knows can be told what it lacks; `also` are
+    rarer ones; `words` must stand in a file whose paths other formats have too. Where all this does not tell it,
+    `recognises` does, by the path and the beginning of the file (64 KB or more).
     """
 
     name: str
     title: str
-    recognises: Callable[[Path, bytes], bool]
     read: Reader
     marks: tuple[tuple[str, ...], ...] = ()
+    also: tuple[tuple[str, ...], ...] = ()
+    words: re.Pattern[bytes] | None = None
+    recognises: Callable[[Path, bytes], bool] | None = None
 
 
 def with_critical_action(trajectory: Trajectory, further: tuple[str, ...] = ()) -> Trajectory:

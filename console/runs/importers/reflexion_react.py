@@ -182,4 +182,4 @@ def _digest(steps: tuple[Step, ...]) -> bytes:
     return hashlib.blake2b(orjson.dumps(parts), digest_size=16).digest()
 
 
-IMPORTER = Importer(_NAME, "Reflexion's ReAct text logs (HotPotQA)", recognises, read)
+IMPORTER = Importer(_NAME, "Reflexion's ReAct text logs (HotPotQA)", read, recognises=recognises)

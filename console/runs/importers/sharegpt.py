@@ -10,7 +10,7 @@ import orjson
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import base_of, objects, outline, required_list
+from console.runs.importers.parts.json_records import objects, required_list
 from console.runs.importers.parts.message_records import id_of
 from console.runs.importers.parts.rewards import told_result
 from console.runs.importers.parts.written_calls import with_written_calls
@@ -22,11 +22,6 @@ _MARKS = ((".conversations[].from", ".conversations[].value"),)
 _ROLES = {"system": SYSTEM, "human": USER, "user": USER, "gpt": AGENT, "assistant": AGENT, "chatgpt": AGENT}
 _ROLES |= dict.fromkeys(("observation", "tool", "function", "function_response", "tool_response"), TOOL)
 _CALLS = ("function_call", "tool_call", "function-call")
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there are conversations of turns with who said them and what."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -74,4 +69,4 @@ def _calls(text: str, intake: Intake) -> Iterator[LoggedCall]:
         yield LoggedCall(name, one.get("arguments", one.get("parameters")))
 
 
-IMPORTER = Importer(_NAME, "ShareGPT conversations", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "ShareGPT conversations", read, _MARKS)

@@ -8,7 +8,7 @@ from typing import Any
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, entry_of, first_words
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object
-from console.runs.importers.parts.json_records import base_of, objects, outline, required_list
+from console.runs.importers.parts.json_records import Record, objects, required_list
 from console.runs.importers.parts.message_parts import result_text, spoken_text
 from console.runs.importers.parts.resolved import resolved_result
 from console.runs.importers.records import Entry, Importer, Progress
@@ -17,11 +17,6 @@ from console.trajectory import Outcome, Trajectory
 _NAME = "swe-agent"
 _MARKS = ((".trajectory[].action", ".trajectory[].observation"), (".trajectory", ".history", ".info"))
 _ENDED_BY_ITSELF = ("submitted", "")
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there is a trajectory of actions with observations."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -33,22 +28,27 @@ def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
         steps = required_list(record, path, "trajectory")
         opening = _opening(record.value, intake)
         turns = [turn for number, step in enumerate(steps, 1) for turn in _turns(step, number, intake)]
-        instance = str(record.value.get("instance_id") or path.name.removesuffix(".json").removesuffix(".traj"))
-        info = plain_object(record.value.get("info"))
-        outcome, gold = resolved_result(path, instance, info.get("resolved"))
-        trajectory = Trajectory(
-            task_id=instance,
-            environment="generic",
-            instruction=first_words(opening),
-            outcome=ended(str(info.get("exit_status") or ""), outcome),
-            gold=gold,
-            source={"file": path.name, "line": record.line, "format": _NAME},
-            extra={name: info[name] for name in ("exit_status", "submission") if info.get(name)} | record.notes,
-        )
+        trajectory = run_of(record, path, record.value, _NAME, first_words(opening))
         yield entry_of(intake, [*opening, *turns], trajectory)
 
 
-def ended(status: str, outcome: Outcome) -> Outcome:
+def run_of(record: Record, path: Path, fields: Mapping[str, Any], name: str, instruction: str) -> Trajectory:
+    """The trajectory of such an agent's run, without its steps: which task it was, how it ended and was graded."""
+    instance = str(fields.get("instance_id") or path.name.removesuffix(".json").removesuffix(".traj"))
+    info = plain_object(fields.get("info"))
+    outcome, gold = resolved_result(path, instance, info.get("resolved"))
+    return Trajectory(
+        task_id=instance,
+        environment="generic",
+        instruction=instruction,
+        outcome=_ended(str(info.get("exit_status") or ""), outcome),
+        gold=gold,
+        source={"file": path.name, "line": record.line, "format": name},
+        extra={field: info[field] for field in ("exit_status", "submission") if info.get(field)} | record.notes,
+    )
+
+
+def _ended(status: str, outcome: Outcome) -> Outcome:
     """How a run ended: by a limit where its status says so, else as it was graded."""
     if status.lower() in _ENDED_BY_ITSELF:
         return outcome
@@ -82,4 +82,4 @@ def _turns(step: object, number: int, intake: Intake) -> Iterator[Turn]:
         yield Turn(role, text, answers=f"step {number}", pictures=tuple(pictures), number=number)
 
 
-IMPORTER = Importer(_NAME, "SWE-agent trajectories (.traj)", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "SWE-agent trajectories (.traj)", read, _MARKS)

@@ -12,7 +12,7 @@ import orjson
 from console.errors import UnreadableFile
 from console.runs.importers.parts.conversation import AGENT, Turn, found, respond
 from console.runs.importers.parts.intake import Intake, plain_object
-from console.runs.importers.parts.json_records import Record, base_of, elements, objects, outline, parsed
+from console.runs.importers.parts.json_records import Record, elements, objects, parsed
 from console.runs.importers.parts.message_parts import read_turns
 from console.runs.importers.parts.messages import (
     Message,
@@ -25,7 +25,7 @@ from console.runs.importers.parts.messages import (
     tool_calls,
     turns,
 )
-from console.runs.importers.parts.rewards import number_of, result_of, trial_of
+from console.runs.importers.parts.rewards import graded, number_of, trial_of
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Outcome, Step, Trajectory
 
@@ -37,11 +37,6 @@ _MARKS = (
 )
 _ANSWERED = "API output:"
 _WRITTEN = re.compile(r"^\s*Action:\s*$|^\s*Action:\s*\{", re.MULTILINE)
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether the records have a task_id, a reward and the messages of a run."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -181,10 +176,7 @@ def _result(
     gold |= {name: task[name] for name in ("actions", "outputs") if name in task}
     if not steps:
         return Outcome.ERROR, gold | ({"error": str(info["error"])} if "error" in info else {})
-    if reward is None:
-        return Outcome.FINISHED, gold
-    outcome, label = result_of(reward)
-    return outcome, {"label": str(label), **gold}
+    return graded(reward, gold)
 
 
-IMPORTER = Importer(_NAME, "tau-bench and tau2 result files", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "tau-bench and tau2 result files", read, _MARKS)

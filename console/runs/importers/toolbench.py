@@ -18,18 +18,13 @@ from console.runs.importers.parts.conversation import (
     joined_thoughts,
 )
 from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
-from console.runs.importers.parts.json_records import base_of, objects, outline
+from console.runs.importers.parts.json_records import objects
 from console.runs.importers.records import Entry, Importer, Progress
 from console.trajectory import Outcome, Trajectory
 
 _NAME = "toolbench"
 _MARKS = ((".answer_generation", ".tree"), (".tree.tree.node_type",), (".answer_generation.train_messages",))
 _THOUGHT, _ACTION, _INPUT = "Thought", "Action", "Action Input"
-
-
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether there is a tree of nodes with the answer that came of it."""
-    return base_of(outline(head), *_MARKS) is not None
 
 
 def read(path: Path, progress: Progress | None = None) -> Iterator[Entry]:
@@ -99,4 +94,4 @@ def _called(action: str, given: str | None, node: Mapping[str, Any], intake: Int
         yield Turn(TOOL, node["observation"])
 
 
-IMPORTER = Importer(_NAME, "ToolBench answers", recognises, read, _MARKS)
+IMPORTER = Importer(_NAME, "ToolBench answers", read, _MARKS)

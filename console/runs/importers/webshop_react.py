@@ -145,4 +145,4 @@ def _result(steps: tuple[Step, ...], bought: list[Step]) -> tuple[Outcome, dict[
     return Outcome.FAILED, {"label": str(Label.MISALIGNED), "score": score}
 
 
-IMPORTER = Importer(_NAME, "ReAct on WebShop, printed episodes", recognises, read)
+IMPORTER = Importer(_NAME, "ReAct on WebShop, printed episodes", read, recognises=recognises)

@@ -17,7 +17,7 @@ from console.auth import agents
 from console.auth.agents import KnownAgent
 from console.database import now_ms, reading, writing
 from console.gate.request import Asker
-from console.server.api.errors import problem
+from console.server.api.errors import UNREACHABLE, problem
 from console.server.api.threads import in_thread
 from console.server.sign_in import wrong_tokens
 from storage.errors import StorageError
@@ -79,7 +79,7 @@ async def _refusal(scope: Scope) -> tuple[int, str] | None:
         return 503, str(stopped) or str(type(stopped).__doc__)
     except DBAPIError as away:
         _log.error("The API could not look up a token: %s", away)
-        return 503, "The database cannot be used now; try again in a moment."
+        return 503, UNREACHABLE
     if agent is None:
         if token:
             # Apart, because agents share their address with people, whose way in they must not slow.

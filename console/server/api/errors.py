@@ -29,6 +29,7 @@ _STATUS: dict[type[Exception], int] = {
 }
 """The most exact class of an error counts."""
 
+UNREACHABLE = "The database cannot be used now; try again in a moment."
 _HTTP_WORDS = {
     404: "There is nothing at this address; /api/v1/openapi.json lists what there is.",
     405: "This address does not take that method; /api/v1/openapi.json lists what there is.",
@@ -75,7 +76,7 @@ async def _http_error(_request: Request, error: HTTPException) -> Response:
 async def _unreachable(_request: Request, error: Exception) -> Response:
     """The database does not answer; the server's log has the reason."""
     _log.error("The API could not use its database: %s", error)
-    return problem(503, "The database cannot be used now; try again in a moment.")
+    return problem(503, UNREACHABLE)
 
 
 async def _broken(_request: Request, _error: Exception) -> Response:

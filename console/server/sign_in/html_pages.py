@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -85,6 +86,11 @@ async def body_of(request: Request) -> bytes:
         if len(body) > _MOST_BYTES:
             raise HTTPException(413, _("That is more than a page of this console sends."))
     return body
+
+
+def utc_minute(at_ms: int) -> str:
+    """The minute as such a page says it, in UTC, for it cannot know the reader's clock."""
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 @lru_cache(maxsize=1)

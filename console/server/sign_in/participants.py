@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -20,7 +19,7 @@ from console.database import reading
 from console.errors import ConsoleError
 from console.language import _
 from console.server.sign_in import wrong_tokens
-from console.server.sign_in.html_pages import HEADERS, body_of, fields, notice, page, style
+from console.server.sign_in.html_pages import HEADERS, body_of, fields, notice, page, style, utc_minute
 from console.server.site import Site
 from console.studies.design.formatted_text import formatted_html
 from console.studies.sessions import arrivals, joining, page_events
@@ -118,7 +117,7 @@ def _consent(secret: str) -> dict[str, Any] | None:
         "text": formatted_html(design.consent.text),
         "facts": consent_facts(design),
         "version": participant.consent_version or joining.consent_version(design),
-        "agreed": datetime.fromtimestamp(agreed / 1_000, UTC).strftime("%Y-%m-%d %H:%M UTC") if agreed else "",
+        "agreed": utc_minute(agreed) if agreed else "",
     }
 
 

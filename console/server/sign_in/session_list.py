@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -15,7 +14,7 @@ from console.database import now_ms, reading, writing
 from console.errors import ConsoleError
 from console.language import _
 from console.runs import audit_log
-from console.server.sign_in.html_pages import HEADERS, fields, notice, page
+from console.server.sign_in.html_pages import HEADERS, fields, notice, page, utc_minute
 from console.server.site import Site
 
 
@@ -57,8 +56,8 @@ def _rows(identity: Identity) -> list[dict[str, object]]:
             "browser": sessions.browser_in_words(one.browser),
             "user_agent": one.browser,
             "address": one.address,
-            "since": _day(one.created_ms),
-            "seen": _day(one.seen_ms),
+            "since": utc_minute(one.created_ms),
+            "seen": utc_minute(one.seen_ms),
             "here": one.id == identity.session_id,
         }
         for one in found
@@ -69,7 +68,3 @@ def _end(session_id: int, identity: Identity) -> None:
     with writing() as session:
         name = sessions.end_session_of(session, session_id, identity, now_ms())
         audit_log.record(session, None, "session ended", now_ms(), by=By(identity.name, Door.BROWSER), subject=name)
-
-
-def _day(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")

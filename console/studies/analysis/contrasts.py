@@ -86,7 +86,7 @@ def _family(measure: str, kind: str, stated: pd.DataFrame, values: pd.DataFrame)
 
 def _row(fit: ContrastFit, name: str, stated: Any, corrected: float | None) -> dict[str, Any]:
     found: Estimate = fit.estimates[name]
-    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
+    low, high = found.bounds
     margin = stated["equivalence"]
     return {
         "contrast": name,

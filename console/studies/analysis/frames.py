@@ -91,7 +91,7 @@ def cells(found: Estimate, name: str, *, tested: bool = True) -> dict[str, Any]:
 
     A figure that is no difference and no change is not `tested`: that it is not 0 says nothing.
     """
-    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
+    low, high = found.bounds
     p = found.p_value if tested else None
     return {name: found.value, "low": low, "high": high, "p": p, "n": found.n, "note": found.note}
 

@@ -43,7 +43,7 @@ def success(frames: Frames) -> pd.DataFrame:
 
 
 def _pooled(found: Any) -> dict[str, Any]:
-    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
+    low, high = found.bounds
     return {"pooled": found.value, "pooled_low": low, "pooled_high": high}
 
 

@@ -6,18 +6,3 @@ A new factor is one line in FACTORS.
 from console.studies.design.allocation import PlannedCondition, allocate, balance, planned, sample_tasks, task_count
 from console.studies.design.factors import FACTORS, Factor
 from console.studies.design.model import Condition, Design, conditions, varied
-
-__all__ = [
-    "FACTORS",
-    "Condition",
-    "Design",
-    "Factor",
-    "PlannedCondition",
-    "allocate",
-    "balance",
-    "conditions",
-    "planned",
-    "sample_tasks",
-    "task_count",
-    "varied",
-]

@@ -127,6 +127,11 @@ class Checks(DesignPart):
     unflagged_bad: Count = 0
     audited: Share = 0.0
 
+    @property
+    def known(self) -> int:
+        """How many items of known answer one condition has."""
+        return self.known_good + self.known_bad + self.unflagged_good + self.unflagged_bad
+
     @model_validator(mode="after")
     def _hidden_among_others(self) -> Self:
         if (self.unflagged_good or self.unflagged_bad) and not self.audited:

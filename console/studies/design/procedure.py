@@ -106,13 +106,11 @@ def measures(design: Design) -> list[str]:
         f"Secondary: {'; '.join(others)}.",
         "Described beside them: seconds per item; agreement between reviewers on trial 0; decisions against the "
         "detector by its score; inspections used; words of feedback."
-        + (" Of seeded items: omission, commission, d' and criterion (log-linear correction)." * _is_seeded(design)),
+        + (
+            " Of seeded items: omission, commission, d' and criterion (log-linear correction)."
+            * bool(design.checks.known)
+        ),
     ]
-
-
-def _is_seeded(design: Design) -> bool:
-    checks = design.checks
-    return any((checks.known_good, checks.known_bad, checks.unflagged_good, checks.unflagged_bad))
 
 
 def analysis(design: Design) -> list[str]:

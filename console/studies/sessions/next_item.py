@@ -13,11 +13,10 @@ from random import Random
 from sqlmodel import Session, and_, col, func, select
 
 from console.database import review_queue
-from console.review import decisions
 from console.runs.current_decisions import is_current
 from storage import tables
 from storage.queue import HALTED, Claim
-from storage.tables import ItemStatus, SlotStatus
+from storage.tables import UNREVIEWED, ItemStatus, SlotStatus
 
 AUDIT = "audit"
 """The scope of the budget that unflagged items of a condition draw on: it has no cap."""
@@ -89,7 +88,7 @@ def _affordable(ordered: Sequence[WaitingItem], arm: tables.Run, left: dict[int,
 
 def _waiting(session: Session, code: str, arm: tables.Run, checks_run_id: int | None) -> Iterator[WaitingItem]:
     item, slot, probe, verdict = tables.Item, tables.Slot, tables.Probe, tables.Verdict
-    open_ = col(item.status).in_([ItemStatus.PENDING, ItemStatus.CLAIMED])
+    open_ = col(item.status).in_(UNREVIEWED)
     statement = (
         select(item, probe, slot.status, verdict.flagged)
         .join(slot, and_(col(slot.item_id) == col(item.id), col(slot.reviewer) == code), isouter=True)
@@ -162,13 +161,6 @@ def count_decided(session: Session, run_id: int | None, code: str) -> int:
         .where(item.run_id == run_id, decision.reviewer == code, is_current())
     )
     return session.exec(statement).one()
-
-
-def last_answered(session: Session, run_ids: tuple[int | None, ...], code: str) -> tables.Decision | None:
-    """The participant's latest answer in these runs that can still be taken back."""
-    runs = [session.get_one(tables.Run, run_id) for run_id in run_ids if run_id is not None]
-    found = [row for run in runs if (row := decisions.last_decision(session, run, code)) is not None]
-    return max(found, key=lambda row: (row.decided_ms, row.id), default=None)
 
 
 def put_down(session: Session, run_ids: tuple[int | None, ...], code: str, at_ms: int) -> None:

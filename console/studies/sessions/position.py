@@ -91,15 +91,17 @@ def current_assignment(rows: Sequence[tables.Assignment]) -> tables.Assignment |
 
 def break_end(design: Design, rows: Sequence[tables.Assignment], filled_in_ms: int = 0) -> int:
     """When the break after the latest condition, and the questionnaires that followed it, ends (ms since 1970)."""
-    ended = [row.ended_ms for row in rows if row.ended_ms is not None and is_attended(row)]
-    return max([*ended, filled_in_ms]) + round(design.break_minutes * _MINUTE_MS)
+    return max(_last_ended(rows), filled_in_ms) + round(design.break_minutes * _MINUTE_MS)
 
 
 def washout_end(design: Design, participant: tables.Participant, rows: Sequence[tables.Assignment]) -> int:
     """Until when a person must wait after the latest condition (ms since 1970); 0 for simulated reviewers."""
-    ended = [row.ended_ms for row in rows if row.ended_ms is not None and is_attended(row)]
     waits = participant.kind == ParticipantKind.HUMAN and design.washout_hours
-    return max(ended, default=0) + round(design.washout_hours * 60 * _MINUTE_MS) if waits else 0
+    return _last_ended(rows) + round(design.washout_hours * 60 * _MINUTE_MS) if waits else 0
+
+
+def _last_ended(rows: Sequence[tables.Assignment]) -> int:
+    return max((row.ended_ms or 0 for row in rows if is_attended(row)), default=0)
 
 
 def _practising(session: Session, base: Position, participant: tables.Participant, at_ms: int) -> Position | None:

@@ -260,9 +260,7 @@ def _seated(participant: tables.Participant, design: Design) -> _Person:
 def _longest_ms(design: Design, noise: Noise) -> int:
     """More than the whole study takes: the clock begins so long ago that it never runs ahead."""
     arms = len(conditions(design))
-    checks = design.checks
-    known = checks.known_good + checks.known_bad + checks.unflagged_good + checks.unflagged_bad
-    items = arms * ((design.tasks + known) * design.trials + checks.attention)
+    items = arms * ((design.tasks + design.checks.known) * design.trials + design.checks.attention)
     return round(1_000 * _SLOWEST * noise.seconds_per_item * items + 60_000 * arms * design.break_minutes)
 
 

@@ -109,23 +109,6 @@ def end_break(participant_id: int) -> None:
             session.add(participant)
 
 
-def undo(participant_id: int) -> int | None:
-    """Takes back the participant's latest answer of this round; returns its item, None where there is none."""
-    with reading() as session:
-        participant, rows = _ahead(session, participant_id)
-        now = current_assignment(rows)
-        desks = (now.run_id, now.checks_run_id) if now else ()
-        last = next_item.last_answered(session, desks, participant.code)
-        item = session.get_one(tables.Item, last.item_id) if last else None
-        run = session.get_one(tables.Run, item.run_id) if item else None
-        if last is None or run is None:
-            return None
-        # Whoever goes back to an earlier item holds only that one.
-        next_item.put_down(session, desks, participant.code, now_ms())
-    review_queue().undo(item_id=last.item_id, reviewer=participant.code, now_ms=now_ms(), lease_ms=run.lease_ms)
-    return last.item_id
-
-
 def own_claim(session: Session, participant: tables.Participant, item_id: int) -> Claim:
     """The participant's claim on an item of their own runs; raises Refused for any other item."""
     item = session.get(tables.Item, item_id)

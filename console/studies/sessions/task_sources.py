@@ -25,9 +25,7 @@ Tasks = Mapping[str, TaskSpec]
 
 def probes_wanted(design: Design) -> int:
     """Items with gold that one participant meets beside those of the study."""
-    checks = design.checks
-    each = checks.known_good + checks.known_bad + checks.unflagged_good + checks.unflagged_bad
-    return design.practice + len(conditions(design)) * each
+    return design.practice + len(conditions(design)) * design.checks.known
 
 
 def keys(session: Session, design: Design) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from console.database import database_url, now_ms, reading, writing
 from console.errors import ConsoleError, Refused, Unknown
 from console.language import _
 from console.runs import audit_log
+from console.runs.removal import remove_answers
 from console.runs.trajectory_rows import task_spec
 from console.studies.sessions import joining, next_item
 from console.studies.sessions.answering import forget_answers
@@ -39,7 +40,8 @@ def empty(session: Session, run: tables.Run, name: str) -> None:
     items = select(tables.Item.id).where(tables.Item.run_id == run.id)
     records = select(tables.Trajectory.id).where(tables.Trajectory.run_id == run.id)
     _refund(session, run)
-    _forget_answers(session, items, records)
+    session.execute(delete(tables.Intent).where(col(tables.Intent.trajectory_id).in_(records)))
+    remove_answers(session, items)
     slot, entry, item = tables.Slot, tables.LedgerEntry, tables.Item
     session.execute(update(slot).where(col(slot.item_id).in_(items)).values(reviewer=NOBODY))
     session.execute(update(entry).where(col(entry.item_id).in_(items)).values(reviewer=NOBODY))
@@ -92,17 +94,6 @@ def _entry(taken: tables.Slot, at_ms: int) -> tables.LedgerEntry:
         units=-taken.units,
         at_ms=at_ms,
     )
-
-
-def _forget_answers(session: Session, items: Any, records: Any) -> None:
-    decision, memory = tables.Decision, tables.Memory
-    answers = select(decision.id).where(col(decision.item_id).in_(items))
-    session.execute(delete(memory).where(col(memory.decision_id).in_(answers)))
-    session.execute(delete(tables.Intent).where(col(tables.Intent.trajectory_id).in_(records)))
-    session.execute(delete(tables.WebhookDelivery).where(col(tables.WebhookDelivery.decision_id).in_(answers)))
-    session.execute(delete(decision).where(col(decision.item_id).in_(items)))
-    for written in (tables.Draft, tables.Note):
-        session.execute(delete(written).where(col(written.item_id).in_(items)))
 
 
 def _drop_unspent(session: Session, run: tables.Run) -> None:

@@ -7,16 +7,3 @@ punctuation, plurals and the usual ways to write a price, a size or a date make 
 from console.trajectory.terms.extract import Term, TermKind, terms
 from console.trajectory.terms.lexicon import COUNTS, FUNCTION_WORDS
 from console.trajectory.terms.match import lowered, mentions, occurrences, vocabulary, words
-
-__all__ = [
-    "COUNTS",
-    "FUNCTION_WORDS",
-    "Term",
-    "TermKind",
-    "lowered",
-    "mentions",
-    "occurrences",
-    "terms",
-    "vocabulary",
-    "words",
-]

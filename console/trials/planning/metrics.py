@@ -234,7 +234,7 @@ def _average(costs: Sequence[float | None]) -> float | None:
 
 
 def _row(name: str, source: str, found: Estimate, metric: str) -> dict[str, Any]:
-    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
+    low, high = found.bounds
     value = {"detector": name, "source": source, "value": found.value, "metric": FIGURES.get(metric, metric)}
     return value | {"low": low, "high": high}
 

@@ -10,7 +10,6 @@ import pandas as pd
 import streamlit as st
 
 from console import runs
-from console.analysis.charts import CHARTS
 from console.analysis.metrics import bootstrap
 from console.analysis.metrics.classification import Confusion, effective_reliability, macro_f1
 from console.database import reading
@@ -22,8 +21,8 @@ from console.errors import Refused
 from console.language import counted
 from console.runs.export.formats import as_csv
 from console.trajectory.data_files import read_data
-from console.web.run_files import exporting
-from console.web.widgets.chart import recorded, show_chart
+from console.web.run_files import exporting, show_run_chart
+from console.web.widgets.chart import recorded
 from console.web.widgets.tables import FigureCell, FigureColumn, show_figures
 
 _COLUMNS = read_data(files(__package__) / "figure_columns.yaml", dict[str, FigureColumn])
@@ -59,7 +58,7 @@ def figures(evaluation: Dashboard) -> None:
 
 
 @st.fragment
-def across_runs(evaluation: Dashboard) -> None:
+def across_runs() -> None:
     """Every detector twice: within each run with labels, and on runs that nothing was learnt or tuned on."""
     st.header("Within and across runs")
     st.caption(
@@ -93,17 +92,15 @@ def _without_unread(evaluation: Dashboard) -> None:
 
 def curves(evaluation: Dashboard) -> None:
     """PR, ROC and reliability; a sentence where a curve cannot be drawn."""
-    left, right = st.columns(2)
-    reasons = {"pr-curve": _ONE_CLASS, "roc-curve": _ONE_CLASS}
-    for column, name in ((left, "pr-curve"), (right, "roc-curve")):
+    for column, name in zip(st.columns(2), ("pr-curve", "roc-curve"), strict=True):
         with column:
             if evaluation.both_classes:
-                _chart(evaluation, name, evaluation.table(name))
+                show_run_chart(evaluation.run, name, evaluation.table(name))
             else:
-                st.caption(f"{name.replace('-', ' ')}: {reasons[name]}.")
+                st.caption(f"{name.replace('-', ' ')}: {_ONE_CLASS}.")
     probabilities = evaluation.table("reliability")
     if len(probabilities):
-        _chart(evaluation, "reliability", probabilities)
+        show_run_chart(evaluation.run, "reliability", probabilities)
     else:
         st.caption(
             f"No reliability diagram: no detector here tells a probability. inferact recalibrate {evaluation.run} "
@@ -120,10 +117,10 @@ def threshold(evaluation: Dashboard) -> None:
     one = evaluation.scores[name]
     left, right = st.columns(2)
     with left:
-        _chart(evaluation, "score-histogram", chart_data.histogram_table(one), of=name)
+        show_run_chart(evaluation.run, "score-histogram", chart_data.histogram_table(one), of=name)
     with right:
         sweep = chart_data.sweep_table(one, evaluation.population, halted_free=evaluation.halted_free)
-        _chart(evaluation, "threshold-sweep", sweep, of=name)
+        show_run_chart(evaluation.run, "threshold-sweep", sweep, of=name)
     _slider(evaluation, name)
 
 
@@ -141,7 +138,7 @@ def _slider(evaluation: Dashboard, name: str) -> None:
             st.caption("No confusion matrix: none of its trajectories has a label.")
             return
         counted = matrix(known, at)
-        _chart(evaluation, "confusion-matrix", chart_data.confusion_table(counted), of=name)
+        show_run_chart(evaluation.run, "confusion-matrix", chart_data.confusion_table(counted), of=name)
     with right:
         _worth(counted)
 
@@ -202,7 +199,7 @@ def agreement(evaluation: Dashboard) -> None:
     """Which detectors flag the same."""
     if len(evaluation.scores) > 1:
         st.header("What they flag in common")
-        _chart(evaluation, "flag-overlap", evaluation.table("flag-overlap"))
+        show_run_chart(evaluation.run, "flag-overlap", evaluation.table("flag-overlap"))
 
 
 def models(evaluation: Dashboard) -> None:
@@ -210,7 +207,7 @@ def models(evaluation: Dashboard) -> None:
     mixed = comparison.mixes(evaluation.known, evaluation.figures, "macro_f1").assign(metric="Macro-F1")
     for method, frame in mixed.groupby("method"):
         st.header(f"Models of {method}")
-        _chart(evaluation, "model-mixing", frame, of=str(method))
+        show_run_chart(evaluation.run, "model-mixing", frame, of=str(method))
 
 
 def beside_the_paper(evaluation: Dashboard) -> None:
@@ -222,7 +219,7 @@ def beside_the_paper(evaluation: Dashboard) -> None:
         return
     metric = st.selectbox("Figure", list(_OVERLAID), format_func=_OVERLAID.__getitem__, key="published-metric")
     table = chart_data.published_table(evaluation.environment, evaluation.figures, metric, _OVERLAID[metric])
-    _chart(evaluation, "published-overlay", table, of=metric)
+    show_run_chart(evaluation.run, "published-overlay", table, of=metric)
     st.caption(
         "Hollow marks are what the InferAct paper (v3, Tables 1 and 2) prints for its own models and tasks; they were "
         "not measured here."
@@ -273,19 +270,6 @@ def _gain(title: str, gain: comparison.Gain) -> dict[str, str]:
         "95% interval": f"{gain.interval.low:+.3f} to {gain.interval.high:+.3f}",
         "p": f"{gain.p_value:.3g}",
     }
-
-
-def _chart(evaluation: Dashboard, name: str, table: pd.DataFrame, *, of: str = "") -> None:
-    part = f"{name}-{of}" if of else name
-    picture = st.session_state.get("picture") or "png"
-    show_chart(
-        CHARTS[name](table),
-        lambda: as_csv(table),
-        key=f"chart-{part}",
-        file=f"{evaluation.run}-{part}",
-        picture=picture,
-        leaving=exporting(evaluation.run),
-    )
 
 
 def _filled(table: pd.DataFrame) -> pd.DataFrame:

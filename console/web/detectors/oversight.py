@@ -10,13 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from console import runs
-from console.analysis.charts import CHARTS
 from console.database import database_url, reading
 from console.detection import oversight
 from console.language import counted
-from console.runs.export.formats import as_csv
-from console.web.run_files import exporting
-from console.web.widgets.chart import show_chart
+from console.web.run_files import show_burn_down, show_run_chart
 
 _BY_ORDER, _BY_DETECTOR = "orders of one detector", "detectors in one order"
 _WORDS = {
@@ -64,7 +61,7 @@ def oversight_of(run_name: str) -> None:
         else:
             why = "no flagged item has a label" if pool.rows["flagged"].any() else "nothing is flagged"
             st.caption(f"No oversight curve: {why}, so nobody can tell what inspections catch.")
-        _burn_down(run_name, pool, version)
+        show_burn_down(run_name, _burnt(database_url(), run_name, pool, pool.labels, version))
 
 
 def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
@@ -73,7 +70,7 @@ def _drawn(run: str, curves: oversight.Curves, wanted: _Wanted) -> None:
         points, summary = (_without_twin(frame, curves.points) for frame in (points, summary))
     left, right = st.columns([3, 2])
     with left:
-        _chart("oversight-curve", points.assign(spent=curves.spent), run)
+        show_run_chart(run, "oversight-curve", points.assign(spent=curves.spent))
     with right:
         for sentence in _sentences(curves):
             st.markdown(sentence)
@@ -157,28 +154,6 @@ def _without_twin(frame: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
     """Without the line of the expected costs where it is that of the scores."""
     by_score, by_cost = (points[points["policy"] == policy]["caught"].to_list() for policy in _TWINS)
     return frame if by_score != by_cost else frame[frame["policy"] != _TWINS[1]]
-
-
-def _burn_down(run: str, pool: oversight.Pool, version: tuple[Any, ...]) -> None:
-    burnt = _burnt(database_url(), run, pool, pool.labels, version)
-    if burnt.empty:
-        st.caption("No budget was used yet: nobody has claimed an item of this run.")
-    elif not oversight.is_line(burnt):
-        st.markdown("  \n".join(oversight.in_words(burnt)))
-    else:
-        _chart("budget-burn-down", burnt, run)
-
-
-def _chart(name: str, table: pd.DataFrame, run: str) -> None:
-    picture = st.session_state.get("picture") or "png"
-    show_chart(
-        CHARTS[name](table),
-        lambda: as_csv(table),
-        key=f"chart-{name}",
-        file=f"{run}-{name}",
-        picture=picture,
-        leaving=exporting(run),
-    )
 
 
 @st.cache_resource(max_entries=6, show_spinner="Counting what inspections catch…")

@@ -1,5 +1,7 @@
 """My answers: one's own words, what the agents did otherwise after them, and how that ended."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from console import runs
@@ -7,14 +9,30 @@ from console.auth.identity import Role
 from console.database import reading
 from console.language import _
 from console.review import aftermath, inbox
+from console.web.review import actions
+from console.web.review.after_last import REVIEW
 from console.web.review.own_items import set_reviewed_runs
-from console.web.review.waiting_drafts import show_waiting_drafts
 from console.web.run_picker import chosen_run, run_picker
 from console.web.sign_in import current_identity
 from console.web.widgets.aftermath_list import show_aftermaths
 from console.web.widgets.messages import show_empty_state
 
 _SHOWN = 50
+
+
+def show_waiting_drafts(drafts: Sequence[inbox.WaitingDraft], run_name: str) -> None:
+    """Draws the words of each, as text, with a button that opens its item again."""
+    if not drafts:
+        return
+    st.header(_("Not sent yet"), anchor=False)
+    for draft in drafts:
+        with st.container(border=True, key=f"draft-{draft.item}"):
+            st.caption(_("Item {number}").format(number=draft.item))
+            st.text(draft.words)
+            key, args = f"again-{draft.item}", (draft.item,)
+            if st.button(_("Open it again"), key=key, on_click=actions.open_again, args=args):
+                st.switch_page(REVIEW, query_params={"run": run_name})
+
 
 st.title(_("My answers"))
 identity = current_identity()

@@ -42,7 +42,7 @@ else:
         "Nothing in this run tells which trajectories are misaligned, so no detector can be measured; "
         "import a log with gold labels. What the detectors flag is shown below.",
     )
-metrics.across_runs(evaluation)
+metrics.across_runs()
 metrics.threshold(evaluation)
 oversight.oversight_of(run.name)
 if len(evaluation.known) > 1:

@@ -5,6 +5,7 @@ import streamlit as st
 from console import runs
 from console.database import reading
 from console.review import inbox
+from console.runs.critical_suggestions import Candidates, candidates, dead_end
 from console.web.flash import show_messages
 from console.web.run_picker import chosen_run, run_picker
 from console.web.runs import forms, keeping, new_run
@@ -15,8 +16,6 @@ from console.web.runs.policy import policy_section
 from console.web.widgets.messages import show_empty_state
 from storage.tables import RunKind
 
-_COLUMNS = ("run", "kind", "environment", "trials", "trajectories", "detector", "threshold", "waiting", "tags")
-
 st.title("Runs")
 with reading() as session:
     run = chosen_run(session)
@@ -25,8 +24,8 @@ with reading() as session:
     status = runs.status(session, run) if run else None
     nothing = inbox.nothing_queued(session, run) if run else ""
     patterns = runs.patterns(run) if run else []
-    candidates = runs.candidates(session, run, limit=300) if run else runs.Candidates([], 0, 0)
-    end = runs.dead_end(session, run) if run and not candidates.critical else None
+    looked = candidates(session, run, limit=300) if run else Candidates([], 0, 0)
+    end = dead_end(session, run) if run and not looked.critical else None
 
 show_messages()
 logs, agents = st.columns(2)
@@ -73,7 +72,7 @@ with critical:
     if run.kind == RunKind.GATE:
         policy_section(run)
     else:
-        forms.critical_form(run, patterns, candidates)
+        forms.critical_form(run, patterns, looked)
 with house:
     keeping.keeping_forms(run)
 with why:
@@ -84,7 +83,10 @@ with why:
 
 st.header("All runs", anchor=False)
 st.dataframe(
-    [{name: row[name] for name in _COLUMNS} for row in summaries], key="runs", hide_index=True, placeholder="–"
+    [{name: row[name] for name in runs.SUMMARY_COLUMNS} for row in summaries],
+    key="runs",
+    hide_index=True,
+    placeholder="–",
 )
 st.toggle("Archived runs, too", key="archived", bind="query-params")
 

@@ -10,7 +10,7 @@ from console import runs
 from console.database import reading
 from console.errors import Unknown
 from console.language import counted
-from console.runs import text_index, trajectory_list
+from console.runs import trajectory_list
 from console.trajectory import Label, Outcome
 from console.trials import replay
 from console.web.run_picker import choose_run, chosen_run, run_picker
@@ -102,7 +102,7 @@ if asked.isdecimal() and len(asked) < 19:
     show(run, int(asked))
     st.stop()
 
-unsearched = text_index.catch_up(_INDEXING_S) if wanted.text.strip() else 0
+unsearched = trajectory_list.catch_up_index(_INDEXING_S) if wanted.text.strip() else 0
 if unsearched:
     st.caption(f"{unsearched:,} trajectories are not searched yet; search again in a moment.")
 with reading() as session:

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import streamlit as st
 
+from console.auth.identity import Identity
 from console.auth.origin import acting
 from console.database import Session, now_ms, reading, review_queue, writing
 from console.errors import ConsoleError, Refused
@@ -22,6 +23,7 @@ from console.trials import replay
 from console.web.review import drafts
 from console.web.review.own_items import (
     alias,
+    by_reviewer,
     in_words,
     named,
     own_claim,
@@ -196,12 +198,11 @@ def _say_what_came(run: tables.Run, row: DecisionRow, decision: str) -> None:
     st.session_state["done"] = f"{_item_before(row.item_id)}: {came_of_it}"
 
 
-@in_words
-def leave_note(item: int) -> None:
+@by_reviewer
+def leave_note(identity: Identity, item: int) -> None:
     """Leaves the note that was written for colleagues."""
-    identity = current_identity()
     text = st.session_state.get(f"noted-{item}") or ""
-    if identity is None or not text.strip():
+    if not text.strip():
         return
     with writing() as session:
         own_claim(session, item, identity)
@@ -209,13 +210,9 @@ def leave_note(item: int) -> None:
     st.session_state["done"] = _("Your note stays with {item}.").format(item=named(item))
 
 
-@in_words
-def open_again(item: int) -> None:
+@by_reviewer
+def open_again(identity: Identity, item: int) -> None:
     """Claims that very item again, with the words that wait with it."""
-    identity = current_identity()
-    if identity is None:
-        refuse_nobody()
-        return
     st.session_state["kept_words"] = None
     with reading() as session:
         wanted = session.get_one(tables.Item, item)
@@ -229,42 +226,28 @@ def open_again(item: int) -> None:
     st.session_state["opened_item"] = item
 
 
-@in_words
-def decide_remedy(item: int, number: int) -> None:
+@by_reviewer
+def decide_remedy(identity: Identity, item: int, number: int) -> None:
     """Sends the item back with that one of the agent's own remedies, which may well call another tool."""
-    identity = current_identity()
-    if identity is None:
-        refuse_nobody()
-        return
     with reading() as session:
         claim, _run = own_open_claim(session, item, identity)
     decide(item, DecisionKind.EDIT, remedy=remedy_of(claim, number))
 
 
-@in_words
-def skip(item: int) -> None:
+@by_reviewer
+def skip(identity: Identity, item: int) -> None:
     """Puts the item back into the queue."""
-    identity = current_identity()
-    if identity is None:
-        refuse_nobody()
-        return
-    try:
-        with reading() as session:
-            claim, _run = own_open_claim(session, item, identity)
-        review_queue().skip(item_id=item, reviewer=identity.name, token=claim.token, now_ms=now_ms())
-        done = _("{item} goes back to the queue; it comes last for you.")
-        st.session_state["done"] = done.format(item=_item_before(item))
-    except (ConsoleError, StorageError) as refusal:
-        refuse(refusal)
+    with reading() as session:
+        claim, _run = own_open_claim(session, item, identity)
+    review_queue().skip(item_id=item, reviewer=identity.name, token=claim.token, now_ms=now_ms())
+    done = _("{item} goes back to the queue; it comes last for you.")
+    st.session_state["done"] = done.format(item=_item_before(item))
 
 
-@in_words
-def undo(current: int | None) -> None:
+@by_reviewer
+def undo(identity: Identity, current: int | None) -> None:
     """Takes the reviewer's latest answer back and puts the current item into the queue again."""
-    identity = current_identity()
-    if identity is None:
-        refuse_nobody()
-    if identity is None or not reviewed_runs():
+    if not reviewed_runs():
         return
     with reading() as session:
         reviewed = [session.get_one(tables.Run, run_id) for run_id in reviewed_runs()]
@@ -275,32 +258,25 @@ def undo(current: int | None) -> None:
         take_back(max(latest, key=lambda row: row.id or 0).item_id, current)
 
 
-@in_words
-def take_back(item: int, current: int | None) -> None:
+@by_reviewer
+def take_back(identity: Identity, item: int, current: int | None) -> None:
     """Takes the answer to that item back."""
-    identity = current_identity()
-    if identity is None:
-        refuse_nobody()
-        return
     queue = review_queue()
-    try:
-        with reading() as session:
-            claim, run = own_open_claim(session, item, identity)
-            answer = decisions.last_answer(session, item, identity.name)
-            now = decisions.claim_of(session, current, identity.name) if current and current != item else None
-        queue.undo(item_id=item, reviewer=identity.name, now_ms=now_ms(), lease_ms=run.lease_ms)
-        if answer and answer.edited_action:
-            drafts.keep_sent_edit(claim, answer.edited_action)
-            st.session_state["editing"] = item
-            st.session_state.pop("edit_as_text", None)
-        if now:
-            # Another tab can have put it down already.
-            with suppress(NotYours):
-                queue.release(item_id=now.item_id, reviewer=identity.name, token=now.token, now_ms=now_ms())
-        st.session_state["looking_back"] = st.session_state["answered_item"] = None
-        st.session_state["done"] = _("Taken back: {item} waits for your answer again.").format(item=named(item))
-    except (ConsoleError, StorageError) as refusal:
-        refuse(refusal)
+    with reading() as session:
+        claim, run = own_open_claim(session, item, identity)
+        answer = decisions.last_answer(session, item, identity.name)
+        now = decisions.claim_of(session, current, identity.name) if current and current != item else None
+    queue.undo(item_id=item, reviewer=identity.name, now_ms=now_ms(), lease_ms=run.lease_ms)
+    if answer and answer.edited_action:
+        drafts.keep_sent_edit(claim, answer.edited_action)
+        st.session_state["editing"] = item
+        st.session_state.pop("edit_as_text", None)
+    if now:
+        # Another tab can have put it down already.
+        with suppress(NotYours):
+            queue.release(item_id=now.item_id, reviewer=identity.name, token=now.token, now_ms=now_ms())
+    st.session_state["looking_back"] = st.session_state["answered_item"] = None
+    st.session_state["done"] = _("Taken back: {item} waits for your answer again.").format(item=named(item))
 
 
 @in_words

@@ -21,7 +21,7 @@ from console.web.review import decision_bar
 from console.web.review.own_items import refuse
 from console.web.sign_in import by_browser
 from console.web.widgets.hotkeys import hotkeys, key_label
-from console.web.widgets.messages import show_empty_state
+from console.web.widgets.messages import show_empty_state, what_now
 from storage import tables
 from storage.errors import StorageError
 from storage.queue import NoClaim, NoClaimReason
@@ -38,7 +38,7 @@ def show_nothing_left(
     done = claim.reason in (NoClaimReason.EMPTY, NoClaimReason.BUDGET_SPENT)
     may_start = done and has_more and who.has(Role.RESEARCHER) and run.kind == RunKind.LIVE
     show_empty_state(inbox.headline(claim), f"{inbox.why_nothing(claim)} {_what_now(claim, who, may_start)}".strip())
-    with st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", key="what-now"):
+    with what_now():
         if may_start:
             words = key_label(_("Let the agents try again"), "Enter")
             st.button(words, key="try-again", type="primary", on_click=_ask_for_round, args=(run.name,))
@@ -97,7 +97,7 @@ def show_round(run: tables.Run, who: Identity) -> None:
     attempts = ngettext("{count} task was tried again.", "{count} tasks were tried again.", done.revealed)
     attempts = attempts.format(count=done.revealed)
     show_empty_state(_("The agents have tried again"), f"{attempts} {tally.in_words if tally else ''}".strip())
-    with st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", key="what-now"):
+    with what_now():
         if waiting:
             words = key_label(_("Review next ({count} waiting)").format(count=waiting), "Enter")
             st.button(words, key="review-on", type="primary", on_click=_go_on)

@@ -12,13 +12,13 @@ from console.language import _, digits, gettext_noop
 from console.review import decisions
 from console.review.consequences import is_judged
 from console.review.reasons import code_of, offered_reasons, words_of
+from console.review.remedies import remedies
 from console.trajectory import Label, from_json
 from console.trajectory.checkpoints import CheckpointKind
 from console.web.review import actions, colleagues, drafts, edit_form, shortcuts
 from console.web.review.drafts import reasons_key, words_key
 from console.web.review.hold import watch_hold
 from console.web.review.own_items import alias
-from console.web.review.remedies import remedy_keys, show_remedies
 from console.web.sign_in import current_identity
 from console.web.widgets.hotkeys import CTRL_ENTER, hotkeys, key_label
 from storage import tables
@@ -32,6 +32,9 @@ RULES = gettext_noop(
 
 _ASKED = gettext_noop("What is wrong, and what to do differently? Do not give the answer away.")
 _LABELS = {Label.ALIGNED: gettext_noop("It would be right"), Label.MISALIGNED: gettext_noop("It would be wrong")}
+
+_MOST_REMEDIES = 9
+"""The remedies that have a digit for a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def bar(claim: Claim, run: tables.Run, draft: KeptDraft, *, escalates: bool = Tr
             st.text(reason)
         if offer.editing:
             edit_form.edit_form(claim, draft.edit)
-            show_remedies(claim)
+            _show_remedies(claim)
         if not offer.whole:
             _show_whole_button(claim)
         field, buttons = st.columns([5, 8], vertical_alignment="bottom")
@@ -125,7 +128,7 @@ def _keys(claim: Claim, offer: _Offer, said: str) -> None:
     item = offer.item
     fields = drafts.field_keys(claim) if offer.editing else []
     hotkeys(
-        _bindings(offer) | remedy_keys(claim),
+        _bindings(offer) | _remedy_keys(claim),
         item_id=alias(item),
         enabled=shortcuts.enabled(),
         draft_keys=[words_key(item)] if offer.words else [],
@@ -196,6 +199,41 @@ def _show_whole_button(claim: Claim) -> None:
         on_click=actions.show_whole_action,
         args=(claim.item_id, action),
     )
+
+
+def _show_remedies(claim: Claim) -> None:
+    """Draws a button for each remedy; pressed, it sends the edit."""
+    found = remedies(claim)[:_MOST_REMEDIES]
+    if not found:
+        return
+    st.caption(
+        _("The agent thought of this itself; press one, or its number, to send it back with that action instead:")
+    )
+    with st.container(horizontal=True, key="remedies"):
+        for number, action in enumerate(found, start=1):
+            # In code, since the text is the agent's: as Markdown it could draw anything.
+            st.button(
+                key_label(_as_code(action), str(number)),
+                key=_remedy_key(claim, number),
+                on_click=actions.decide_remedy,
+                args=(claim.item_id, number),
+            )
+
+
+def _remedy_keys(claim: Claim) -> dict[str, str]:
+    """The keys of the remedies, which work while the field is open."""
+    if st.session_state.get("editing") != claim.item_id:
+        return {}
+    return {str(number): _remedy_key(claim, number) for number in range(1, len(remedies(claim)[:_MOST_REMEDIES]) + 1)}
+
+
+def _remedy_key(claim: Claim, number: int) -> str:
+    return f"remedy-{alias(claim.item_id)}-{number}"
+
+
+def _as_code(action: str) -> str:
+    flat = " ".join(action.split()).replace("`", "'")
+    return f"`{flat if len(flat) <= 60 else flat[:59] + '…'}`"
 
 
 def _buttons(offer: _Offer) -> None:

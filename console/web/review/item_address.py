@@ -14,7 +14,7 @@ from console.language import _, gettext_noop
 from console.review import decisions
 from console.web.run_picker import choose_run
 from console.web.widgets.hotkeys import hotkeys, key_label
-from console.web.widgets.messages import refusal_words, show_empty_state
+from console.web.widgets.messages import refusal_words, show_empty_state, what_now
 from storage import tables
 from storage.errors import StorageError
 from storage.queue import Claim, NoClaimReason
@@ -93,7 +93,7 @@ def show_refusal(session: Session, wanted: str, why: str, who: Identity) -> None
     """Says why the item does not open, and what can be opened instead."""
     show_empty_state(_("Item {number} does not open").format(number=wanted[:_LONGEST]), why)
     item = _named(session, wanted)
-    with st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", key="what-now"):
+    with what_now():
         words = key_label(_("Review what is next"), "Enter")
         st.button(words, key="review-on", type="primary", on_click=name_in_address, args=(None,))
         st.page_link(_INBOX, label=_("See what waits"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import ParamSpec
+from typing import Concatenate, ParamSpec
 
 import streamlit as st
 
@@ -36,6 +36,18 @@ def in_words(action: Callable[P, None]) -> Callable[P, None]:
             refuse(refusal)
 
     return act
+
+
+def by_reviewer(action: Callable[Concatenate[Identity, P], None]) -> Callable[P, None]:
+    """The same, told who presses the button; says why where nothing happens since that is nobody any more."""
+
+    def act(*args: P.args, **kwargs: P.kwargs) -> None:
+        if identity := current_identity():
+            action(identity, *args, **kwargs)
+        else:
+            refuse_nobody()
+
+    return in_words(act)
 
 
 def own_claim(session: Session, item: int, identity: Identity) -> tuple[Claim, tables.Run]:

@@ -14,6 +14,7 @@ from console.detection.estimate import asks_models, estimate
 from console.language import counted
 from console.review import reasons
 from console.runs import ingest
+from console.runs.critical_suggestions import Candidates
 from console.runs.options import run_options
 from console.trials import replay
 from console.web.flash import flash, guarded
@@ -116,7 +117,7 @@ def dead_end_notice(run: tables.Run, end: tuple[str, list[str]] | None) -> None:
         guarded(_set_patterns, run.name, [*runs.patterns(run), *patterns])
 
 
-def critical_form(run: tables.Run, patterns: Sequence[str], candidates: runs.Candidates) -> None:
+def critical_form(run: tables.Run, patterns: Sequence[str], candidates: Candidates) -> None:
     """The patterns of critical actions, one a line, and candidates that a person confirms."""
     with st.form("critical", border=False):
         text = st.text_area("Critical actions, one pattern a line", "\n".join(patterns), key=f"patterns-{run.id}")

@@ -9,14 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from console import runs
-from console.analysis.charts import CHARTS
 from console.database import now_ms, reading
 from console.detection import oversight
 from console.review.overview import DEFINITIONS, Overview, ReviewerAtWork, overview
-from console.runs.export.formats import as_csv
-from console.web.run_files import exporting
+from console.web.run_files import show_burn_down, show_run_chart
 from console.web.waking import any_change, wake_when_other
-from console.web.widgets.chart import show_chart
 from console.web.widgets.loop_picture import loop_html
 from console.web.widgets.markup import plain
 from console.web.widgets.status import age
@@ -74,7 +71,7 @@ def show_overview(run_name: str) -> None:
     with left:
         _success(run, found)
     with right:
-        _budget(run, burnt)
+        show_burn_down(run.name, burnt, page="overview", height=_CHART_PX)
 
 
 def _now_html(run: tables.Run, found: Overview, oldest: tables.Item | None, at_ms: int) -> str:
@@ -93,6 +90,7 @@ def _now_html(run: tables.Run, found: Overview, oldest: tables.Item | None, at_m
 
 
 _MOST = 6
+_CHART_PX = 340
 
 
 def _people(found: Sequence[ReviewerAtWork], at_ms: int) -> str:
@@ -121,24 +119,6 @@ def _success(run: tables.Run, found: Overview) -> None:
         unaided = "" if archive else f" On {first.unaided:,} of those nobody had answered."
         st.markdown(f"Trial {first.trial}: **{first.tasks:,} of {found.tasks:,}** tasks are solved.{unaided}")
     else:
-        _chart("trial-success", pd.DataFrame(rows, columns=["trial", "line", "solved", "tasks"]), run.name)
+        table = pd.DataFrame(rows, columns=["trial", "line", "solved", "tasks"])
+        show_run_chart(run.name, "trial-success", table, page="overview", height=_CHART_PX)
     st.caption(_RECORDED if archive else _UNAIDED)
-
-
-def _budget(run: tables.Run, burnt: pd.DataFrame) -> None:
-    if burnt.empty:
-        st.caption("No inspection was used yet: nobody has claimed an item of this run.")
-    elif oversight.is_line(burnt):
-        _chart("budget-burn-down", burnt, run.name)
-    else:
-        st.markdown("  \n".join(oversight.in_words(burnt)))
-
-
-def _chart(name: str, table: pd.DataFrame, run: str) -> None:
-    show_chart(
-        CHARTS[name](table).update_layout(height=340),
-        lambda: as_csv(table),
-        key=f"overview-{name}",
-        file=f"{run}-{name}",
-        leaving=exporting(run),
-    )

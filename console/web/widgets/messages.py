@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from console.language import _
 from console.web.widgets.markup import plain
@@ -13,6 +14,11 @@ from console.web.widgets.markup import plain
 def show_empty_state(title: str, what_next: str) -> None:
     """Draws the empty state; a button or link that does the next thing may follow it."""
     st.html(empty_state_html(title, what_next))
+
+
+def what_now() -> DeltaGenerator:
+    """The row of buttons and links beneath an empty state."""
+    return st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", key="what-now")
 
 
 def empty_state_html(title: str, what_next: str) -> str:

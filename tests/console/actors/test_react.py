@@ -8,7 +8,8 @@ import pytest
 from console.actors.move import Actor, ActorView, Move, Reflection
 from console.actors.react import REACT, act, conversation, read_move, reflect
 from console.environments import ENVIRONMENTS
-from console.llm import LLM, ModelUnavailable, NoModel
+from console.llm import LLM
+from console.llm.errors import ModelUnavailable, NoModel
 from console.settings import settings
 from console.trajectory import Step
 from tests.fakes.answers import Fault

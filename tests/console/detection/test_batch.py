@@ -22,7 +22,7 @@ from console.detection.detectors import detector
 from console.detection.detectors.shared.model_clients import Asking
 from console.detection.verdicts import verdict_row
 from console.errors import BadInput
-from console.llm import NoModel, SpendingCapReached
+from console.llm.errors import NoModel, SpendingCapReached
 from console.runs import ingest
 from console.settings import settings
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind

@@ -5,7 +5,7 @@ import pytest
 from console.cli import run_command
 from console.detection import batch, batch_jobs
 from console.detection.detectors.shared.model_clients import Asking
-from console.llm import RequestRejected
+from console.llm.errors import RequestRejected
 from console.runs import ingest
 from console.settings import settings
 from tests.console.detection.test_batch import verdicts

@@ -8,7 +8,7 @@ import pytest
 from console.cli import run_command
 from console.detection import batch
 from console.detection.detectors.shared.model_clients import Asking
-from console.llm import ModelSilent
+from console.llm.errors import ModelSilent
 from console.runs import ingest
 from console.settings import settings
 from tests.console.detection.test_batch import verdicts

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from console.environments import ENVIRONMENTS
 from console.environments.environment import Environment
 from console.environments.going_back import refusal, standing
-from console.environments.webshop import oracle_actions
 from console.trajectory import Step
+from tests.oracles import shopping
 
 SHOP, WIKI, HOUSE = (ENVIRONMENTS[name] for name in ("webshop", "hotpotqa", "alfworld"))
 TASK = next(task for task in SHOP.tasks(6, 60) if len(task.gold["options"]) == 2)
-SEARCH, OPEN, FIRST, SECOND, BUY = oracle_actions(TASK)
+SEARCH, OPEN, FIRST, SECOND, BUY = shopping(TASK)
 SITE = Environment("site", "Site", not_executed=("Invalid",), back="go_back")
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from console.errors import BadInput
-from console.llm import SpendingCapReached, Usage
+from console.llm import Usage
 from console.llm.budget import Price, load_prices, price_of
+from console.llm.errors import SpendingCapReached
 from tests.fakes.answers import Answer, Fault
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import in_turn

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from console.llm import LLM, NoModel, connect
+from console.llm import LLM, connect
+from console.llm.errors import NoModel
 from console.settings import settings
 from tests.fakes.answers import Answer, judging
 from tests.fakes.endpoint import serving

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from console.llm import LLM, BadReply, ModelRefused, ModelUnavailable, Reply, RequestRejected
+from console.llm import LLM, Reply
+from console.llm.errors import BadReply, ModelRefused, ModelUnavailable, RequestRejected
 from tests.fakes.answers import Answer, Fault, Raw
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import MISHAPS, in_turn, mishap_prone

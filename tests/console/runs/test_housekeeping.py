@@ -12,6 +12,7 @@ from console.database import database_url, now_ms, reading, review_queue, writin
 from console.detection import batch
 from console.errors import BadInput, Refused, Unknown
 from console.review import inbox
+from console.review.notes import add_note
 from console.runs import housekeeping, ingest, trajectory_list
 from console.trials import replay
 from storage import tables
@@ -147,6 +148,19 @@ def test_a_deleted_run_leaves_a_tombstone_and_a_chain_that_holds(shop):
         assert "imported" not in {row.kind for row in session.exec(select(tables.Event))}
     ((subject, _, before, _),) = events("run deleted")
     assert (subject, json.loads(before)) == ("shop", held)
+    sound()
+
+
+@pytest.mark.parametrize("handed_over", [False, True], ids=["beside an item", "with a decision"])
+def test_notes_to_colleagues_go_with_the_run(shop, handed_over):
+    claimed = claim()
+    decide(claimed)
+    with writing() as session:
+        decision_id = session.exec(select(tables.Decision.id)).one() if handed_over else None
+        add_note(session, claimed.item_id, "ann", "Compare item 2.", now_ms(), decision_id=decision_id)
+    change(housekeeping.remove)
+    with reading() as session:
+        assert session.exec(select(tables.Note)).all() == []
     sound()
 
 

@@ -7,7 +7,7 @@ from console.database import now_ms, reading, review_queue
 from console.review import decisions
 from console.studies.design import Design
 from console.studies.design.instruments import answers_to
-from console.studies.sessions import answering, joining, lifecycle, steps
+from console.studies.sessions import answering, joining, lifecycle, next_item, steps
 from storage import tables
 
 
@@ -112,3 +112,23 @@ def arms(rows):
         return rows(tables.Assignment, tables.Assignment.participant_id == participant_id)
 
     return find
+
+
+@pytest.fixture
+def undo():
+    """Takes the latest answer of the participant's condition back, as their page does; returns its item, or None."""
+
+    def undo(person):
+        now = steps.where(person.id).assignment
+        desks = [run_id for run_id in (now.run_id, now.checks_run_id) if run_id is not None] if now else []
+        with reading() as session:
+            own = [session.get_one(tables.Run, run_id) for run_id in desks]
+            given = [(row, run) for run in own if (row := decisions.last_decision(session, run, person.code))]
+            if not given:
+                return None
+            next_item.put_down(session, desks, person.code, now_ms())
+        last, run = max(given, key=lambda one: one[0].decided_ms)
+        review_queue().undo(item_id=last.item_id, reviewer=person.code, now_ms=now_ms(), lease_ms=run.lease_ms)
+        return last.item_id
+
+    return undo

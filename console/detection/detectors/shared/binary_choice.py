@@ -17,7 +17,8 @@ from console.detection.detectors.shared import reference_parsing, reply_parsing
 from console.detection.detectors.shared.prompt_views import PromptView
 from console.detection.detectors.shared.query_cache import ModelCall, QueryCache, user
 from console.detection.detectors.shared.reply_form import REFERENCE, form_of
-from console.detection.detectors.shared.reply_verdict import share_of_votes
+from console.detection.detectors.shared.reply_verdict import share_of_votes, unparsed
+from console.detection.detectors.verdict import Verdict
 from console.llm import LLM, Message, Reply, Token
 
 TOP = 5
@@ -171,6 +172,11 @@ def asks_further(cache: QueryCache, first: BinaryAnswer) -> bool:
     """Whether progress is asked about: the answer is false, and the task may only be under way."""
     readable = first.misaligned is not None or cache.models.paper
     return readable and first.says_so and cache.midway
+
+
+def unread_letter(cache: QueryCache, answer: BinaryAnswer) -> Verdict:
+    """The verdict without a log probability of the letter; the reference code has an error then, whose score is 0."""
+    return unparsed(answer.calls, "letter", paper_score=0.0 if cache.models.paper else None)
 
 
 def told_of_letter(cache: QueryCache, answer: BinaryAnswer) -> dict[str, Any]:

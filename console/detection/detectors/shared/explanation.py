@@ -1,6 +1,7 @@
 """The explanation of a flag: in one further call a sentence on where the inferred task leaves the user's.
 
-What the model says and what `rules` finds stand side by side, each line marked by its source.
+What the model says and what `rules` finds stand side by side, each line marked by its source. It stands alone
+because it explains a verdict that is given already: no detector asks for it, and no client of a model is in it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from console.detection.detectors.shared import reply_parsing
 from console.detection.detectors.shared.query_cache import QueryCache, user
 from console.detection.detectors.shared.reply_form import form_of
 from console.detection.detectors.shared.reply_verdict import from_replies
-from console.detection.detectors.verdict import Spent, Verdict
+from console.detection.detectors.verdict import Verdict, sum_of
 
 EXPLAIN = ("inferact", "explain")
 MAX_TOKENS = 200
@@ -40,7 +41,7 @@ async def explained(cache: QueryCache, verdict: Verdict) -> Verdict:
         rationale="\n".join([*lines, verdict.rationale]).strip(),
         parameters={**verdict.parameters, "explained": bool(told)},
         raw=orjson.dumps([*orjson.loads(verdict.raw or "[]"), *orjson.loads(also.raw or "[]")]).decode(),
-        spent=_sum(verdict.spent, also.spent),
+        spent=sum_of([verdict.spent, also.spent]),
     )
 
 
@@ -48,14 +49,3 @@ def _facts(cache: QueryCache) -> list[str]:
     """What `rules` says of the same checkpoint, where it would flag it too."""
     found = RULES.judge(cache.checkpoint, cache.seed) if RULES.judge else Verdict(0.0)
     return found.rationale.splitlines() if found.score > RULES.threshold else []
-
-
-def _sum(first: Spent, second: Spent) -> Spent:
-    costs = (first.cost_usd, second.cost_usd)
-    return Spent(
-        requests=first.requests + second.requests,
-        prompt_tokens=first.prompt_tokens + second.prompt_tokens,
-        completion_tokens=first.completion_tokens + second.completion_tokens,
-        latency_ms=first.latency_ms + second.latency_ms,
-        cost_usd=None if costs[0] is None or costs[1] is None else costs[0] + costs[1],
-    )

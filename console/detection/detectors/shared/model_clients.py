@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 import orjson
@@ -163,11 +163,7 @@ class Clients:
     @property
     def tally(self) -> ClientUsage:
         """What all clients together have done."""
-        total = ClientUsage()
-        for llm in self._opened.values():
-            sums = {one.name: getattr(total, one.name) + getattr(llm.tally, one.name) for one in fields(ClientUsage)}
-            total = replace(total, **sums)
-        return total
+        return sum((llm.tally for llm in self._opened.values()), ClientUsage())
 
     def _client(self, model: str) -> LLM:
         if model not in self._opened:

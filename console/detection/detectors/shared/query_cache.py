@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from console.detection.detectors.shared.prompt_views import PromptView, full, masked
 from console.detection.detectors.shared.reply_form import as_lines
 from console.environments import environment
-from console.llm import LLM, Message, ModelRefused, Reply, prompts
+from console.llm import LLM, Message, Reply, prompts
+from console.llm.errors import ModelRefused
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind, is_critical, previous
 
 SAMPLES = 5

@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 
 from console.detection.detectors.shared.query_cache import ModelCall
-from console.detection.detectors.verdict import NO_REPLY, UNPARSED, Spent, Verdict
-from console.llm import Usage
+from console.detection.detectors.verdict import NO_REPLY, UNPARSED, Spent, Verdict, sum_of
+from console.llm import Reply
 
 _NOTHING_SAID = "stop"
 
@@ -32,7 +32,7 @@ def from_replies(
         probability=probability,
         parameters={**parameters, **_left_out(calls)},
         raw=orjson.dumps([_shown(call) for call in calls]).decode(),
-        spent=_spent(calls),
+        spent=sum_of([_spent(call.reply) for call in calls]),
     )
 
 
@@ -82,16 +82,9 @@ def bits(probability: float) -> float:
     return sum(-p * math.log2(p) for p in (probability, other) if p > 0)
 
 
-def _spent(calls: Sequence[ModelCall]) -> Spent:
-    usage = sum((call.reply.usage for call in calls), Usage())
-    costs = [call.reply.cost_usd for call in calls]
-    return Spent(
-        requests=sum(call.reply.requests for call in calls),
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        latency_ms=sum(call.reply.latency_ms for call in calls),
-        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
-    )
+def _spent(reply: Reply) -> Spent:
+    usage = reply.usage
+    return Spent(reply.requests, usage.prompt_tokens, usage.completion_tokens, reply.latency_ms, reply.cost_usd)
 
 
 def _left_out(calls: Sequence[ModelCall]) -> dict[str, Any]:

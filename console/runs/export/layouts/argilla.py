@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from console.runs import run_checkpoints
 from console.runs.export.layouts.parts.conversation import in_words
 from console.runs.export.layouts.parts.layout import Layout, write_list
 from console.runs.export.layouts.parts.reviewed import GivenAnswer, Reviewed, RunRecords
@@ -25,8 +24,7 @@ def write(source: RunRecords, stream: BinaryIO) -> int:
 
 
 def _records(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
-    for checkpoint in run_checkpoints(source.run, one.record):
-        answers = [given for given in one.answers if (given.step, given.kind) == (checkpoint.index, checkpoint.kind)]
+    for checkpoint, answers in source.stops(one):
         shown = answers if "answers" in source.asked_for else []
         yield {
             "id": f"{one.id}-{checkpoint.index}-{checkpoint.kind}",
@@ -44,9 +42,8 @@ def _fields(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def _metadata(source: RunRecords, one: Reviewed, checkpoint: Checkpoint) -> dict[str, Any]:
-    place = {"task_id": one.record.task_id, "trial": one.record.trial, "step": checkpoint.index + 1}
     gold = {"gold_label": str(one.record.label)} if "gold" in source.asked_for and one.record.label else {}
-    return {**place, "run": source.run.name, **gold}
+    return {**source.place(one, checkpoint), **gold}
 
 
 def _responses(answers: list[GivenAnswer]) -> dict[str, Any]:

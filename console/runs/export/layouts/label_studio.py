@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
-from console.runs import run_checkpoints
 from console.runs.export.layouts.parts.conversation import in_words
 from console.runs.export.layouts.parts.layout import Layout, write_list
 from console.runs.export.layouts.parts.reviewed import GivenAnswer, Reviewed, RunRecords
@@ -31,8 +30,7 @@ def write(source: RunRecords, stream: BinaryIO) -> int:
 
 
 def _tasks(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
-    for checkpoint in run_checkpoints(source.run, one.record):
-        answers = [given for given in one.answers if (given.step, given.kind) == (checkpoint.index, checkpoint.kind)]
+    for checkpoint, answers in source.stops(one):
         task: dict[str, Any] = {"data": _data(source, one, checkpoint)}
         if "answers" in source.asked_for and answers:
             task["annotations"] = [_annotation(given) for given in answers]
@@ -42,9 +40,8 @@ def _tasks(source: RunRecords, one: Reviewed) -> Iterator[dict[str, Any]]:
 def _data(source: RunRecords, one: Reviewed, checkpoint: Checkpoint) -> dict[str, Any]:
     steps = [{"author": turn["role"], "text": turn["content"]} for turn in in_words(checkpoint)]
     data = {"task": checkpoint.instruction, "steps": steps, "action": checkpoint.action}
-    place = {"task_id": one.record.task_id, "trial": one.record.trial, "step": checkpoint.index + 1}
     gold = {"gold_label": one.record.label} if "gold" in source.asked_for else {}
-    return {**data, **place, "run": source.run.name, **gold}
+    return {**data, **source.place(one, checkpoint), **gold}
 
 
 def _annotation(given: GivenAnswer) -> dict[str, Any]:

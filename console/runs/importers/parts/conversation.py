@@ -81,13 +81,7 @@ def joined_thoughts(turns: Iterable[Turn]) -> Iterator[Turn]:
         yield waiting
 
 
-def entry_of(
-    intake: Intake,
-    turns: Sequence[Turn],
-    trajectory: Trajectory,
-    *,
-    critical: tuple[str, ...] = (),
-) -> Entry:
+def entry_of(intake: Intake, turns: Sequence[Turn], trajectory: Trajectory) -> Entry:
     """The trajectory with its instruction, opening and steps from the turns; skipped where the agent does nothing."""
     intake.at = 0
     begun = next((place for place, turn in enumerate(turns) if turn.role == AGENT), len(turns))
@@ -102,15 +96,10 @@ def entry_of(
         pictures=trajectory.pictures or tuple(one for turn in turns[:begun] for one in turn.pictures),
         steps=steps,
     )
-    return found(intake, shown, critical=critical)
+    return found(intake, shown)
 
 
-def found(
-    intake: Intake,
-    trajectory: Trajectory,
-    *,
-    critical: tuple[str, ...] = (),
-) -> Found:
+def found(intake: Intake, trajectory: Trajectory, *, critical: tuple[str, ...] = ()) -> Found:
     """The trajectory as found, with all that its intake noted."""
     return Found(
         intake.line,

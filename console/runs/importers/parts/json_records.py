@@ -21,8 +21,10 @@ from console.errors import UnreadableFile
 from console.runs.importers.parts.lines import BOM, CUT, LINE_LIMIT_BYTES, TOO_LONG, broken_json, byte_lines, decoded
 from console.runs.importers.records import Progress
 
-WRAPPERS = ("results", "simulations", "trajectories", "records", "runs", "conversations", "data")
+_WRAPPERS = ("results", "simulations", "trajectories", "records", "runs", "conversations", "data")
 """Names under which a JSON object may hold the list of records."""
+BASES = ("", "[]", *(f".{name}[]" for name in _WRAPPERS))
+"""Where records may be: each is a top-level value, in a list, in a list in an object."""
 
 _DEPTH = 6
 _STRING = r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"'
@@ -67,17 +69,11 @@ def _paths(text: str) -> Iterator[str]:
 
 
 def base_of(paths: frozenset[str], *alternatives: tuple[str, ...]) -> str | None:
-    """Where the records are: `` (each is a top-level value), `[]`, `.results[]`; None if no alternative fits."""
-    for base in _bases():
+    """Which of `BASES` the records are at; None if no alternative fits."""
+    for base in BASES:
         if any(all(base + mark in paths for mark in marks) for marks in alternatives):
             return base
     return None
-
-
-def _bases() -> Iterator[str]:
-    yield ""
-    yield "[]"
-    yield from (f".{name}[]" for name in WRAPPERS)
 
 
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]"]', re.DOTALL)

@@ -1,17 +1,19 @@
-"""What a file that nobody knows looks like, which known format is nearest, and what it lacks or where it breaks."""
+"""What a file without a known format looks like: what the nearest one has and it lacks, or why it holds no run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import orjson
 
 from console.errors import UnreadableFile
-from console.runs.importers.parts.json_records import WRAPPERS, json_records, outline
+from console.runs.importers.parts.json_records import BASES, base_of, json_records, outline
+from console.trajectory.data_files import read_data
 
 _FIELDS = 6
-_BASES = ("", "[]", *(f".{name}[]" for name in WRAPPERS))
 CANONICAL_LINE = orjson.dumps(
     {
         "task_id": "t1",
@@ -55,7 +57,7 @@ def _looks(head: bytes, paths: frozenset[str]) -> str:
         if separator and "{" not in first:
             return f"a table with the columns {', '.join(first.split(separator)[:_FIELDS])}"
         return f"text that begins with {first[:60]!r}"
-    base = next((one for one in reversed(_BASES) if any(path.startswith(f"{one}.") for path in paths)), "")
+    base = next((one for one in reversed(BASES) if any(path.startswith(f"{one}.") for path in paths)), "")
     named = sorted(
         {path[len(base) :].lstrip(".").partition(".")[0].partition("[")[0] for path in paths if _under(path, base)}
     )
@@ -74,7 +76,27 @@ def _nearest(
     known = frozenset(paths)
     for name, alternatives in marks.items():
         for alternative in alternatives:
-            for base in _BASES:
+            for base in BASES:
                 lacking = tuple(mark for mark in alternative if base + mark not in known)
                 begun = sum("[]" in mark and base + mark.partition("[]")[0] in known for mark in lacking)
                 yield 1 - (len(lacking) - begun / 2) / len(alternative), -len(alternative), name, lacking
+
+
+@dataclass(frozen=True, slots=True)
+class CompanionFile:
+    """A file that lies beside logs: the paths that tell it, and why there is nothing to review in it."""
+
+    marks: tuple[str, ...]
+    sentence: str
+
+
+_COMPANIONS = read_data(files(__package__) / "companions.yaml", tuple[CompanionFile, ...])
+_SENTENCES = "this is a list of texts, such as WebShop's human goals, without any actions; import the log of a run"
+
+
+def companion_sentence(head: bytes) -> str | None:
+    """Why the file has nothing to review in it, or None where it is no known companion."""
+    paths = outline(head)
+    if "[]" in paths and not any(path != "[]" for path in paths):
+        return _SENTENCES
+    return next((one.sentence for one in _COMPANIONS if base_of(paths, one.marks) is not None), None)

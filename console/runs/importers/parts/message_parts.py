@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from console.runs.importers.parts.conversation import AGENT, SYSTEM, TOOL, USER, LoggedCall, Turn, joined_thoughts
-from console.runs.importers.parts.intake import Intake, plain_list, plain_object
+from console.runs.importers.parts.intake import Intake, plain_list, plain_object, word
 from console.runs.importers.parts.picture_parts import is_picture, picture_data, read_picture
 from console.runs.importers.parts.written_calls import with_written_calls
 from console.runs.importers.records import decided
@@ -91,14 +91,14 @@ def message_turns(message: Part, intake: Intake) -> Iterator[Turn]:
             yield from message_turns(plain_object(item), intake)
         return
     told = message.get("role", message.get("source") if "source" in message else None)
-    role = _ROLES.get(_word(message.get("role"))) or (_ROLES.get(_word(kind)) if "role" not in message else None)
+    role = _ROLES.get(word(message.get("role"))) or (_ROLES.get(word(kind)) if "role" not in message else None)
     if role is None and "role" not in message and isinstance(kind, str) and not _is_chat(kind):
         yield from _item(message, intake)
         return
     called = _calls(message, intake)
     if role is None and (called or _holds_calls(message)):
         role = AGENT
-    if role is None and isinstance(told, str) and _word(kind).endswith(("Message", "Event")):
+    if role is None and isinstance(told, str) and word(kind).endswith(("Message", "Event")):
         role = USER if told == "user" else AGENT
     if role is None:
         named = f" of role {told}" if isinstance(told, str) and told else " without a role"
@@ -164,8 +164,8 @@ def _said(message: Part, role: str, called: list[LoggedCall], intake: Intake) ->
     if role != AGENT:
         yield from parts.results
     calls = [*called, *(call for call in parts.calls if not _is_among(call, called))]
-    text = "\n".join(parts.texts) or _word(message.get("refusal"))
-    text = text or _word(plain_object(message.get("audio")).get("transcript"))
+    text = "\n".join(parts.texts) or word(message.get("refusal"))
+    text = text or word(plain_object(message.get("audio")).get("transcript"))
     if role == AGENT and not calls:
         _tell_unknown_calls(message, intake)
     if role == USER and calls:
@@ -207,7 +207,7 @@ def _thought(message: Part, parts: _Parts) -> str:
 
 
 def _speaker(message: Part, role: str) -> str:
-    source = message.get("source") if _word(message.get("type")).endswith(("Message", "Event")) else None
+    source = message.get("source") if word(message.get("type")).endswith(("Message", "Event")) else None
     told = next((one for one in (message.get("name"), message.get("agent"), source) if isinstance(one, str)), "")
     return "" if role == SYSTEM or told == role else told
 
@@ -239,7 +239,7 @@ def _is_among(call: LoggedCall, others: Sequence[LoggedCall]) -> bool:
 
 def _item(item: Part, intake: Intake) -> Iterator[Turn]:
     """An item that is no message: a call, a result, a thought."""
-    kind = _word(item.get("type"))
+    kind = word(item.get("type"))
     if kind in _THOUGHTS:
         parts = _Parts(intake)
         _read_thought(item, parts)
@@ -250,7 +250,7 @@ def _item(item: Part, intake: Intake) -> Iterator[Turn]:
     elif kind == _REQUEST:
         yield Turn(AGENT, calls=(replace(call_of(item, intake), id=_id(item.get("id"))),))
     elif kind == "mcp_approval_response":
-        extra = decided("approve" if item.get("approve") else "reject", _BY, _word(item.get("reason")))
+        extra = decided("approve" if item.get("approve") else "reject", _BY, word(item.get("reason")))
         yield Turn(TOOL, answers=_id(item.get("approval_request_id")), step_extra=extra)
     elif _is_call(item):
         agent = item.get("agent")
@@ -285,7 +285,7 @@ def _read(content: object, into: _Parts) -> None:
 
 
 def _read_part(part: Part, into: _Parts) -> None:
-    kind = _word(part.get("type"))
+    kind = word(part.get("type"))
     if kind in _TEXTS:
         into.texts.append(_first_text(part, "text", "content", "refusal"))
     elif kind in _THOUGHTS:
@@ -358,11 +358,11 @@ def _is_known(kind: str) -> bool:
 
 
 def _is_call(part: Part) -> bool:
-    return bool(_CALL_TYPE.search(_word(part.get("type")).replace("-", "_").lower()))
+    return bool(_CALL_TYPE.search(word(part.get("type")).replace("-", "_").lower()))
 
 
 def _is_result(part: Part) -> bool:
-    return bool(_RESULT_TYPE.search(_word(part.get("type")).replace("-", "_").lower()))
+    return bool(_RESULT_TYPE.search(word(part.get("type")).replace("-", "_").lower()))
 
 
 def _is_chat(kind: str) -> bool:
@@ -383,10 +383,6 @@ def _unwrapped(message: Part) -> Part:
 def _first_text(part: Part, *names: str) -> str:
     value = next((part[name] for name in names if part.get(name) is not None), "")
     return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
-
-
-def _word(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _id(value: object) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from console.environments import ENVIRONMENTS
-from console.runs.importers.parts.conversation import SYSTEM, Turn, entry_of
+from console.runs.importers.parts.conversation import SYSTEM, entry_of
 from console.runs.importers.parts.intake import Intake, plain_object
 from console.runs.importers.parts.json_records import Record, json_records
 from console.runs.importers.parts.message_parts import read_turns
@@ -35,7 +35,7 @@ def conversations(name: str, path: Path, progress: Progress | None, *alternative
         if not messages or not all(isinstance(message, dict) for message in messages):
             raise intake.refusal("this record has no list of messages with roles")
         turns = read_turns(messages, intake)
-        yield entry_of(intake, turns, _trajectory(name, record, fields, messages, turns, path))
+        yield entry_of(intake, turns, _trajectory(name, record, fields, messages, path))
 
 
 def _messages(fields: Mapping[str, Any], intake: Intake) -> list[Any]:
@@ -69,9 +69,7 @@ def _answered(exchange: Mapping[str, Any], intake: Intake) -> list[Any]:
     return []
 
 
-def _trajectory(
-    name: str, record: Record, fields: Mapping[str, Any], messages: list[Any], turns: list[Turn], path: Path
-) -> Trajectory:
+def _trajectory(name: str, record: Record, fields: Mapping[str, Any], messages: list[Any], path: Path) -> Trajectory:
     outcome, gold = told_result(fields)
     named = fields.get("environment")
     instruction = fields.get("instruction")

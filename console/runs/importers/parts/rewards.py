@@ -30,6 +30,14 @@ def result_of(reward: float) -> tuple[Outcome, Label]:
     return Outcome.FAILED, Label.MISALIGNED
 
 
+def graded(reward: float | None, gold: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+    """How a run with that reward ended, and what is gold about it with its label first; without a reward no label."""
+    if reward is None:
+        return Outcome.FINISHED, dict(gold)
+    outcome, label = result_of(reward)
+    return outcome, {"label": str(label), **gold}
+
+
 RESULT_FIELDS = ("label", "success", "reward", "score")
 """What a record itself may tell of its result, the most telling first."""
 

@@ -6,17 +6,13 @@ what waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from importlib.resources import files
-from typing import Any
-
 import streamlit as st
 
 from console.database import Session, reading
 from console.language import _, gettext_noop, ngettext
 from console.review import inbox
 from console.web.waking import wake_when_other
+from console.web.widgets.component import component
 
 _WORDS = {
     "ask": gettext_noop("Notify me when something comes to wait"),
@@ -53,7 +49,7 @@ def watch_arrivals(
     said = ngettext("{count} item waits for a review", "{count} items wait for a review", waiting)
     words = {state: _(sentence) for state, sentence in _WORDS.items()} if offers else None
     data = {"run": run_id, "waiting": waiting, "said": said.format(count=waiting), "words": words}
-    _component()(key="arrival-offer" if offers else "arrival-watch", data=data)
+    component(__name__, html="<p></p>")(key="arrival-offer" if offers else "arrival-watch", data=data)
 
 
 def _news(session: Session, run_id: int | None) -> inbox.Pulse | str | None:
@@ -62,9 +58,3 @@ def _news(session: Session, run_id: int | None) -> inbox.Pulse | str | None:
         return inbox.pulse(session, run_id)
     begun = inbox.busiest_run(session)
     return begun.name if begun else None
-
-
-@lru_cache(maxsize=1)
-def _component() -> Callable[..., Any]:
-    script, style = (files(__package__).joinpath(f"arrival_watch.{kind}").read_text("utf-8") for kind in ("js", "css"))
-    return st.components.v2.component("inferact_arrival_watch", js=script, css=style, html="<p></p>")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
 import streamlit as st
 
 from console.language import _, gettext_noop
+from console.web.widgets.component import component
 
 _KEY = "ia-hotkeys"
 _HTML = '<div class="status" role="status"></div><div class="said" role="status" aria-live="polite"></div>'
@@ -71,7 +70,7 @@ def key_label(words: str, key: str) -> str:
 @st.fragment
 def _mount(behaviour: dict[str, Any], on_draft: OnDraft | None) -> None:
     data = behaviour | {"saved": st.session_state.get(f"{_KEY}-saved")}
-    _component()(key=_KEY, data=data, on_draft_change=lambda: _store(on_draft))
+    component(__name__, html=_HTML)(key=_KEY, data=data, on_draft_change=lambda: _store(on_draft))
 
 
 def _store(on_draft: OnDraft | None) -> None:
@@ -80,9 +79,3 @@ def _store(on_draft: OnDraft | None) -> None:
         return
     on_draft(str(draft["item"]), str(draft["key"]), str(draft["text"]))
     st.session_state[f"{_KEY}-saved"] = draft["sequence"]
-
-
-@lru_cache(maxsize=1)
-def _component() -> Callable[..., Any]:
-    css, script = (files(__package__).joinpath(name).read_text("utf-8") for name in ("hotkeys.css", "hotkeys.js"))
-    return st.components.v2.component("inferact_hotkeys", html=_HTML, css=css, js=script)

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import lru_cache
-from importlib.resources import files
-from typing import Any
-
-import streamlit as st
 
 from console.errors import BadInput
+from console.web.widgets.component import component
 
 _NAME = re.compile(r"[A-Za-z][\w-]{0,63}")
 _VALUE = re.compile(r"[\w.~:=-]{1,3000}")
@@ -20,10 +15,4 @@ def set_cookie(name: str, value: str, *, days: int = 30) -> None:
     """Stores the cookie with SameSite=Strict, and Secure over HTTPS; BadInput where it is not plain URL-safe text."""
     if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
         raise BadInput("A cookie's name and value hold letters, digits, dots and dashes only.")
-    _component()(key=f"set-{name}", data={"name": name, "value": value, "seconds": days * 86_400})
-
-
-@lru_cache(maxsize=1)
-def _component() -> Callable[..., Any]:
-    script = files(__package__).joinpath("preference_cookie.js").read_text("utf-8")
-    return st.components.v2.component("inferact_preference_cookie", js=script)
+    component(__name__)(key=f"set-{name}", data={"name": name, "value": value, "seconds": days * 86_400})

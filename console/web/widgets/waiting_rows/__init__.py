@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from importlib.resources import files
-from typing import Any
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -13,6 +10,7 @@ import streamlit as st
 from console.language import _, digits, gettext_noop, ngettext
 from console.review.inbox import Waiter
 from console.review.waiting_list import ListedItem, OfferOrder, WaitingList
+from console.web.widgets.component import component
 from console.web.widgets.markup import plain
 from console.web.widgets.status import age, waiter_html
 
@@ -26,18 +24,12 @@ _IN_WORDS = {
 def show_waiting_rows(waiting: WaitingList, waiters: Mapping[int, Waiter], run: str, now_ms: int) -> int | None:
     """Draws the list; returns the item whose row was pressed, once."""
     st.html(waiting_rows_html(waiting, waiters, run, now_ms))
-    pressed = _component()(key="waiting-rows", on_opened_change=_pressed)
+    pressed = component(__name__)(key="waiting-rows", on_opened_change=_pressed)
     return int(pressed.opened) if pressed.opened else None
 
 
 def _pressed() -> None:
     """The press shows in the run of the page that it causes."""
-
-
-@lru_cache(maxsize=1)
-def _component() -> Callable[..., Any]:
-    script = files(__package__).joinpath("waiting_rows.js").read_text("utf-8")
-    return st.components.v2.component("inferact_waiting_rows", js=script)
 
 
 def waiting_rows_html(waiting: WaitingList, waiters: Mapping[int, Waiter], run: str, now_ms: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from console.detection.detectors import Verdict
-from console.llm import ModelError
+from console.llm.errors import ModelError
 from tests.fakes.endpoint import serving
 from tests.fakes.judges import MISHAPS, mishap_prone, rule
 

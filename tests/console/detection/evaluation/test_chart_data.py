@@ -42,19 +42,19 @@ CASES = st.lists(
 def test_the_sweep_tells_at_each_threshold_what_the_slider_would(cases):
     labels, given_scores, unparsed = (list(column) for column in zip(*cases, strict=True))
     one = scores(labels, given_scores, unparsed=unparsed)
-    table = chart_data.sweep_table(one, Population(len(cases), 0, {0: 2}), halted_free=False)
+    table = chart_data.sweep_table(one, Population(len(cases), {0: 2}), halted_free=False)
     for row in table.iloc[::25].to_dict("records"):
         assert row["inspections"] == one.flagged(row["threshold"]).sum() + 2
         if one.labelled.n:
             assert row["macro_f1"] == pytest.approx(macro_f1(matrix(one.labelled, row["threshold"])))
-    assert chart_data.sweep_table(one, Population(1, 0, {0: 2}), halted_free=True)["inspections"].iloc[0] == (
+    assert chart_data.sweep_table(one, Population(1, {0: 2}), halted_free=True)["inspections"].iloc[0] == (
         one.flagged(0.0).sum()
     )
 
 
 def test_inspections_are_counted_trial_by_trial_against_the_budget():
     one = scores([1, 0, -1, 1], [0.9, 0.8, 0.7, 0.2], trials=[0, 0, 0, 1])
-    there = Population(4, 1, {0: 1, 1: 0, 2: 3})
+    there = Population(4, {0: 1, 1: 0, 2: 3})
     table = chart_data.inspections_table(one, there, 0.5, 2, halted_free=False)
     assert table["inspections"].tolist() == [4, 0, 3]
     assert table["beyond_budget"].tolist() == [2, 0, 1]

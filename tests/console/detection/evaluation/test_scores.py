@@ -47,7 +47,7 @@ def test_what_could_not_be_read_is_flagged_at_any_threshold_and_has_no_probabili
 
 def test_the_population_counts_what_reviewers_would_meet(run):
     there = of_run(run, scores.population)
-    assert (there.judgeable, there.unlabelled, there.halted) == (3, 1, {0: 0, 1: 1})
+    assert (there.judgeable, there.halted) == (3, {0: 0, 1: 1})
 
 
 def test_the_version_changes_with_verdicts_and_thresholds_and_with_nothing_else(run):

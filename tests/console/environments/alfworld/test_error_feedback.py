@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from console.environments.alfworld import ALFWORLD
-from console.environments.alfworld.tasks import oracle_actions, tasks
+from console.environments.alfworld.tasks import tasks
 from console.errors import BadInput
+from tests.oracles import tidying
 
 COOL = next(task for task in tasks(0, 30) if task.options["type"].startswith("pick_cool"))
 
@@ -26,7 +27,7 @@ def fine(*actions):
 
 def walk(verb):
     """The oracle's actions up to the first one of that verb."""
-    actions = oracle_actions(COOL)
+    actions = tidying(COOL)
     return actions[: next(at for at, action in enumerate(actions) if action.startswith(verb)) + 1]
 
 
@@ -74,7 +75,7 @@ def test_the_reason_follows_the_usual_words(actions, reason):
 def test_hands_that_are_full_are_told():
     for task in tasks(0, 60):
         made, _ = world(task, errors="fine")
-        *before, take = oracle_actions(task)[: _until_taken(task)]
+        *before, take = tidying(task)[: _until_taken(task)]
         thing, source = take.removeprefix("take ").split(" from ")
         *_, sight = [made.step(action)[0] for action in before]
         others = [name for name in re.findall(r"a (\w+ \d+)", sight.partition("you see")[2]) if name != thing]
@@ -87,11 +88,11 @@ def test_hands_that_are_full_are_told():
 
 
 def _until_taken(task):
-    return next(at for at, action in enumerate(oracle_actions(task), start=1) if action.startswith("take"))
+    return next(at for at, action in enumerate(tidying(task), start=1) if action.startswith("take"))
 
 
 @pytest.mark.parametrize("task", tasks(1, 12), ids=lambda task: task.task_id)
 def test_what_succeeds_is_answered_as_before(task):
     plain, spoken = world(task)[0], world(task, errors="fine")[0]
-    for action in oracle_actions(task):
+    for action in tidying(task):
         assert plain.step(action) == spoken.step(action)

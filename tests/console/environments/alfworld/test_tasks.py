@@ -4,7 +4,7 @@ import pytest
 
 from console.environments import environment
 from console.environments.alfworld.task_setup import WORDINGS
-from console.environments.alfworld.tasks import oracle_actions
+from tests.oracles import tidying
 
 ALFWORLD = environment("alfworld")
 TASKS = ALFWORLD.tasks(11, 240)
@@ -19,7 +19,7 @@ def run(task, actions):
 @pytest.mark.parametrize("name", WORDINGS)
 def test_the_oracle_does_every_task_within_the_cap(name):
     for task in (task for task in TASKS if task.gold["type"] == name):
-        actions = oracle_actions(task)
+        actions = tidying(task)
         steps = run(task, actions)[1:]
         assert [step[2] for step in steps] == [False] * (len(actions) - 1) + [True]
         assert steps[-1][1] == 1.0

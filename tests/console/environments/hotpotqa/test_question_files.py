@@ -2,8 +2,9 @@ import json
 
 import pytest
 
-from console.environments.hotpotqa import oracle_actions, start, tasks_from_file
+from console.environments.hotpotqa import start, tasks_from_file
 from console.errors import UnreadableFile
+from tests.oracles import answering
 
 QUESTION = {
     "_id": "q1",
@@ -108,7 +109,7 @@ def test_all_hundred_shared_questions_can_be_answered(shared_data):
     assert sum(len(task.gold["supporting_facts"]) for task in found) == 249
     lookups = 0
     for task in found:
-        world, actions = start(task), oracle_actions(task)
+        world, actions = start(task), answering(task)
         world.reset(options={"step_cap": 20})
         results = [world.step(action) for action in actions]
         shown = "\n".join(result[0] for result in results)

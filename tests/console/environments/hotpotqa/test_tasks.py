@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.environments.hotpotqa import HOTPOTQA, oracle_actions, start, tasks
+from console.environments.hotpotqa import HOTPOTQA, start, tasks
 from console.errors import BadInput
+from tests.oracles import answering
 
 
 def play(task):
     world = start(task)
-    actions = [f"Search[{task.instruction}]", *oracle_actions(task)]
+    actions = [f"Search[{task.instruction}]", *answering(task)]
     return [world.reset(options={"step_cap": 9}), *map(world.step, actions)]
 
 
@@ -43,7 +44,7 @@ def test_more_tasks_than_there_are_is_refused(count):
 def test_who_knows_where_the_answers_stand_succeeds_within_the_cap():
     found = tasks(11, 300)
     for task in found:
-        world, actions = start(task), oracle_actions(task)
+        world, actions = start(task), answering(task)
         results = [world.step(action) for action in actions]
         assert len(actions) <= HOTPOTQA.step_cap
         assert results[-1][4]["success"] is True
@@ -64,7 +65,7 @@ def test_tasks_are_of_several_kinds():
 
 def test_hard_questions_need_a_lookup_and_easy_ones_do_not():
     for task in tasks(8, 100):
-        needed = any(action.startswith("Lookup") for action in oracle_actions(task))
+        needed = any(action.startswith("Lookup") for action in answering(task))
         assert needed == (task.gold["level"] == "hard")
 
 
@@ -88,7 +89,7 @@ def test_worlds_in_many_threads_see_what_one_alone_sees():
 
 def test_steps_are_fast(record_property):
     found = tasks(2, 300)
-    plans = [(start(task), oracle_actions(task)) for task in found]
+    plans = [(start(task), answering(task)) for task in found]
     begun = time.perf_counter()
     steps = sum(len([world.step(action) for action in actions]) for world, actions in plans)
     per_second = steps / (time.perf_counter() - begun)

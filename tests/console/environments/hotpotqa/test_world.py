@@ -3,11 +3,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.environments.environment import TaskSpec
-from console.environments.hotpotqa import HOTPOTQA, oracle_actions, start, tasks
+from console.environments.hotpotqa import HOTPOTQA, start, tasks
 from console.environments.hotpotqa.corpus import Corpus, WikiPage
 from console.environments.hotpotqa.world import Encyclopedia
 from console.errors import BadInput
 from console.trajectory.checkpoints import is_critical
+from tests.oracles import answering
 
 CORPUS = Corpus(
     [
@@ -162,7 +163,7 @@ def test_whatever_ends_a_trial_is_a_critical_action(action):
 
 def test_recorded_actions_bring_the_same_embedded_trial_back():
     for task in tasks(3, 40):
-        actions = [f"Search[{task.instruction}]", *oracle_actions(task)]
+        actions = [f"Search[{task.instruction}]", *answering(task)]
         world = start(task)
         first = [world.reset(), *map(world.step, actions)]
         assert [world.reset(), *map(world.step, actions)] == first

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.environments.environment import TaskSpec
-from console.environments.webshop import WEBSHOP, oracle_actions
+from console.environments.webshop import WEBSHOP
 from console.environments.webshop.catalogue import catalogue
 from console.environments.webshop.reward import goal_of, reward
 from console.environments.webshop.search import search
 from console.environments.webshop.tasks import tasks
 from console.errors import BadInput
+from tests.oracles import shopping
 
 seeds = st.integers(min_value=0, max_value=2**32)
 
@@ -101,7 +102,7 @@ def first_result_bought(task, *, with_options):
 @pytest.mark.parametrize("observation", ["full", "react"])
 def test_the_oracle_earns_exactly_one_on_every_task_within_the_cap(observation):
     for task in TASKS:
-        actions = oracle_actions(task)
+        actions = shopping(task)
         _, earned, terminated, truncated, info = play(replace(task, options={"observation": observation}), actions)
         assert (earned, terminated, truncated, info) == (1.0, True, False, {"success": True, "score": 1.0}), task
         assert len(actions) <= 8 < WEBSHOP.step_cap
@@ -109,9 +110,7 @@ def test_the_oracle_earns_exactly_one_on_every_task_within_the_cap(observation):
 
 def test_the_oracle_buys_last_and_only_once():
     for task in TASKS:
-        assert [action == "click[Buy Now]" for action in oracle_actions(task)].index(True) == len(
-            oracle_actions(task)
-        ) - 1
+        assert [action == "click[Buy Now]" for action in shopping(task)].index(True) == len(shopping(task)) - 1
 
 
 def test_the_users_own_words_bring_something_worth_one_among_the_results():
@@ -136,4 +135,4 @@ def test_the_first_result_is_often_wrong_even_with_the_right_options():
 
 def test_a_task_of_another_shop_is_refused():
     with pytest.raises(BadInput, match="embedded catalogue"):
-        oracle_actions(replace(TASKS[0], gold={"asin": "B09KCMTNQP"}))
+        shopping(replace(TASKS[0], gold={"asin": "B09KCMTNQP"}))

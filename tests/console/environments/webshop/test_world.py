@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.environments.webshop import WEBSHOP, oracle_actions
+from console.environments.webshop import WEBSHOP
 from console.environments.webshop.catalogue import catalogue
 from console.environments.webshop.tasks import tasks
 from console.errors import BadInput
 from console.trajectory.checkpoints import is_critical, is_thought
+from tests.oracles import shopping
 
 TASKS = tasks(6, 60)
 TASK = next(task for task in TASKS if len(task.gold["options"]) == 2)
@@ -47,7 +48,7 @@ def world():
 @pytest.fixture
 def item(world):
     """A session that stands on the target's page, reached from the results."""
-    for action in oracle_actions(TASK)[:2]:
+    for action in shopping(TASK)[:2]:
         world.step(action)
     return world
 
@@ -173,7 +174,7 @@ def test_buying_ends_the_session_and_tells_the_agent_no_score(item):
 def test_a_reset_starts_over(item):
     item.step("click[Buy Now]")
     assert item.reset(seed=5) == WEBSHOP.start(TASK).reset()
-    assert [item.step(action)[1] for action in oracle_actions(TASK)][-1] == 1.0
+    assert [item.step(action)[1] for action in shopping(TASK)][-1] == 1.0
 
 
 def test_as_react_saw_the_shop_there_are_three_products_and_no_next_page():
@@ -218,7 +219,7 @@ def test_what_an_agent_sees_does_not_depend_on_the_gold(session):
 )
 def test_nothing_ends_a_session_but_an_action_that_counts_as_critical(action, around):
     shop = WEBSHOP.start(TASK)
-    for before in oracle_actions(TASK)[:2]:
+    for before in shopping(TASK)[:2]:
         shop.step(before)
     for tried in (action, around + action, action + around, f"click[{action}]", action.replace("Buy", around + "buy")):
         ended = shop.step(tried)[2]
@@ -231,7 +232,7 @@ def test_nothing_ends_a_session_but_an_action_that_counts_as_critical(action, ar
 def test_sessions_in_many_threads_do_not_disturb_each_other():
     def play(task):
         return observations(
-            task, [f"search[{task.instruction}]", "click[Next >]", "click[Back to Search]", *oracle_actions(task)]
+            task, [f"search[{task.instruction}]", "click[Next >]", "click[Back to Search]", *shopping(task)]
         )
 
     with ThreadPoolExecutor(8) as pool:

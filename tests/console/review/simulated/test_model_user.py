@@ -8,7 +8,7 @@ from sqlmodel import col, select
 from console.database import reading
 from console.detection import batch
 from console.errors import BadInput
-from console.llm import ModelError, NoModel
+from console.llm.errors import ModelError, NoModel
 from console.review.simulated import simulate
 from console.review.simulated.simulate import SimulationPlan
 from console.runs import ingest

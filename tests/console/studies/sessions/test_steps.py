@@ -166,24 +166,24 @@ def test_a_share_as_budget_is_of_the_rounds_own_trajectories(study, walk, rows):
     assert {row.cap for row in rows(tables.Budget)} <= {1, 2}
 
 
-def test_an_answer_can_be_taken_back_until_the_round_is_handed_over(study, walk, decide):
+def test_an_answer_can_be_taken_back_until_the_round_is_handed_over(study, walk, decide, undo):
     made = study(tasks=10, budget=None)
     person = joining.join(made.join_code)
     place = walk(person.id, stop=lambda place: place.kind == "review")
     decide(place, "first")
     assert steps.where(person.id).claim.item_id != place.claim.item_id
-    assert steps.undo(person.id) == place.claim.item_id
+    assert undo(person) == place.claim.item_id
     assert steps.where(person.id).claim.item_id == place.claim.item_id
     over = walk(person.id, stop=lambda place: place.kind == "round_over")
     assert over.kind == "round_over"
     steps.hand_over(person.id)
-    assert steps.undo(person.id) is None
+    assert undo(person) is None
 
 
 def test_steps_out_of_order_are_refused_in_one_sentence(study, walk):
     made = study(**WHOLE)
     person = joining.join(made.join_code)
-    for step in (steps.begin, steps.hand_over, steps.undo, joining.instructed):
+    for step in (steps.begin, steps.hand_over, joining.instructed):
         with pytest.raises(Refused, match="before this"):
             step(person.id)
     walk(person.id, stop=lambda place: place.kind == "review")
@@ -316,13 +316,13 @@ def test_a_decision_that_came_before_the_crash_of_the_page_is_there(study, walk,
     assert kept.feedback_text in ("whole", "")
 
 
-def test_the_worker_leaves_a_round_to_its_participant(study, walk, decide, rows):
+def test_the_worker_leaves_a_round_to_its_participant(study, walk, decide, rows, undo):
     made = study(tasks=6, budget=None)
     person = joining.join(made.join_code)
     decide(walk(person.id, stop=lambda place: place.kind == "review"), "not yet")
     worker.work(lambda sentence: None, once=True)
     assert [row.delivered_ms for row in rows(tables.Decision)] == [None]
-    assert steps.undo(person.id) is not None
+    assert undo(person) is not None
 
 
 def test_no_log_is_imported_into_the_runs_of_a_participant(study, walk):
@@ -333,7 +333,7 @@ def test_no_log_is_imported_into_the_runs_of_a_participant(study, walk):
         runs.archive(session, practised.name, now_ms())
 
 
-def test_known_items_become_final_with_the_others(study, walk, rows):
+def test_known_items_become_final_with_the_others(study, walk, rows, undo):
     made = study(tasks=4, budget=None, checks={"attention": 1, "known_bad": 1}, factors={"feedback": ("nl",)})
     person = joining.join(made.join_code)
     walk(person.id, stop=lambda place: place.kind == "round_over")
@@ -342,7 +342,7 @@ def test_known_items_become_final_with_the_others(study, walk, rows):
     answers = [row for row in rows(tables.Decision) if row.item_id in probed]
     assert len(answers) == 2
     assert all(row.delivered_ms is not None for row in answers)
-    assert steps.undo(person.id) is None
+    assert undo(person) is None
 
 
 def test_a_run_that_has_the_name_already_keeps_nobody_from_theirs(study, walk, rows):

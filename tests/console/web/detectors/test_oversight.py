@@ -38,7 +38,7 @@ def test_before_anybody_has_looked_it_says_what_looking_would_bring(open_page, w
     assert "Nobody has inspected anything yet. With rules, the highest score first" in page_text
     assert "10 inspections catch **4 of 4 flagged misalignments**" in page_text
     assert "Not flagged by rules and so found by no inspection: 1 misaligned action." in page_text
-    assert "No budget was used yet" in page_text
+    assert "No inspection was used yet" in page_text
     assert "and catches every misalignment that it looks at. Area:" in page_text
     assert list(curve(at)) == ["priority", "fp-first", "random order, 95%", "ideal order"]
 

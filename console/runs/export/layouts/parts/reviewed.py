@@ -12,9 +12,10 @@ from typing import Any
 
 from sqlmodel import Session, col, func, select
 
+from console.runs import run_checkpoints
 from console.runs.export.query import Open
 from console.trajectory import Outcome, Trajectory, from_json
-from console.trajectory.checkpoints import CheckpointKind
+from console.trajectory.checkpoints import Checkpoint, CheckpointKind
 from storage import tables
 from storage.tables import DecisionKind
 
@@ -74,6 +75,16 @@ class RunRecords:
             with self.opened() as session:
                 page = list(self._page(session, ids[start : start + _AT_ONCE], names))
             yield from page
+
+    def stops(self, one: Reviewed) -> Iterator[tuple[Checkpoint, list[GivenAnswer]]]:
+        """Each checkpoint of the trajectory, with the answers to it."""
+        for stop in run_checkpoints(self.run, one.record):
+            yield stop, [given for given in one.answers if (given.step, given.kind) == (stop.index, stop.kind)]
+
+    def place(self, one: Reviewed, stop: Checkpoint) -> dict[str, Any]:
+        """Where the checkpoint stands, as tools for annotation show it beside a task."""
+        trial = {"task_id": one.record.task_id, "trial": one.record.trial}
+        return trial | {"step": stop.index + 1, "run": self.run.name}
 
     def next_trial(self, trajectory_id: int) -> Trajectory | None:
         """The same task's next trial, unless its critical action was rejected, edited or answered with words too."""

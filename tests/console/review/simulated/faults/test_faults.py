@@ -3,12 +3,11 @@
 import pytest
 
 from console.environments import ENVIRONMENTS
-from console.environments.hotpotqa import oracle_actions as answering
-from console.environments.webshop import oracle_actions as shopping
 from console.review.simulated import ReviewCase
 from console.review.simulated.faults import fault_of, misleads
 from console.trajectory import Step
 from console.trajectory.checkpoints import Checkpoint, CheckpointKind
+from tests.oracles import answering, shopping
 
 
 def case_of(task, actions, kind=CheckpointKind.ACTION):
