@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import webbrowser
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -87,13 +88,13 @@ def _fill(name: str, known: bool) -> None:
 
 def _sentence(document: dict[str, object], known: bool) -> str:
     trials: list[dict[str, int]] = document["trials"]  # type: ignore[assignment]
-    name, last = document["run"], trials[-1]
+    name, last = str(document["run"]), trials[-1]
     begun = "is there already" if known else f"ran {last['tasks']} tasks offline, with no model and no network"
     return (
         f"Run {name} {begun}. Trial {last['trial']}: {last['succeeded']} succeeded, {last['failed']} failed, "
         f"{last['halted']} got stuck, {last['paused']} wait at an action that nobody has approved.\n"
         "Look at what waits, reject with a reason or a few words, then let the agents try again, on the page or with: "
-        f"inferact run next {name}"
+        f"inferact run next {quote(name)}"
     )
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -124,7 +125,7 @@ def _next(run: str, reports: Sequence[batch.DetectionReport]) -> str:
     if any(report.checkpoints or report.halted for report in reports):
         with reading() as session:
             return inbox.nothing_queued(session, runs.get(session, run)) or "Next: inferact serve"
-    return f"No action of {run} is critical, so nothing was judged. Next: inferact run critical {run}"
+    return f"No action of {run} is critical, so nothing was judged. Next: inferact run critical {quote(run)}"
 
 
 def _detected(run: str, methods: list[str], asking: Asking, options: dict[str, Any]) -> batch.Detection:
@@ -254,7 +255,7 @@ def tune(
     dev = document["dev"]
     say(f"{method} flags above {document['threshold']:.4f} (Macro-F1 {dev['macro_f1']:.3f} on {dev_size})")
     say(f"On the other {test['n']}: Macro-F1 {test['macro_f1']:.3f}, cost {test['cost']}, ER {test['er']:.3f}")
-    say(f"Use it: inferact detect {run} --method {method} --threshold {document['threshold']:.4f}")
+    say(f"Use it: inferact detect {quote(run)} --method {quote(method)} --threshold {document['threshold']:.4f}")
 
 
 app = typer.Typer(help="List detectors, fit a stack of them.", invoke_without_command=True)
@@ -302,7 +303,7 @@ def fit(
         return
     say(f"Learnt from {learnt.labels} labels, {learnt.misaligned} of them misaligned.")
     say(f"On tasks held out: Macro-F1 {learnt.macro_f1:.3f} above {learnt.threshold:.3f}, AP {learnt.ap or 0:.3f}")
-    say(f"Next: inferact detect {run} --method stacked@{name} --threshold {learnt.threshold:.3f}")
+    say(f"Next: inferact detect {quote(run)} --method stacked@{quote(name)} --threshold {learnt.threshold:.3f}")
 
 
 def recalibrate(
@@ -326,4 +327,4 @@ def recalibrate(
         f"On tasks not learnt from: ECE {learnt.ece_before:.3f} -> {learnt.ece:.3f}, "
         f"Brier {learnt.brier_before:.3f} -> {learnt.brier:.3f}"
     )
-    say(f"Next: inferact evaluate {run}")
+    say(f"Next: inferact evaluate {quote(run)}")

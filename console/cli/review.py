@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -80,7 +81,9 @@ def claim(run: RunOption, reviewer: Reviewer, as_json: Json = False) -> None:
         # Whatever the answer would be, so that nobody reads for nothing what they cannot answer by command.
         refusal = decisions.terms_of(session, claimed.item_id).refusal("respond", reviewer, roles, Door.CLI)
     if refusal:
-        refusal += f" Pass it on, or give it back: inferact review release {claimed.item_id} --reviewer {reviewer}"
+        refusal += (
+            f" Pass it on, or give it back: inferact review release {claimed.item_id} --reviewer {quote(reviewer)}"
+        )
     document = {"item": _item_document(view) | {"remedies": list(remedies(claimed))}, "reason": refusal or ""}
     offered = "".join(f"REMEDY {n}  {plain_text.visible(one)}\n" for n, one in enumerate(remedies(claimed), start=1))
     shown = f"ITEM {claimed.item_id}\n{plain_text.presentation_as_text(view.presentation)}{offered}"
@@ -283,7 +286,8 @@ def simulate_reviewer(
         return
     with reading() as session:
         goes_on = runs.get(session, run).kind in (RunKind.LIVE, RunKind.REPLAY)
-    then = f"run next {run}" if goes_on else f"export decisions --run {run} --out {run}-decisions.csv"
+    named = quote(run)
+    then = f"run next {named}" if goes_on else f"export decisions --run {named} --out {named}-decisions.csv"
     asked = f"A model was asked {counted(tally.requests, 'time')}. " if tally.requests else ""
     say(
         f"{reviewer} inspected {tally.inspected} of {counted(tally.waiting, 'waiting item')}: "

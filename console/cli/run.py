@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -43,7 +44,7 @@ def sentences(run: str, done: Advance) -> str:
     """The sentences about a round: what it did, and what to do where something did not go on."""
     parts = [done.in_words(now_ms()), *done.problems]
     if done.interrupted:
-        parts.append(f"{done.interrupted} trials were interrupted; go on with: inferact run resume {run}")
+        parts.append(f"{done.interrupted} trials were interrupted; go on with: inferact run resume {quote(run)}")
     return " ".join(parts)
 
 
@@ -134,10 +135,10 @@ def start_run(
         start.start(name, task_counts(env, tasks), task_options=_FINE if fine_errors else None, **fields)
         problems = play(name, engine.resume, concurrency=concurrency).problems
     document, nothing = _status(name)
-    onward = nothing or f"Review it: inferact serve. Then: inferact run next {name}"
+    onward = nothing or f"Review it: inferact serve. Then: inferact run next {quote(name)}"
     emit(document, as_json, f"Started {name}. {onward}")
     if problems:
-        raise Refused(f"{' '.join(problems)} When that is mended: inferact run resume {name}")
+        raise Refused(f"{' '.join(problems)} When that is mended: inferact run resume {quote(name)}")
 
 
 @app.command("next", epilog="Example: inferact run next shop")
@@ -197,7 +198,9 @@ def critical(
     if withdrawn:
         say(runs.withdrawn_sentence(withdrawn))
     of_policy = changed.kind == RunKind.GATE
-    told = f"as its policy says: inferact policy show {run}" if of_policy else ", ".join(patterns) or "nothing yet"
+    told = (
+        f"as its policy says: inferact policy show {quote(run)}" if of_policy else ", ".join(patterns) or "nothing yet"
+    )
     say(f"Critical: {told}")
     show_table(candidates, ("pattern", "count", "why"), empty="No further candidates among the actions.")
     say(looked.share)
@@ -242,7 +245,7 @@ def archive(
     """Take a run in which nothing waits out of the lists, with all that it holds kept."""
     with writing() as session:
         housekeeping.set_archived(session, runs.get(session, run), not undo, now_ms())
-    told = f"{run} is back in the lists." if undo else f"{run} is archived; inferact run archive {run} --undo"
+    told = f"{run} is back in the lists." if undo else f"{run} is archived; inferact run archive {quote(run)} --undo"
     emit({"run": run, "archived": not undo}, as_json, told)
 
 
@@ -256,7 +259,7 @@ def delete(
         held = housekeeping.holdings(session, found)
         what = ", ".join(f"{count} {name}" for name, count in held.items())
         if not yes:
-            raise Refused(f"{run} holds {what}. To delete them for good: inferact run delete {run} --yes")
+            raise Refused(f"{run} holds {what}. To delete them for good: inferact run delete {quote(run)} --yes")
         housekeeping.remove(session, found, now_ms())
     overwrite_freed(database_url())
     emit({"run": run, "deleted": held}, as_json, f"Deleted {run}: {what}.")

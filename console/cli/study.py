@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -65,7 +66,7 @@ def create(
         emit_json(row)
         return
     sizes = ", ".join(f"{row[what]} {what if row[what] != 1 else what[:-1]}" for what in _SIZES)
-    say(f"Created {study.name}: {sizes}. Look it over: inferact study assign {study.name}")
+    say(f"Created {study.name}: {sizes}. Look it over: inferact study assign {quote(study.name)}")
 
 
 @app.command("list", epilog="Example: inferact study list --json")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import orjson
@@ -55,7 +56,8 @@ def show_allocation(
     brief = [row | {"tasks": _few(row["tasks"])} for row in named[:_MOST_SHOWN]]
     show_table(brief, ("participant", "kind", "position", "condition", "tasks"), empty="Nobody is left.")
     if len(named) > _MOST_SHOWN:
-        say(f"... and {len(named) - _MOST_SHOWN} more; all of them: inferact study assign {name} --out allocation.csv")
+        more = len(named) - _MOST_SHOWN
+        say(f"... and {more} more; all of them: inferact study assign {quote(name)} --out allocation.csv")
     say("")
     show_table(_balance(planned), ("participants", "count_of", "least", "most", "even"), empty="")
     if uneven:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -136,7 +137,8 @@ def simulate_participants(
     done = f"participants {tally.participants}, conditions {tally.conditions}, decisions {tally.decisions}"
     known = f" ({tally.on_known_answers} of them on items of known answer)" if tally.on_known_answers else ""
     say(f"Finished: {done}{known}.")
-    say(f"See: inferact study results {name}, or write: inferact study report {name} --out {name}-report")
+    study = quote(name)
+    say(f"See: inferact study results {study}, or write: inferact study report {study} --out {study}-report")
 
 
 def played(name: str, **which: bool) -> simulated.StudySimulation:
@@ -181,16 +183,16 @@ def _change(change: Callable[[str], tables.Study], name: str, as_json: bool, end
     emit(
         {"study": study.name, "status": study.status, "join_code": study.join_code},
         as_json,
-        f"{study.name} {ending.format(joining=_joining(study), name=study.name)}",
+        f"{study.name} {ending.format(joining=_joining(study), name=quote(study.name))}",
     )
 
 
 def _joining(study: tables.Study) -> str:
     recruiting = (design := lifecycle.design_of(study)).recruiting
     if not design.participants.human:
-        return f"Simulated participants alone do it: inferact study simulate {study.name}"
+        return f"Simulated participants alone do it: inferact study simulate {quote(study.name)}"
     if platform := recruiting.of_platform:
         return f"People come from {platform.title} by the link that the page Studies shows."
     if recruiting.by_invitation:
-        return f"People join by links of their own: inferact study invite {study.name} --count 12"
+        return f"People join by links of their own: inferact study invite {quote(study.name)} --count 12"
     return f"People join with the code {study.join_code}."

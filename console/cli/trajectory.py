@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -87,7 +88,7 @@ def _say_next(run: str, end: tuple[str, list[str]] | None, imported: bool) -> No
     """What to do now; where nothing is critical, what looks it, and one key that accepts it."""
     if end is None:
         if imported:
-            say(f"Next: inferact detect {run} --method rules")
+            say(f"Next: inferact detect {quote(run)} --method rules")
         return
     sentence, patterns = end
     say(sentence)
@@ -97,9 +98,9 @@ def _say_next(run: str, end: tuple[str, list[str]] | None, imported: bool) -> No
         with writing() as session:
             found = runs.get(session, run)
             runs.set_patterns(session, found, [*runs.patterns(found), *patterns], now_ms())
-        say(f"Next: inferact detect {run} --method rules")
+        say(f"Next: inferact detect {quote(run)} --method rules")
     else:
-        say(f"To count them as critical: inferact run critical {run} --accept")
+        say(f"To count them as critical: inferact run critical {quote(run)} --accept")
 
 
 @app.command("list", epilog="Example: inferact trajectory list --run hotpot --json")
@@ -146,7 +147,7 @@ def move(
     """Move trajectories that nobody has reviewed to another run of imported logs, with their verdicts."""
     with writing() as session:
         done = housekeeping.move(session, ids, to, now_ms())
-    told = f"Moved {len(done.moved)} to {to}; queue what is flagged there: inferact detect {to}"
+    told = f"Moved {len(done.moved)} to {to}; queue what is flagged there: inferact detect {quote(to)}"
     if done.there_already:
         told += f". {len(done.there_already)} stayed: {to} has them already."
     emit({"to": to, "moved": done.moved, "there_already": done.there_already}, as_json, told)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from shlex import quote
 from typing import Any
 
 import orjson
@@ -80,8 +81,8 @@ def _verdicts(session: Session, run: tables.Run, detector: str) -> Sequence[tabl
     found = session.exec(statement).all()
     if not found:
         raise BadInput(
-            f"{detector} has judged nothing in {run.name}; judge it first: inferact detect {run.name} "
-            f"--method {detector}"
+            f"{detector} has judged nothing in {run.name}; judge it first: inferact detect {quote(run.name)} "
+            f"--method {quote(detector)}"
         )
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from sqlalchemy import Select, select
@@ -86,7 +87,7 @@ def _cases(
     if not whole:
         raise Refused(
             f"No labelled checkpoint of {run.name} is judged by all of {', '.join(inputs)}; "
-            f"judge it first: inferact detect {run.name} --method {','.join(inputs)}"
+            f"judge it first: inferact detect {quote(run.name)} --method {quote(','.join(inputs))}"
         )
     ids = {key[0] for key in whole}
     of_run = select(col(tables.Trajectory.id)).where(col(tables.Trajectory.run_id) == run.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from sqlalchemy import BindParameter, bindparam, case, func
@@ -210,7 +211,9 @@ def nothing_queued(session: Session, run: tables.Run) -> str:
     if run.detector is None or session.exec(select(item.id).where(item.run_id == run.id).limit(1)).first() is not None:
         return ""
     if run.feedback_mode == "none":
-        return f"Nothing of this run is inspected: its feedback is none. Go on with: inferact run next {run.name}"
+        return (
+            f"Nothing of this run is inspected: its feedback is none. Go on with: inferact run next {quote(run.name)}"
+        )
     return f"Nothing is flagged by {run.detector} so far, so there is nothing to inspect."
 
 

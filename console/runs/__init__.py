@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from shlex import quote
 from typing import Any
 
 import orjson
@@ -187,7 +188,7 @@ def set_patterns(session: Session, run: tables.Run, wanted: Sequence[str], now_m
     What is judged or answered stays as it is. Raises Refused for a gate, whose policy decides.
     """
     if run.kind == RunKind.GATE:
-        raise Refused(f"{run.name} is a gate, so its policy decides: inferact policy show {run.name}")
+        raise Refused(f"{run.name} is a gate, so its policy decides: inferact policy show {quote(run.name)}")
     cleaned = list(dict.fromkeys(pattern.strip() for pattern in wanted if pattern.strip()))
     before, run.critical = patterns(run), orjson.dumps(cleaned).decode()
     told: dict[str, Any] = {"patterns": cleaned}

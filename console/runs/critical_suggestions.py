@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import NamedTuple
 
 from sqlmodel import Session, col, select
@@ -247,7 +248,7 @@ def dead_end(session: Session, run: tables.Run) -> tuple[str, list[str]] | None:
     first = f"No action of {run.name} counts as critical{part}"
     shown = looked.found[:_SHOWN]
     if not shown:
-        return f"{first}, and none looks it; name one: inferact run critical {run.name} --add PATTERN", []
+        return f"{first}, and none looks it; name one: inferact run critical {quote(run.name)} --add PATTERN", []
     listed = ", ".join(f"{one.pattern} ({one.count}×)" for one in shown)
     these = "this one looks it" if len(shown) == 1 else f"these {len(shown)} look it"
     return f"{first}; {these}: {listed}.", [one.pattern for one in shown]

@@ -8,6 +8,7 @@ theirs, so the trial ends as rejected. Feedback on a task reveals the task's rec
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any
 
 from sqlmodel import Session, col, func, select
@@ -92,7 +93,8 @@ def advance(run_name: str, progress: engine.Progress | None = None) -> Advance:
     if run.kind != RunKind.REPLAY:
         onward = "The agents behind it go on by themselves."
         if run.kind == RunKind.ARCHIVE:
-            onward = f"Replay it first: inferact run start --actor replay --from {run_name} --name {run_name}-replay"
+            logged = quote(run_name)
+            onward = f"Replay it first: inferact run start --actor replay --from {logged} --name {logged}-replay"
         raise Refused(f"Run {run_name!r} is of kind {run.kind}: there is no next trial to run. {onward}")
     deliver(run, done)
     with writing() as session:

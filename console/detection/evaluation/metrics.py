@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,8 @@ def evaluate(
     scores = {name: one for name, one in labelled(session, run).items() if one.n}
     if not scores:
         raise Refused(
-            f"Run {run.name} has no judged trajectory with a gold label. Judge it: inferact detect {run.name} --method "
-            "rules; where that is done, its log does not say which ones were right."
+            f"Run {run.name} has no judged trajectory with a gold label. Judge it: inferact detect {quote(run.name)} "
+            "--method rules; where that is done, its log does not say which ones were right."
         )
     everything = population(session, run).n
     as_paper = evaluate_as_paper(session, run, threshold) if paper else {}
@@ -69,8 +70,9 @@ def tune(session: Session, run: tables.Run, method: str, dev_size: int, seed: in
     scores = labelled(session, run)
     if method not in scores or not scores[method].n:
         raise BadInput(
-            f"{method} has not judged any labelled trajectory of {run.name}. Judge it: inferact detect {run.name} "
-            f"--method {method}; where that is done, its log does not say which ones were right."
+            f"{method} has not judged any labelled trajectory of {run.name}. "
+            f"Judge it: inferact detect {quote(run.name)} --method {quote(method)}; "
+            "where that is done, its log does not say which ones were right."
         )
     whole = scores[method]
     if dev_size < 1 or dev_size >= whole.n:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -182,7 +183,7 @@ def _order(flagged: pd.DataFrame, wrong: NDArray[np.bool_], name: str, seed: int
 def _trial(pool: Pool, wanted: int | None) -> int:
     known = sorted({int(trial) for trial in pool.rows["trial"]})
     if not known:
-        raise Refused(f"No detector has judged {pool.run} yet; run: inferact detect {pool.run} --method rules")
+        raise Refused(f"No detector has judged {pool.run} yet; run: inferact detect {quote(pool.run)} --method rules")
     if wanted is not None and wanted not in known:
         raise Unknown("judged trial", wanted, known)
     return known[0] if wanted is None else wanted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.resources import files
+from shlex import quote
 from typing import Any
 
 import pandas as pd
@@ -103,8 +104,8 @@ def curves(evaluation: Dashboard) -> None:
         show_run_chart(evaluation.run, "reliability", probabilities)
     else:
         st.caption(
-            f"No reliability diagram: no detector here tells a probability. inferact recalibrate {evaluation.run} "
-            "makes one of scores and reviewers' labels."
+            "No reliability diagram: no detector here tells a probability. "
+            f"inferact recalibrate {quote(evaluation.run)} makes one of scores and reviewers' labels."
         )
 
 
@@ -158,7 +159,7 @@ def _inspections(evaluation: Dashboard, name: str, at: float) -> None:
         )
     st.markdown(sentence)
     st.dataframe(_filled(table), key=f"inspections-{name}", hide_index=True, height="content")
-    st.code(f"inferact detect {evaluation.run} --method {name} --threshold {at:g}", language=None)
+    st.code(f"inferact detect {quote(evaluation.run)} --method {quote(name)} --threshold {at:g}", language=None)
 
 
 def _worth(counted: Confusion) -> None:

@@ -1,5 +1,7 @@
 """Detectors: how good each is, how they differ, what a threshold would cost. For researchers."""
 
+from shlex import quote
+
 import streamlit as st
 
 from console import runs
@@ -28,7 +30,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="detectors-h
 evaluation = metrics.dashboard_of(database_url(), run.name, version)
 if not evaluation.scores:
     show_empty_state(
-        "No verdicts yet", f"Let detectors judge this run: inferact detect {run.name} --method rules,random"
+        "No verdicts yet", f"Let detectors judge this run: inferact detect {quote(run.name)} --method rules,random"
     )
     st.page_link("console/web/pages/runs.py", label="Judge it on the Runs page")
     st.stop()

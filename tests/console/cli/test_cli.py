@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 
 import pytest
 
@@ -54,6 +55,21 @@ def test_import_reports_each_file_and_stores_nothing_twice(inferact, kettles):
     }
     code, again, _ = inferact("trajectory", "import", kettles, "--run", "k", "--json")
     assert (code, again["imported"], again["files"][0]["duplicates"]) == (0, 0, 7)
+
+
+def test_the_commands_that_sentences_tell_work_for_names_of_several_words(tmp_path, capsys):
+    def told_by(*arguments):
+        assert run_command(list(arguments)) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        return shlex.split(said.rpartition(": inferact ")[2].rstrip("."))
+
+    log = write_log(tmp_path / "log.jsonl", purchase(0, wrong=True))
+    judged = told_by("trajectory", "import", str(log), "--run", "two words @2")
+    assert judged == ["detect", "two words @2", "--method", "rules"]
+    assert run_command(judged) == 0
+    onward = told_by("run", "start", "--actor", "replay", "--from", "two words @2", "--name", "its replay")
+    assert onward == ["run", "next", "its replay"]
+    assert run_command(onward) == 0
 
 
 def test_of_several_files_the_good_ones_are_stored_and_the_bad_one_is_named(inferact, kettles, tmp_path):
