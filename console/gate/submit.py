@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -73,7 +74,8 @@ def submit(options: SubmitOptions, request: CheckRequest) -> GateDecision | Wait
             make_run(options.url, options.run)
             continue
         if ruled is None:
-            with writing(options.url) as session:
+            # On a server, another process can give it one between our look and our write.
+            with suppress(IntegrityError), writing(options.url) as session:
                 policy_store.begin(session, session.get_one(tables.Run, run.id), now_ms(), ())
             continue
         answer = _answered(options, run, ruled, known or request)
