@@ -17,7 +17,7 @@ import orjson
 from console.llm.cache import Replies
 from console.llm.endpoint import BatchState, Connection, Endpoint
 from console.llm.errors import Deferred, ModelError, RequestRejected
-from console.llm.messages import Reply, Request
+from console.llm.messages import PROBE, Reply, Request
 from console.llm.refusals import CHAT, not_offered
 from console.llm.response import read_reply
 from console.llm.transport import ONE_CHOICE, Limits, Transport
@@ -25,7 +25,6 @@ from console.llm.transport import ONE_CHOICE, Limits, Transport
 _MOST_REQUESTS, _MOST_BYTES = 40_000, 150_000_000
 """Below what the large providers allow in one batch."""
 _KEPT = "batch "
-_PROBE = "Is water wet?\nA. True\nB. False\nReply with one letter, A or B, and nothing before or after it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ class BatchOffice:
         if self.endpoint is not None and not self._lacks(model).is_file():
             asking = Transport(self.endpoint, Limits(1, 120.0, 120.0, 2))
             schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-            chat = ({"role": "user", "content": _PROBE},)
+            chat = (PROBE,)
             await asking.exchange(Request(model, chat, 0.0, 64, 2, True, 5, 0))
             await asking.exchange(Request(model, chat, 0.0, 64, schema=schema))
             await asking.aclose()

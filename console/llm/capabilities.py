@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from console.llm.client import LLM
 from console.llm.errors import ModelError, NoModel, SpendingCapReached
+from console.llm.messages import PROBE
 from console.settings import settings
 
-_QUESTION = "Is water wet?\nA. True\nB. False\nReply with one letter, A or B, and nothing before or after it."
 _TOKENS = 5
 _TOP = 5
 _PATIENCE_S = 20.0
@@ -47,7 +47,7 @@ async def probe(llm: LLM) -> Capabilities:
     """What the endpoint offers; costs one short request, or two where it gives one choice at a time."""
     try:
         reply = await llm.complete(
-            [{"role": "user", "content": _QUESTION}],
+            [PROBE],
             temperature=1.0,
             max_tokens=_TOKENS,
             n=2,

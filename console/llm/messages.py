@@ -15,6 +15,12 @@ from console.llm.responses_api import responses_body
 Message = Mapping[str, str]
 """`{"role": "system" | "user" | "assistant", "content": text}`."""
 
+PROBE: Message = {
+    "role": "user",
+    "content": "Is water wet?\nA. True\nB. False\nReply with one letter, A or B, and nothing before or after it.",
+}
+"""What an endpoint is asked to find out what it takes and gives."""
+
 _LATER = frozenset({"reasoning_effort", "schema", "top_p"})
 _CUT = frozenset({"length", "max_tokens"})
 

@@ -16,7 +16,7 @@ from console.settings import LANGUAGES
 from console.studies.design.asking import Debriefing, Exclusions, Questionnaires
 from console.studies.design.factors import FACTORS
 from console.studies.design.instruments import Instrument, shelf
-from console.studies.design.part import Count, DesignPart, Share
+from console.studies.design.part import AskedQuestion, Count, DesignPart, Share
 from console.studies.design.recruiting import Recruiting
 
 REPLAY = "replay"
@@ -91,25 +91,18 @@ class Consent(DesignPart):
     withdrawal: Literal["remove", "anonymise"] = "remove"
 
 
-class IntakeQuestion(DesignPart):
+class IntakeQuestion(AskedQuestion):
     """A question that is asked once, before the first item."""
 
-    key: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
-    question: str = Field(min_length=1)
     kind: Literal["choice", "number", "text"] = "choice"
-    choices: tuple[str, ...] = ()
     required: bool = False
     screens_out: tuple[str, ...] = ()
     """The choices that keep somebody from taking part."""
 
     @model_validator(mode="after")
-    def _choices(self) -> Self:
+    def _screening(self) -> Self:
         if strange := set(self.screens_out) - set(self.choices):
             raise ValueError(f"screens_out names {min(strange)!r}, which is none of the choices")
-        if self.kind == "choice" and len(set(self.choices)) < max(2, len(self.choices)):
-            raise ValueError("a question of kind choice needs two or more different `choices`")
-        if self.kind != "choice" and self.choices:
-            raise ValueError(f"a question of kind {self.kind} has no `choices`; leave them out")
         return self
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 import yaml
 from pydantic import Field, model_validator
 
-from console.studies.design.part import DesignPart
+from console.studies.design.part import AskedQuestion, DesignPart
 
 MOST_CHARACTERS = 2_000
 """Of an answer in words."""
@@ -21,30 +21,19 @@ MOST_CHARACTERS = 2_000
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class InstrumentItem(DesignPart):
+class InstrumentItem(AskedQuestion):
     """A question of an instrument; `reversed` ones count from the other end of the scale.
 
     `low_label` and `high_label` stand at the ends in place of the scale's own. `expected` is the one right answer to an
     item that only checks whether somebody reads; such an item is not scored.
     """
 
-    key: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
-    question: str = Field(min_length=1)
     kind: Literal["scale", "choice", "text"] = "scale"
-    choices: tuple[str, ...] = ()
     required: bool = True
     reversed: bool = False
     low_label: str = ""
     high_label: str = ""
     expected: str | None = None
-
-    @model_validator(mode="after")
-    def _choices(self) -> Self:
-        if self.kind == "choice" and len(set(self.choices)) < max(2, len(self.choices)):
-            raise ValueError("an item of kind choice needs two or more different `choices`")
-        if self.kind != "choice" and self.choices:
-            raise ValueError(f"an item of kind {self.kind} has no `choices`; leave them out")
-        return self
 
 
 class Scale(DesignPart):
