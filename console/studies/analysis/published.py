@@ -25,7 +25,7 @@ def published(frames: Frames) -> pd.DataFrame:
 
     Of WebShop alone, since the paper's study is. `sd` divides by n, as the paper has it.
     """
-    if set(judged(frames)["environment"].dropna()) != {"webshop"}:
+    if set(judged(frames)["environment"].dropna().unique()) != {"webshop"}:
         return table([], _COLUMNS)
     closed = frames["success"][frames["success"]["closed"].astype(bool)]
     rows = [row for name, part in groups(closed) for row in _here(name, part)]

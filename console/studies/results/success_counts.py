@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+import numpy as np
 import pandas as pd
-from sqlalchemy import and_, case, func, or_, select
+from sqlalchemy import and_, case, or_, select
 from sqlmodel import Session
 
 from console.studies.results.condition_runs import ConditionRun, condition_runs, tidy
@@ -33,7 +33,7 @@ def success(session: Session, study_id: int, participant: str | None = None) -> 
     A task that gets no next trial stays as its last one left it (InferAct, Appendix F).
     """
     found = condition_runs(session, study_id)
-    rows = _by_trial(session, found, participant, by_task=False)
+    rows = _by_trial(session, found, participant)
     solved = rows.groupby(["arm", "trial", "closed"], as_index=False)[["solved_held", "solved_paper"]].sum()
     return tidy("success", solved.assign(tasks=[len(found[arm].tasks) for arm in solved["arm"]]), found)
 
@@ -41,20 +41,20 @@ def success(session: Session, study_id: int, participant: str | None = None) -> 
 def outcomes(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
     """A row for each arm, or each of that participant's, task and trial: solved by then or not, in both counts."""
     found = condition_runs(session, study_id)
-    rows = _by_trial(session, found, participant, by_task=True)
-    return tidy("outcomes", rows.astype({"solved_held": bool, "solved_paper": bool}), found)
+    rows = _by_trial(session, found, participant)
+    rows["task_id"] = rows["task"].map(_keys(session, found)).astype("str")
+    return tidy("outcomes", rows, found)
 
 
-def _by_trial(
-    session: Session, found: Sequence[ConditionRun], participant: str | None, *, by_task: bool
-) -> pd.DataFrame:
-    """How many tasks, or whether each, was solved by each trial that an arm has begun; of one that is done, by all.
+def _by_trial(session: Session, found: Sequence[ConditionRun], participant: str | None) -> pd.DataFrame:
+    """Whether each task was solved by each trial that its arm has begun; of an arm that is done, by all.
 
     A trajectory tells of the trials from its own up to the one before its task's next.
     """
     arms = {arm.run_id: at for at, arm in enumerate(found) if arm.run_id and participant in (None, arm.participant)}
-    rows = _stretches(session, list(arms), by_task=by_task)
-    rows = rows.assign(arm=rows["run"].map(arms)).sort_values("arm", kind="stable", ignore_index=True)
+    rows = _records(session, list(arms))
+    until = rows["trial"].shift(-1).where(rows["task"] == rows["task"].shift(-1))
+    rows = rows.assign(until=until, arm=rows["run"].map(arms)).sort_values("arm", kind="stable", ignore_index=True)
     done = rows["arm"].map(dict(enumerate(one.done for one in found))).astype(bool)
     begun = rows.groupby("arm")["trial"].transform("max") + 1
     end = begun.where(~done, begun.clip(lower=rows["run"].map(_planned(session, found))))
@@ -69,28 +69,21 @@ def _planned(session: Session, found: Sequence[ConditionRun]) -> dict[int, int]:
     return {int(run): int(trials) for run, trials in session.execute(of_runs)}
 
 
-def _stretches(session: Session, runs: Sequence[int], *, by_task: bool) -> pd.DataFrame:
-    """What trajectories tell of the trials from theirs to before `until`; but by task, those alike are counted."""
-    row = _stretch(runs).subquery()
-    held, paper = row.c.held, row.c.paper
-    told = {"run": row.c.run_id, "trial": row.c.trial, "until": row.c.until}
-    if by_task:
-        told |= {"solved_held": held, "solved_paper": paper, "task_id": _task.c.task_key}
-        statement = select(*told.values()).join(_task, _task.c.id == row.c.task_id)
-        statement = statement.order_by(row.c.task_id, row.c.trial)
-    else:
-        alike = tuple(told.values())
-        told |= {"solved_held": func.sum(held), "solved_paper": func.sum(paper)}
-        statement = select(*told.values()).group_by(*alike)
+def _keys(session: Session, found: Sequence[ConditionRun]) -> dict[int, str]:
+    of_runs = select(_task.c.id, _task.c.task_key).where(
+        _task.c.run_id.in_([arm.run_id for arm in found if arm.run_id])
+    )
+    return dict(session.execute(of_runs).all())
+
+
+def _records(session: Session, runs: Sequence[int]) -> pd.DataFrame:
+    """The trajectories of those runs, task by task and trial by trial."""
+    told = _record.c.run_id, _record.c.task_id, _record.c.trial, _HELD, _PAPER
+    statement = select(*told).join(_run, _run.c.id == _record.c.run_id).where(_record.c.run_id.in_(runs))
+    statement = statement.order_by(_record.c.task_id, _record.c.trial, _record.c.id)
     # The driver's own tuples: rows of SQLAlchemy would take as long as the query.
     with session.connection().execute(statement) as found:
-        rows = pd.DataFrame.from_records(found.cursor.fetchall() if found.cursor else [], columns=list(told))
-    return rows.astype({name: "float64" if name == "until" else "int64" for name in told if name != "task_id"})
-
-
-def _stretch(runs: Sequence[int]) -> Any:
-    """Each trajectory with the trial before which the task's next one takes its place, null for the last."""
-    until = func.lead(_record.c.trial).over(partition_by=_record.c.task_id, order_by=(_record.c.trial, _record.c.id))
-    told = _record.c.run_id, _record.c.task_id, _record.c.trial, until.label("until")
-    held, paper = _HELD.label("held"), _PAPER.label("paper")
-    return select(*told, held, paper).join(_run, _run.c.id == _record.c.run_id).where(_record.c.run_id.in_(runs))
+        rows = found.cursor.fetchall() if found.cursor else []
+    cells = np.array(rows, dtype="int64").reshape(-1, len(told))
+    frame = pd.DataFrame(cells, columns=["run", "task", "trial", "solved_held", "solved_paper"])
+    return frame.astype({"solved_held": bool, "solved_paper": bool})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from console.studies.analysis.parts import Analysis, ResultChoice, ResultPart, c
 from console.studies.results import record_export
 from console.web.sign_in import by_browser
 from console.web.studies.results_data import Results
-from console.web.widgets.chart import recorded, show_chart
+from console.web.widgets.chart import chart_ahead, recorded, show_chart
 from console.web.widgets.markup import plain
 from console.web.widgets.tables import show_rows
 
@@ -34,7 +35,8 @@ def say(sentence: str) -> None:
 
 def show(found: Results, key: str, analysis: Analysis) -> dict[str, str]:
     """Draws the analysis and returns what was chosen, by column."""
-    tables = {part.table: found.table(part.table) for part in analysis.parts}
+    with chart_ahead() if any(part.chart for part in analysis.parts) else nullcontext():
+        tables = {part.table: found.table(part.table) for part in analysis.parts}
     chosen: dict[str, str] = {}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for choice in analysis.choices:

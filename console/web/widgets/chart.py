@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -42,6 +43,26 @@ def show_chart(
             type="tertiary",
         )
         st.caption(f"As a picture ({picture.upper()}): the camera above the chart.")
+
+
+@contextmanager
+def chart_ahead() -> Iterator[None]:
+    """An empty chart while the rows of one are read, so that the browser has by then loaded what draws charts.
+
+    That takes it most of a second, and it begins with the first chart of a tab.
+    """
+    if _DRAWN in st.session_state:
+        yield
+        return
+    place = st.empty()
+    place.plotly_chart(go.Figure(layout={"xaxis": _HIDDEN, "yaxis": _HIDDEN}), config={"staticPlot": True})
+    yield
+    place.empty()
+    st.session_state[_DRAWN] = True
+
+
+_DRAWN = "ia_chart_drawn"
+_HIDDEN = {"visible": False}
 
 
 def recorded(make: Callable[[], str | bytes], file: str, leaving: Callable[[str], None]) -> Callable[[], str | bytes]:

@@ -1,0 +1,25 @@
+"""The empty chart that stands while the rows of one are read."""
+
+from streamlit.testing.v1 import AppTest
+
+
+def page():
+    import streamlit as st
+
+    from console.web.widgets.chart import chart_ahead
+
+    with chart_ahead():
+        if st.session_state.get("reading"):
+            st.stop()
+    st.text("read")
+
+
+def test_an_empty_chart_stands_until_the_rows_are_read_and_once_a_tab():
+    tab = AppTest.from_function(page)
+    tab.session_state["reading"] = True
+    assert len(tab.run().get("plotly_chart")) == 1
+    tab.session_state["reading"] = False
+    assert len(tab.run().get("plotly_chart")) == 0
+    assert [said.value for said in tab.text] == ["read"]
+    tab.session_state["reading"] = True
+    assert len(tab.run().get("plotly_chart")) == 0
