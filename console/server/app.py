@@ -23,13 +23,7 @@ from console.server.guard import Guard
 from console.server.sign_in.sign_in_pages import routes as sign_in_routes
 from console.server.site import Site
 
-_WARM = (
-    "console.web.review.actions",
-    "console.web.sign_in",
-    "console.web.runs.forms",
-    "console.web.studies.sections",
-    "pyarrow",
-)
+_WARM = ("console.web.review.actions", "console.web.sign_in", "console.web.runs.forms", "pandas", "pyarrow")
 """What the first page would otherwise import while somebody waits for it; the rest comes with these."""
 
 
