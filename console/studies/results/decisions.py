@@ -73,7 +73,7 @@ def decisions(session: Session, study_id: int, participant: str | None = None) -
 
 
 def judged(session: Session, study_id: int, participant: str | None = None) -> pd.DataFrame:
-    """The columns JUDGED of decisions, which take a third of what all of them do."""
+    """The columns JUDGED of decisions, which take half of what all of them do."""
     everyone = [*practice(session, study_id), *condition_runs(session, study_id)]
     raw = _judged(session, study_id, _raw(session, everyone, participant, _JUDGED))
     return tidy("decisions", raw, everyone, JUDGED)

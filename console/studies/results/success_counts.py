@@ -1,4 +1,4 @@
-"""How many tasks each arm of a study had solved by each trial, counted in SQL; and task by task."""
+"""How many tasks each arm of a study had solved by each trial, and which of them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Results:
         return rows.sort_values("decision_id", ignore_index=True) if name == "decisions" else rows
 
     def unordered(self, name: str) -> pd.DataFrame:
-        """The same with decisions in any order, which is half of what they take."""
+        """The same with decisions in any order, for what asks for none."""
         return _frame(database_url(), self.study_id, self.version, name, self.people)
 
     def table(self, name: str) -> pd.DataFrame:

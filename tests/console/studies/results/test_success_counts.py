@@ -1,4 +1,4 @@
-"""Tasks solved by each trial, in both counts, counted in SQL and task by task."""
+"""Tasks solved by each trial, in both counts, together and task by task."""
 
 import pytest
 from sqlmodel import select
