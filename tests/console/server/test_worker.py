@@ -59,7 +59,14 @@ def worker(data_dir):
     env |= {"INFERACT_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "console.cli", "worker", "--every", "0.2"]
     process = subprocess.Popen(
-        command, cwd=data_dir.parent, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=data_dir.parent,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        # Tests that a shell runs in the background would hand on that Ctrl+C is not heard.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout.readline() == "Working. Stop with Ctrl+C.\n"
     yield process
