@@ -1,7 +1,8 @@
 """A study's results page with 100,000 decisions against a page with one constant chart, openings alternating.
 
-Two of its parts: success, which rests on every trial, and the answers, which rest on every decision, too. Three kinds of opening: the
-first of a server that has just started, one right after a new decision, and one more of what was opened before.
+Two of its parts: success, which rests on every trial, and the answers, which rest on every decision, too. Three kinds
+of opening: the first of a server that has just started, one right after a new decision, and one more of what was opened
+before.
 Usage: python tests/benchmarks/results.py [--quick]
 """
 
