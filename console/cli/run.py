@@ -80,11 +80,10 @@ def list_runs(
 @app.command("status", epilog="Example: inferact run status hotpot --json")
 def status(run: RunName, as_json: Json = False) -> None:
     """Show how each trial of a run stands: outcomes, flagged, inspections used and left."""
-    document, nothing = _status(run)
+    document, rows, nothing = _status(run)
     if as_json:
         emit_json(document)
         return
-    rows = runs.status_rows(document)
     show_table(rows, tuple(*rows[:1]), empty=f"Run {run} has no trajectories yet.")
     if rows and nothing:
         say(nothing)
@@ -134,7 +133,7 @@ def start_run(
         fields |= {"actor_name": actor or "scripted", "detector_name": detector, "trials": trials, "plan": plan}
         start.start(name, task_counts(env, tasks), task_options=_FINE if fine_errors else None, **fields)
         problems = play(name, engine.resume, concurrency=concurrency).problems
-    document, nothing = _status(name)
+    document, _, nothing = _status(name)
     onward = nothing or f"Review it: inferact serve. Then: inferact run next {quote(name)}"
     emit(document, as_json, f"Started {name}. {onward}")
     if problems:
@@ -268,11 +267,12 @@ def delete(
 _FINE = {"errors": "fine"}
 
 
-def _status(name: str) -> tuple[dict[str, Any], str]:
-    """(the run's status, a sentence where nothing came into its queue)."""
+def _status(name: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
+    """(the run's status, the same as rows of a table, a sentence where nothing came into its queue)."""
     with reading() as session:
         run = runs.get(session, name)
-        return runs.status(session, run), inbox.nothing_queued(session, run)
+        status = runs.status(session, run)
+        return status, runs.status_rows(status, run.kind), inbox.nothing_queued(session, run)
 
 
 def _refuse_what_does_not_go_together(actor: str | None, source: str | None, env: str | None, plan: str | None) -> None:

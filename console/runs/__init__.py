@@ -278,22 +278,24 @@ _COUNTED = tuple(str(word) for word in Outcome)
 _USUAL = ("succeeded", "failed", "halted", "paused", "rejected")
 
 
-def status_rows(status: Mapping[str, Any]) -> list[dict[str, Any]]:
+def status_rows(status: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
     """The trials of a status as rows of a table: trajectories, which the outcomes add up to, flagged, budget, success.
 
-    Outcomes that are rare have a column where there are any; one that tells no success is `without outcome`.
+    Outcomes that are rare have a column where there are any; one that tells no success is `without outcome`. What a
+    gate asks about need not be flagged.
     """
+    headings = _HEADINGS | ({"flagged": "asked about"} if kind == RunKind.GATE else {})
     trials = status["trials"]
     rare = [name for name in _COUNTED if name not in _USUAL and any(trial[name] for trial in trials)]
     names = ("trial", "tasks", *_USUAL, *rare, "flagged", "used", "cap", "left", "success_held", "success_paper")
     rows = [trial["budget"] | trial for trial in trials]
-    return [{_HEADINGS.get(name, name): row[name] for name in names if name in row} for row in rows]
+    return [{headings.get(name, name): row[name] for name in names if name in row} for row in rows]
 
 
 _HEADINGS = {
     "tasks": "trajectories",
     "finished": "without outcome",
-    "used": "inspected",
+    "used": "inspections",
     "cap": "budget",
     "success_held": "solved, held back",
     "success_paper": "solved, as in the paper",

@@ -42,7 +42,7 @@ forms.dead_end_notice(run, end)
 show_overview(run.name)
 
 st.header("How each trial stands", anchor=False)
-st.dataframe(runs.status_rows(status), key=f"status-{run.id}", hide_index=True, placeholder="–")
+st.dataframe(runs.status_rows(status, run.kind), key=f"status-{run.id}", hide_index=True, placeholder="–")
 if nothing:
     st.caption(nothing)
 if run.reviews_per_item > 1:

@@ -92,7 +92,7 @@ def _reasons(rows: Mapping[str, Mapping[str, FigureCell]], columns: Mapping[str,
                 lacking.setdefault(cells[name].reason, []).append(heading.title)
         for reason, titles in lacking.items():
             rows_of.setdefault((", ".join(titles), reason), []).append(row)
-    lines = [f"– {titles} of {', '.join(names)}: {reason}" for (titles, reason), names in rows_of.items()]
+    lines = [f"{titles} of {', '.join(names)}: {reason}." for (titles, reason), names in rows_of.items()]
     return f"<ul>{''.join(f'<li>{plain(line)}</li>' for line in lines)}</ul>" if lines else ""
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from console.cli import run_command
+from console.gate import Gate
 
 
 @pytest.fixture
@@ -153,9 +154,18 @@ def test_a_status_adds_up_and_says_what_a_budget_comes_to_where_nothing_is_flagg
     assert inferact("run", "next", "log")[2].endswith(refusal)
     header, row, said = inferact("run", "status", "again")[1].splitlines()
     names = ["trial", "trajectories", "succeeded", "failed", "halted", "paused", "rejected", "without outcome",
-             "flagged", "inspected", "budget", "left"]  # fmt: skip
+             "flagged", "inspections", "budget", "left"]  # fmt: skip
     assert (re.split(r"  +", header.strip()), said + "\n") == (names, nothing)
     assert [int(cell) for cell in row.split()] == [0, 3, 0, 1, 0, 0, 0, 2, 0, 0, 2, 2]
+
+
+def test_what_a_gate_asks_about_is_not_called_flagged_and_a_claim_not_inspected(inferact, data_dir):
+    Gate("desk", undo_s=0).ask("Pay.", [], "pay({})")
+    inferact("review", "claim", "--run", "desk", "--reviewer", "Ada")
+    header, row = inferact("run", "status", "desk")[1].splitlines()
+    told = dict(zip(re.split(r"  +", header.strip()), row.split(), strict=True))
+    assert (told["asked about"], told["inspections"]) == ("1", "1")
+    assert "flagged" not in told
 
 
 def test_resume_is_for_live_runs(inferact, tmp_path):

@@ -56,7 +56,7 @@ def test_with_labels_of_one_kind_dashes_come_with_their_reason(open_page, words)
     a_run("one", [BAD] * 4)
     judge("one", "rules", [0.9, 0.1, 0.8, 0.2])
     at = open_page("detectors")
-    assert "– PR-AUC, ROC-AUC of rules: the labels are all of one kind" in table_html(at)
+    assert "PR-AUC, ROC-AUC of rules: the labels are all of one kind" in table_html(at)
     assert "ECE, Brier of rules: no probability is told" in table_html(at)
     assert "nan" not in words(at).lower().replace("finance", "")
 

@@ -42,7 +42,7 @@ def test_an_undefined_figure_is_a_dash_and_its_reason_stands_once_below():
     html = table({"a": {"f1": none, "cost": FigureCell(5)}, "b": {"f1": none, "cost": FigureCell(3)}})
     assert html.count(">–</td>") == 2
     assert html.count("<li>") == 1
-    assert "– F1 of a, b: it needs &lt;both&gt; kinds" in html
+    assert "F1 of a, b: it needs &lt;both&gt; kinds" in html
     assert "nan" not in html.lower()
 
 
