@@ -43,7 +43,7 @@ def show_run_chart(
 def show_burn_down(run: str, burnt: pd.DataFrame, *, page: str = "chart", height: int | None = None) -> None:
     """Draws how the run's budget was spent, or says it in words where there is no line to draw."""
     if burnt.empty:
-        st.caption("No inspection was used yet: nobody has claimed an item of this run.")
+        st.caption("No inspection was used yet: nobody has claimed an item of this run that costs one.")
     elif oversight.is_line(burnt):
         show_run_chart(run, "budget-burn-down", burnt, page=page, height=height)
     else:

@@ -40,8 +40,8 @@ _CARDS = (
     (
         gettext_noop("A budget"),
         gettext_noop(
-            "Each review costs one inspection. The meter below shows how many a trial has used and, where it has a "
-            "budget, what is left."
+            "Each review of an action costs one inspection. The meter below shows how many a trial has used and, where "
+            "it has a budget, what is left."
         ),
     ),
     (

@@ -47,7 +47,8 @@ def show_first(identity: Identity | None) -> None:
     st.caption(
         _(
             "An agent was stopped before something final, and a person says whether it may go on. Read from the top: "
-            "what was asked, what the agent is about to do, what differs. Each review costs one inspection of a budget."
+            "what was asked, what the agent is about to do, what differs. Each review of an action costs one "
+            "inspection of a budget."
         )
     )
     st.html(explained_html("", _("Reject"), _(_WHY), agrees=True))
