@@ -114,7 +114,8 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "nothing"
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_value(part)}" for name, part in value.items()) or "nothing"
+        parts = (f"no {name}" if part is None else f"{name} {_value(part)}" for name, part in value.items())
+        return ", ".join(parts) or "nothing"
     return "nothing" if value is None else str(value)
 
 

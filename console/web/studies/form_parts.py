@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,7 +12,6 @@ from console.settings import LANGUAGES
 from console.studies.design import FACTORS
 from console.studies.design.asking import RULES
 from console.studies.design.instruments import shelf
-from console.studies.design.model import IntakeQuestion, Noisy
 from console.studies.design.platforms import PLATFORMS
 from console.studies.design.recruiting import Bonus
 from console.web.studies.draft import key_of, start_at
@@ -49,7 +48,7 @@ def questions(given: Sequence[Mapping[str, Any]]) -> Rows:
     lists = ("choices", "screens_out")
     shown = [{**one, **{name: " | ".join(one.get(name, ())) for name in lists}} for one in given]
     rows = _edited("questions", shown, columns)
-    return [_whole(IntakeQuestion, {**row, **{name: _choices(row.get(name, "")) for name in lists}}) for row in rows]
+    return [_whole({**row, **{name: _choices(row.get(name, "")) for name in lists}}) for row in rows]
 
 
 def noisy(given: Sequence[Mapping[str, Any]]) -> Rows:
@@ -61,7 +60,7 @@ def noisy(given: Sequence[Mapping[str, Any]]) -> Rows:
         "false_reject": number("aligned turned down", min_value=0, max_value=1, step=0.01, default=0.1),
         "seconds_per_item": number("seconds per item", min_value=0, step=1, default=30),
     }
-    return [_whole(Noisy, row) for row in _edited("noisy", given, columns)]
+    return [_whole(row) for row in _edited("noisy", given, columns)]
 
 
 def _edited(field: str, given: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> Rows:
@@ -86,7 +85,7 @@ def _choices(text: str) -> list[str]:
     return [choice.strip() for choice in text.split("|") if choice.strip()]
 
 
-def _whole(part: Callable[..., Any], row: dict[str, Any]) -> dict[str, Any]:
+def _whole(row: dict[str, Any]) -> dict[str, Any]:
     """The row, numbers that came back as floats made whole where the field is a count."""
     return {name: int(cell) if name == "count" else cell for name, cell in row.items()}
 

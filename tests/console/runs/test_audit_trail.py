@@ -51,7 +51,7 @@ def test_each_command_says_who_did_what_from_what_to_what(kettles, tmp_path, cap
         f"{me} imported 3 trajectories of kettles.jsonl into kettles, by command.",
         f"{me} set the budget of kettles from no cap to 5, by command.",
         f"{me} set the budget of kettles from 5 to 50%, by command.",
-        f"{me} asked rules to judge kettles; settings from detector nothing, threshold nothing, seed 0 to detector "
+        f"{me} asked rules to judge kettles; settings from no detector, no threshold, seed 0 to detector "
         "rules, threshold 0.3, seed 0, by command.",
         f"{me} set the critical actions of kettles from click[Buy Now] to click[Buy Now], refund_*, by command.",
         f"{me} exported the decisions of kettles, by command.",
