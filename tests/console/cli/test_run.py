@@ -160,7 +160,7 @@ def test_a_status_adds_up_and_says_what_a_budget_comes_to_where_nothing_is_flagg
 
 
 def test_what_a_gate_asks_about_is_not_called_flagged_and_a_claim_not_inspected(inferact, data_dir):
-    Gate("desk", undo_s=0).ask("Pay.", [], "pay({})")
+    Gate("desk", "full-validation", undo_s=0).ask("Pay.", [], "pay({})")
     inferact("review", "claim", "--run", "desk", "--reviewer", "Ada")
     header, row = inferact("run", "status", "desk")[1].splitlines()
     told = dict(zip(re.split(r"  +", header.strip()), row.split(), strict=True))
