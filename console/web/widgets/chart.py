@@ -56,7 +56,11 @@ def chart_ahead() -> Iterator[None]:
         return
     place = st.empty()
     place.plotly_chart(go.Figure(layout={"xaxis": _HIDDEN, "yaxis": _HIDDEN}), config={"staticPlot": True})
-    yield
+    try:
+        yield
+    except Exception:
+        place.empty()
+        raise
     place.empty()
     st.session_state[_DRAWN] = True
 

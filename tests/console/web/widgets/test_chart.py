@@ -11,6 +11,8 @@ def page():
     with chart_ahead():
         if st.session_state.get("reading"):
             st.stop()
+        if st.session_state.get("broken"):
+            raise ValueError
     st.text("read")
 
 
@@ -23,3 +25,10 @@ def test_an_empty_chart_stands_until_the_rows_are_read_and_once_a_tab():
     assert [said.value for said in tab.text] == ["read"]
     tab.session_state["reading"] = True
     assert len(tab.run().get("plotly_chart")) == 0
+
+
+def test_where_the_rows_cannot_be_read_no_empty_chart_stays():
+    tab = AppTest.from_function(page)
+    tab.session_state["broken"] = True
+    assert len(tab.run().exception) == 1
+    assert len(tab.get("plotly_chart")) == 0
